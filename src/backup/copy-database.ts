@@ -84,16 +84,16 @@ async function readShape(client: pg.Client): Promise<DatabaseShape> {
   })
 }
 
-/** Every table of ours after those that it refers to. */
+/** Every table of ours after those that it refers to. Tables with other names than ours have are an operator's own. */
 async function listTables(client: pg.Client): Promise<{ name: string; columns: string[] }[]> {
   const { rows } = await client.query<{ name: string; columns: string[]; after: string[] }>(
     `select relname as name,
        array(select attname::text from pg_attribute where attrelid = c.oid and attnum > 0 and not attisdropped
          order by attnum) as columns,
        array(select confrelid::regclass::text from pg_constraint
-         where conrelid = c.oid and contype = 'f' and confrelid <> c.oid) as after
+         where conrelid = c.oid and contype = 'f' and confrelid <> c.oid and confrelid::regclass::text ~ '^[a-z0-9_]+$') as after
      from pg_class c where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
-       and relname <> all($1) order by relname`,
+       and relname ~ '^[a-z0-9_]+$' and relname <> all($1) order by relname`,
     [NOT_COPIED],
   )
   const ordered: typeof rows = []

@@ -2,6 +2,7 @@ import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import type pg from 'pg'
+import { z } from 'zod'
 import { raiseNextIndex, readIndexMarks } from '../db/addresses/account-keys.ts'
 import { deleteWaitingBatches } from '../db/addresses/address-batches.ts'
 import { deletePoolAddresses } from '../db/addresses/address-pool.ts'
@@ -113,7 +114,7 @@ export async function checkBackup(
   const manifest = await reader.manifest()
   const tables = manifest.database.tables.map(({ name }) => name)
   for await (const { table } of reader.tableParts()) onProgress(tables.indexOf(table), tables.length, table)
-  for await (const _ of reader.files());
+  for await (const { name } of reader.files()) if (name !== SETTINGS) keptPath(name)
   return manifest
 }
 
@@ -151,10 +152,9 @@ export async function restoreBackup(plan: RestorePlan): Promise<Restored> {
       async (client) => {
         found = await stageFiles(folder, reader)
         await skipAddresses(client)
-        withdrawn = await withdrawUnsignedApprovals(
-          client,
-          await signedPayouts(join(folder, found.signerFolder)),
-        )
+        const journal = await readFileIfPresent(join(folder, found.signerFolder, 'payouts.jsonl'))
+        const signed = payoutsSignedIn(journal ?? '')
+        withdrawn = await withdrawUnsignedApprovals(client, (id) => signed.has(id))
         await placeFiles(folder, dataDir)
       },
     )
@@ -196,6 +196,14 @@ const notEmpty = (what: string): StartRefused =>
     `${what} is in use, and a restore overwrites nothing: set DATA_DIR to an empty folder, and DATABASE_URL, if you use it, to an empty database`,
   )
 
+/** Where a file of a backup belongs in the data folder. Throws `StartRefused` for any other name. */
+function keptPath(name: string): string {
+  const path = name.slice(DATA_FOLDER.length)
+  if (!name.startsWith(DATA_FOLDER) || !isKeptPath(path))
+    throw new StartRefused(`the backup has ${JSON.stringify(name)}, which belongs to no backup of Paylink`)
+  return path
+}
+
 async function stageFiles(
   folder: string,
   reader: BackupReader,
@@ -207,9 +215,7 @@ async function stageFiles(
       settingsText = Buffer.from(bytes).toString()
       continue
     }
-    const path = name.slice(DATA_FOLDER.length)
-    if (!name.startsWith(DATA_FOLDER) || !isKeptPath(path))
-      throw new StartRefused(`the backup has ${JSON.stringify(name)}, which belongs to no backup of Paylink`)
+    const path = keptPath(name)
     paths.add(path)
     const place = join(folder, path)
     await mkdir(dirname(place), { recursive: true, mode: 0o700 })
@@ -236,10 +242,20 @@ async function skipAddresses(client: pg.Client): Promise<void> {
   }
 }
 
-/** The signer's own account of what it signed, as text in which a payout's id stands or does not. */
-async function signedPayouts(signerFolder: string): Promise<(payoutId: string) => boolean> {
-  const journal = (await readFileIfPresent(join(signerFolder, 'payouts.jsonl'))) ?? ''
-  return (payoutId) => journal.includes(payoutId)
+const signedLine = z.object({ payout_id: z.string() })
+
+/**
+ * Of which payouts the signer's journal has a signature; a sweep's line names the payout that it was for, and is none of
+ * it. A line that cannot be read counts as none: its payout waits for a person, and is signed the same again.
+ */
+export function payoutsSignedIn(journal: string): ReadonlySet<string> {
+  const signed = new Set<string>()
+  for (const line of journal.split('\n')) {
+    try {
+      signed.add(signedLine.parse(JSON.parse(line)).payout_id)
+    } catch {}
+  }
+  return signed
 }
 
 async function placeFiles(folder: string, dataDir: string): Promise<void> {

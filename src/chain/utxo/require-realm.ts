@@ -12,11 +12,12 @@ export function requireRealm(
     (each) => each.chain === known.chain && each.genesisHash === known.genesisHash && isInRealm(each, realm),
   )
   if (found !== undefined && known.name !== 'staging') return found
-  throw new ChainHalted(`${setting} is ${FOR[realm](`its ${who} is on the chain "${known.name}"`)}`)
+  throw new ChainHalted(`${setting} is ${FOR[realm](`its ${who} is on the`, known.name)}`)
 }
 
-const FOR: { readonly [realm in Realm]: (fault: string) => string } = {
-  live: (fault) => `for live money and ${fault}: point it to one on "main"`,
-  test: () => 'for tests and leads to the live chain "main": point it to a test chain',
-  staging: (fault) => `for staging and ${fault}: point it to a private chain ("regtest")`,
+const FOR: { readonly [realm in Realm]: (place: string, name: string) => string } = {
+  live: (place, name) => `for live money and ${place} chain "${name}": point it to one on "main"`,
+  test: (place, name) => `for tests and ${place} live chain "${name}": point it to a test chain`,
+  staging: (place, name) =>
+    `for staging and ${place} chain "${name}": point it to a private chain ("regtest")`,
 }
