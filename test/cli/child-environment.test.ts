@@ -38,6 +38,7 @@ const SIGNER_SETTINGS = [
   'BASE_URL',
   'LOG_LEVEL',
   'SIGNER_KEY_FILE',
+  'STAGING',
 ]
 const CHILDREN_MS_MAX = 30_000
 
