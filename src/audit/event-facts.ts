@@ -3,13 +3,13 @@ import type { AuditCheck } from './audit-check.ts'
 
 /**
  * What events say of money against the rows that the chain audit and the ledger's checks hold to the truth. A payment's row
- * stays for ever, whatever becomes of it on the chain: what an event told once can be compared for as long as it is kept.
+ * stays for ever, whatever becomes of it on the chain: an event can be compared with it for as long as the event is kept.
  */
 
 const DECIMALS = Object.entries(COINS)
   .map(([asset, { decimals }]) => `when '${asset}' then ${decimals}`)
   .join(' ')
-/** A told amount in base units. */
+/** An amount of an event in base units. */
 const units = (amount: string, asset: string): string =>
   `(${amount})::numeric * power(10::numeric, case ${asset} ${DECIMALS} end)`
 
@@ -18,11 +18,11 @@ const WAS_FINAL = `(f.status = 'confirmed' or f.ledger_postings >= 2)`
 const isSum = (row: string): string => `(${row}.transfers <> 1 or ${row}.is_block_sum)`
 
 const OF_INVOICE = `from transfer f where f.merchant_id = e.merchant_id and f.invoice_id = e.resource_id`
-const IN_TOLD_ASSET = `${OF_INVOICE} and f.asset = told ->> 'asset'`
+const IN_ITS_ASSET = `${OF_INVOICE} and f.asset = data ->> 'asset'`
 
 /** Of every event its data; a check reads one page of bodies after another. */
-const TOLD = (kind: 'invoice' | 'payout'): string =>
-  `(select merchant_id, id, resource_id, event_type, convert_from(body, 'UTF8')::json -> 'data' as told
+const EVENTS_OF = (kind: 'invoice' | 'payout'): string =>
+  `(select merchant_id, id, resource_id, event_type, convert_from(body, 'UTF8')::json -> 'data' as data
     from event where event_type like '${kind}.%') e`
 
 /** Events against what they tell of money. */
@@ -31,7 +31,7 @@ export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
     name: 'event_tells_recorded_payments',
     rule: 'every payment that an invoice event tells of was recorded, with its amount, and was final where it says so',
     sql: `select e.merchant_id, e.id as subject, 'tells of payment ' || (p ->> 'id') || ', which was not so' as detail
-      from ${TOLD('invoice')} cross join lateral json_array_elements(told -> 'payments') p
+      from ${EVENTS_OF('invoice')} cross join lateral json_array_elements(data -> 'payments') p
       where not exists (select ${OF_INVOICE} and f.id = p ->> 'id' and f.txid = p ->> 'txid'
         and f.asset = p ->> 'asset' and f.output_index = (p ->> 'output_index')::numeric
         and (${isSum('f')} or f.amount = ${units(`p ->> 'amount'`, `p ->> 'asset'`)})
@@ -42,33 +42,33 @@ export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
     rule: 'no invoice event tells of more money than came to its invoice',
     // A sum of many payments may have been more before a reorganisation took some of them.
     sql: `select e.merchant_id, e.id as subject,
-        'tells of ' || (told ->> 'amount_detected') || ', of which ' || (told ->> 'amount_confirmed') || ' is final, and less came' as detail
-      from ${TOLD('invoice')}
-      where (told ->> 'amount_detected' <> '0' or told ->> 'amount_confirmed' <> '0')
+        'tells of ' || (data ->> 'amount_detected') || ', of which ' || (data ->> 'amount_confirmed') || ' is final, and less came' as detail
+      from ${EVENTS_OF('invoice')}
+      where (data ->> 'amount_detected' <> '0' or data ->> 'amount_confirmed' <> '0')
         and not exists (select ${OF_INVOICE} and ${isSum('f')})
-        and (${units(`told ->> 'amount_detected'`, `told ->> 'asset'`)} > (select coalesce(sum(f.amount), 0) ${IN_TOLD_ASSET})
-          or ${units(`told ->> 'amount_confirmed'`, `told ->> 'asset'`)} > (
-            select coalesce(sum(f.amount), 0) ${IN_TOLD_ASSET} and ${WAS_FINAL}))`,
+        and (${units(`data ->> 'amount_detected'`, `data ->> 'asset'`)} > (select coalesce(sum(f.amount), 0) ${IN_ITS_ASSET})
+          or ${units(`data ->> 'amount_confirmed'`, `data ->> 'asset'`)} > (
+            select coalesce(sum(f.amount), 0) ${IN_ITS_ASSET} and ${WAS_FINAL}))`,
   },
   {
     name: 'event_tells_what_was_settled',
     rule: 'an event says that an invoice is paid where it was, for its amount in its coin, and every event its price',
-    sql: `select e.merchant_id, e.id as subject, 'says ' || (told ->> 'status') || ', and the invoice was not' as detail
-      from ${TOLD('invoice')} join invoice i on i.merchant_id = e.merchant_id and i.id = e.resource_id
-      where (told ->> 'usd_amount')::numeric * 100 is distinct from i.usd_cents
-        or (e.event_type in ('invoice.paid', 'invoice.overpaid') or told ->> 'status' in ('paid', 'overpaid')) and (
-          i.paid_at is null or told ->> 'asset' <> i.asset or ${units(`told ->> 'amount'`, 'i.asset')} <> i.amount
-          or i.accepted_at is null and ${units(`told ->> 'amount_confirmed'`, 'i.asset')} < i.amount - i.tolerance_under)`,
+    sql: `select e.merchant_id, e.id as subject, 'says ' || (data ->> 'status') || ', and the invoice was not' as detail
+      from ${EVENTS_OF('invoice')} join invoice i on i.merchant_id = e.merchant_id and i.id = e.resource_id
+      where (data ->> 'usd_amount')::numeric * 100 is distinct from i.usd_cents
+        or (e.event_type in ('invoice.paid', 'invoice.overpaid') or data ->> 'status' in ('paid', 'overpaid')) and (
+          i.paid_at is null or data ->> 'asset' <> i.asset or ${units(`data ->> 'amount'`, 'i.asset')} <> i.amount
+          or i.accepted_at is null and ${units(`data ->> 'amount_confirmed'`, 'i.asset')} < i.amount - i.tolerance_under)`,
   },
   {
     name: 'event_tells_of_its_payout',
     rule: "a payout event tells of its payout's coin, amount and destination, and of a transaction that was signed for it",
-    sql: `select e.merchant_id, e.id as subject, 'tells of ' || (told ->> 'amount') || ' to ' || (told ->> 'destination') as detail
-      from ${TOLD('payout')} left join payout p on p.merchant_id = e.merchant_id and p.id = e.resource_id
-      where p.id is null or told ->> 'asset' <> p.asset or told ->> 'destination' <> p.destination
-        or ${units(`told ->> 'amount'`, 'p.asset')} <> p.amount
-        or told ->> 'status' = 'confirmed' and p.status not in ('submitted', 'confirmed')
-        or told ->> 'txid' is not null and not exists (select from payout_transaction t
-          where t.merchant_id = p.merchant_id and t.payout_id = p.id and t.txid = told ->> 'txid')`,
+    sql: `select e.merchant_id, e.id as subject, 'tells of ' || (data ->> 'amount') || ' to ' || (data ->> 'destination') as detail
+      from ${EVENTS_OF('payout')} left join payout p on p.merchant_id = e.merchant_id and p.id = e.resource_id
+      where p.id is null or data ->> 'asset' <> p.asset or data ->> 'destination' <> p.destination
+        or ${units(`data ->> 'amount'`, 'p.asset')} <> p.amount
+        or data ->> 'status' = 'confirmed' and p.status not in ('submitted', 'confirmed')
+        or data ->> 'txid' is not null and not exists (select from payout_transaction t
+          where t.merchant_id = p.merchant_id and t.payout_id = p.id and t.txid = data ->> 'txid')`,
   },
 ]

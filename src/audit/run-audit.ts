@@ -8,11 +8,11 @@ import { readAddressKeys } from '../secrets/address-keys.ts'
 import { auditAccess } from './audit-access.ts'
 import { type AddressAudit, auditAddresses } from './audit-addresses.ts'
 import { auditBalances, listHeld } from './audit-balances.ts'
-import { auditCarried } from './audit-carried.ts'
 import { auditChain, type ChainRecord, readChainRecord } from './audit-chain.ts'
 import { unlessUnreadable } from './audit-check.ts'
 import { auditCoins } from './audit-coins.ts'
 import { auditInvoices } from './audit-invoices.ts'
+import { auditOutcomes } from './audit-outcomes.ts'
 import type { ChainAudit } from './chain-audit.ts'
 import { EVENT_FACT_CHECKS } from './event-facts.ts'
 import { EVENT_CHECKS, INVOICE_CHECKS } from './invoice-checks.ts'
@@ -113,7 +113,7 @@ export async function runAudit(
     }
     if (isEvmNode(node)) {
       const rule = `every sweep that is done, and no payout that failed, has its transaction on ${node.network}`
-      results.push(resultOf(`carried_${node.network}`, rule, await auditCarried(node, pool, stop)))
+      results.push(resultOf(`outcomes_${node.network}`, rule, await auditOutcomes(node, pool, stop)))
     }
     if (!isUtxoNode(node)) continue
     const rule = `every coin of a balance is unspent on the chain of ${node.network}, and none that a confirmed payout spent`

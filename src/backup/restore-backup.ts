@@ -253,7 +253,9 @@ export function payoutsSignedIn(journal: string): ReadonlySet<string> {
   for (const line of journal.split('\n')) {
     try {
       signed.add(signedLine.parse(JSON.parse(line)).payout_id)
-    } catch {}
+    } catch {
+      // Cut off or no JSON: the signer itself says what is wrong with its journal when it starts.
+    }
   }
   return signed
 }

@@ -93,7 +93,7 @@ test('with the watcher’s login a payout that was paid is called failed, and is
   await turns()
   expect(await world.holds('ETH_BASE', second.destination)).toBe(0n)
   expect(await world.holds('ETH_BASE', first.destination)).toBeGreaterThan(0n)
-  expect(await namedOf(first.id)).toEqual(expect.arrayContaining(['carried_base-test', 'outcome_is_sealed']))
+  expect(await namedOf(first.id)).toEqual(expect.arrayContaining(['outcomes_base-test', 'outcome_is_sealed']))
   expect(unsealedSaid()).toContainEqual(
     expect.objectContaining({ payoutId: second.id, unsealed: [first.id] }),
   )
@@ -133,7 +133,7 @@ test('with the watcher’s login a made-up deposit is called swept, and nobody i
   await turns()
   expect(carrier).toBeDefined()
   expect(await world.holds('ETH_BASE', payout.destination)).toBe(0n)
-  expect(await namedOf(sweep.id)).toEqual(expect.arrayContaining(['carried_base-test', 'outcome_is_sealed']))
+  expect(await namedOf(sweep.id)).toEqual(expect.arrayContaining(['outcomes_base-test', 'outcome_is_sealed']))
   expect(unsealedSaid()).toContainEqual(
     expect.objectContaining({ payoutId: payout.id, unsealed: [sweep.id] }),
   )

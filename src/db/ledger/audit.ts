@@ -278,7 +278,7 @@ export async function listHeldDeposits(db: Queryable, network: Network): Promise
 }
 
 /** What the books say became of one of the signer's transactions. */
-export type CarriedClaim = {
+export type OutcomeClaim = {
   readonly merchantId: string
   /** Of the sweep or payout. */
   readonly id: string
@@ -288,17 +288,17 @@ export type CarriedClaim = {
 }
 
 /** Transactions looked up on a chain in one audit, the newest of each kind. */
-const CARRIED_MAX = 500
+const OUTCOMES_MAX = 500
 
 /** Sweeps of an account-based network that are done, and signed payouts that failed, the newest. */
-export async function listCarriedClaims(db: Queryable, network: Network): Promise<CarriedClaim[]> {
-  const { rows } = await db.query<CarriedClaim>(
+export async function listOutcomeClaims(db: Queryable, network: Network): Promise<OutcomeClaim[]> {
+  const { rows } = await db.query<OutcomeClaim>(
     `(select merchant_id as "merchantId", id, txid, true as "isDone" from sweep
-       where network = $1 and status = 'done' and txid is not null order by id desc limit ${CARRIED_MAX})
+       where network = $1 and status = 'done' and txid is not null order by id desc limit ${OUTCOMES_MAX})
      union all
      (select p.merchant_id, p.id, t.txid, false from payout p
        join payout_transaction t on t.merchant_id = p.merchant_id and t.payout_id = p.id
-       where p.network = $1 and p.status = 'failed' order by p.id desc, t.number desc limit ${CARRIED_MAX})`,
+       where p.network = $1 and p.status = 'failed' order by p.id desc, t.number desc limit ${OUTCOMES_MAX})`,
     [network],
   )
   return rows

@@ -1,5 +1,5 @@
 import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
-import { type CarriedClaim, listCarriedClaims } from '../db/ledger/audit.ts'
+import { listOutcomeClaims, type OutcomeClaim } from '../db/ledger/audit.ts'
 import type { EvmChainNode } from '../nodes/chain-nodes.ts'
 import type { EvmPayoutClient } from '../payouts/broadcast/evm/evm-payout-client.ts'
 import type { Queryable } from '../postgres/pool.ts'
@@ -12,7 +12,7 @@ import { closeAtStop } from './close-at-stop.ts'
  * transaction of a payout that failed has paid. The signer, which has no node, counts merchants' shares of the hot wallet by
  * these rows. What the books no longer say when they are read again is no discrepancy.
  */
-export async function auditCarried(
+export async function auditOutcomes(
   node: EvmChainNode,
   db: Queryable,
   stop: AbortSignal,
@@ -21,11 +21,11 @@ export async function auditCarried(
   const close = closeAtStop(client, stop)
   try {
     await client.parameters()
-    const wrong: CarriedClaim[] = []
-    for (const claim of await listCarriedClaims(db, node.network))
+    const wrong: OutcomeClaim[] = []
+    for (const claim of await listOutcomeClaims(db, node.network))
       if ((await hasSucceeded(client, claim.txid)) !== claim.isDone) wrong.push(claim)
-    const still = wrong.length === 0 ? [] : await listCarriedClaims(db, node.network)
-    const isStill = (claim: CarriedClaim) =>
+    const still = wrong.length === 0 ? [] : await listOutcomeClaims(db, node.network)
+    const isStill = (claim: OutcomeClaim) =>
       still.some(({ txid, isDone }) => txid === claim.txid && isDone === claim.isDone)
     const findings = wrong.filter(isStill).map(({ merchantId, id, txid, isDone }) => ({
       merchantId,
