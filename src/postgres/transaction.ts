@@ -87,7 +87,7 @@ export async function withSavepoint<Result>(
 
 /**
  * A transaction on a connection of its own, for COPY, which the pipelined connections of a pool cannot carry: `reads`
- * sees one snapshot of everything, without a limit of time.
+ * sees one snapshot of everything, without a limit of time, and after an error the connection has to be ended.
  */
 export async function withCopyTransaction<Result>(
   client: pg.Client,
@@ -100,8 +100,9 @@ export async function withCopyTransaction<Result>(
     await client.query('commit')
     return result
   } catch (error) {
-    // Where the connection is gone, so is the transaction.
-    await client.query('rollback').catch(() => {})
+    // Where the connection is gone, so is the transaction. A read is left to its end: a rollback would wait for ever behind
+    // a COPY to us whose rows nobody takes any more.
+    if (kind === 'writes') await client.query('rollback').catch(() => {})
     throw error
   }
 }

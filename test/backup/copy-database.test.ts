@@ -1,12 +1,22 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
+import { generateX25519Identity, identityToRecipient } from 'age-encryption'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import type { BackupStore } from '../../src/backup/backup-store.ts'
 import { loadDatabaseParts, withDatabaseParts } from '../../src/backup/copy-database.ts'
+import { createBackup } from '../../src/backup/create-backup.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { connectionStringFor } from '../../src/postgres/roles.ts'
+import { StartRefused } from '../../src/runtime/start-refused.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { databaseUrl } from '../support/postgres-server.ts'
 import { seedInvoice, seedMerchant } from '../support/seed.ts'
+import { until } from '../support/until.ts'
 
 /** Managed servers give out no superuser: the owner of the database is an ordinary login there. */
 
@@ -99,3 +109,34 @@ test('a restore that fails at its last step leaves no row', async () => {
   expect(await digests(url)).toEqual(before)
   await onServer(`drop database ${names[0]}_c with (force)`)
 }, 60_000)
+
+test.each([
+  ['at once', 0],
+  ['halfway', 1],
+])('a store that refuses %s ends the backup, however much is still to come', async (_, chunks) => {
+  await database.owner.query(
+    `insert into backup_run (started_at, finished_at, error)
+     select now() - make_interval(days => n), now(), (select string_agg(md5(random()::text || n || m), '') from generate_series(1, 32000) m)
+     from generate_series(1, 30) n`,
+  )
+  const store: BackupStore = {
+    description: 'full',
+    write: async (_, bytes) => {
+      const read = bytes[Symbol.asyncIterator]()
+      for (let n = 0; n < chunks; n++) await read.next()
+      // Until nothing flows any more: nobody reads what PostgreSQL still has to send.
+      await pause(1_000)
+      throw new StartRefused('the store is full')
+    },
+    read: () => Readable.from([]),
+    list: async () => [],
+    remove: async () => {},
+  }
+  const recipients = [await identityToRecipient(await generateX25519Identity())]
+  const dataDir = await mkdtemp(join(tmpdir(), 'paylink-backup-'))
+  const plan = { ownerUrl: database.ownerUrl, dataDir, settings: {}, store, recipients, keep: 1 }
+  await expect(createBackup({ ...plan, madeAt: new Date() })).rejects.toThrow('the store is full')
+  const left = `select from pg_stat_activity where application_name = 'paylink-backup' and datname = current_database()`
+  await until(async () => (await database.owner.query(left)).rowCount === 0)
+  await rm(dataDir, { recursive: true })
+})
