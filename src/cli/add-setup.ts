@@ -13,7 +13,11 @@ const OPTIONS: readonly (readonly [string, string])[] = [
   ['--signer-key-file <file>', 'key that seals the seed; beside the seed unless given'],
   ...CHAINS.flatMap((chain) =>
     (['live', 'test'] as const).map(
-      (mode) => [`--${mode}-${chain}-rpc-url <urls>`, `node of ${chain}-${mode}, or several`] as const,
+      (mode) =>
+        [
+          `--${mode}-${chain}-rpc-url <urls>`,
+          `node of ${chain}-${mode}, or several${mode === 'live' ? '; or public' : ''}`,
+        ] as const,
     ),
   ),
   ['--smtp-url <url>', 'mail server'],

@@ -214,6 +214,37 @@ describe('a shop in test mode', () => {
     await page.getByRole('button', { name: 'Deactivate' }).waitFor()
   })
 
+  test('live mode without networks says so, sells nothing, and leads to the command that connects them', async () => {
+    const { page, open } = shop
+    const banner = page.getByText('No live networks are configured')
+    for (const [path, action] of [
+      ['/invoices', 'New invoice'],
+      ['/links', 'New link'],
+      ['/payouts', 'New payout'],
+    ] as const) {
+      await open(`${path}?mode=live`)
+      await banner.waitFor()
+      expect(await page.getByRole('button', { name: action }).first().isDisabled()).toBe(true)
+      await open(path)
+      await page.getByRole('button', { name: action }).first().waitFor()
+      expect(await page.getByRole('button', { name: action }).first().isEnabled()).toBe(true)
+      expect(await banner.count()).toBe(0)
+    }
+    await open('/?mode=live')
+    await page.getByRole('link', { name: 'What to set up' }).click()
+    await heading(page, 'Go live')
+    await page.getByText('No live network is connected yet').waitFor()
+    for (const coin of ['Litecoin', 'Bitcoin', 'Ether on Ethereum', 'Solana', 'Ether on Base'])
+      await page.getByLabel(coin, { exact: true }).uncheck()
+    await page.getByLabel('Two independent public providers').check()
+    await page.getByLabel('Address that buyers open').fill('https://pay.example.com')
+    const command = await page.locator('figure code').innerText()
+    expect(command).toMatch(/^npm run -s paylink -- setup \\\n {2}--name /)
+    expect(command).toMatch(
+      / --mode live \\\n {2}--coins USDC_BASE \\\n {2}--base-url https:\/\/pay.example.com \\\n {2}--live-base-rpc-url public \\\n {2}--sign-up closed$/,
+    )
+  })
+
   test('coins and rules are saved, shown again and kept by the next invoice; a wrong value says what to do', async () => {
     const { page, open } = shop
     await open('/settings/coins')

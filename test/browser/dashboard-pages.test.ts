@@ -112,6 +112,7 @@ const INSIDE: { readonly [name: string]: () => string } = {
   event: () => `/developers/events/${ids.event}`,
   awaiting: () => '/developers/awaiting',
   logs: () => '/developers/logs',
+  'go-live': () => '/settings/go-live',
   coins: () => '/settings/coins',
   rules: () => '/settings/rules',
   branding: () => '/settings/branding',

@@ -181,6 +181,11 @@ test('a node of another network, a live chain for test money and two of one oper
   const url = mainnet.url.replace('//', `//me:${PASSWORD}@`)
   try {
     const wrong: [string[], RegExp][] = [
+      [
+        live('LTC', '--live-litecoin-rpc-url', 'public'),
+        /--live-litecoin-rpc-url: no public providers of litecoin-live are known: name two/,
+      ],
+      [['--test-base-rpc-url', 'public'], /--test-base-rpc-url: no public providers of base-test are known/],
       [['--test-ethereum-rpc-url', url], /--test-ethereum-rpc-url: .*chain 1\b/],
       [
         live('USDC_BASE', '--live-base-rpc-url', url),

@@ -91,7 +91,9 @@ export async function askNodes(
     }
     const isWanted = livemode && coins.some((coin) => ASSETS[coin].chain === chain)
     const live = isWanted ? await liveQuestion(questions, chain) : quietly(nodeQuestion(`${chain}-live`))
-    settings[rpcSettingOf(`${chain}-live`)] = livemode ? await questions.ask(live) : ''
+    settings[rpcSettingOf(`${chain}-live`)] = livemode
+      ? urlsOf(`${chain}-live`, await questions.ask(live))
+      : ''
     settings[rpcSettingOf(`${chain}-test`)] = await questions.ask(quietly(nodeQuestion(`${chain}-test`)))
   }
   return settings
@@ -105,8 +107,23 @@ function nodeQuestion(network: Network): Question {
     variable: rpcSettingOf(network),
     message: `URL of your own node of ${network}, or of two providers, separated by a comma`,
     isUnseen: true,
-    problem: (urls) => providersProblem(network, urls),
+    problem: (urls) => problemOfUrls(network, urls),
   }
+}
+
+/** As an answer: the two public providers that setup knows of. */
+const PUBLIC = 'public'
+const urlsOf = (network: Network, answer: string): string => {
+  if (answer !== PUBLIC) return answer
+  const chain = CHAINS.find((each) => network === `${each}-live`)
+  return chain === undefined ? '' : PUBLIC_PROVIDERS[chain]
+}
+
+async function problemOfUrls(network: Network, answer: string): Promise<string | null> {
+  const urls = urlsOf(network, answer)
+  return urls === ''
+    ? `no public providers of ${network} are known: name two`
+    : await providersProblem(network, urls)
 }
 
 /** A person chooses first whose servers they are, and reads what that means. */
@@ -130,7 +147,9 @@ async function liveQuestion(questions: Questionnaire, chain: Chain): Promise<Que
     isUnseen: false,
     ...(PUBLIC_PROVIDERS[chain] === '' ? {} : { fallback: PUBLIC_PROVIDERS[chain] }),
     problem: (urls) =>
-      urls.includes(',') ? providersProblem(`${chain}-live`, urls) : 'give two URLs, separated by a comma',
+      urls.includes(',') || urls === PUBLIC
+        ? problemOfUrls(`${chain}-live`, urls)
+        : 'give two URLs, separated by a comma',
   }
 }
 

@@ -205,6 +205,11 @@ const destinations = createRoute({
   path: 'payouts/destinations',
   component: lazyRouteComponent(() => import('./pages/destinations.tsx'), 'DestinationsPage'),
 })
+const goLive = createRoute({
+  getParentRoute: () => inside,
+  path: 'settings/go-live',
+  component: lazyRouteComponent(() => import('./pages/go-live.tsx'), 'GoLivePage'),
+})
 const coins = createRoute({
   getParentRoute: () => inside,
   path: 'settings/coins',
@@ -264,6 +269,7 @@ const routeTree = root.addChildren([
     event,
     awaiting,
     logs,
+    goLive,
     coins,
     rules,
     branding,

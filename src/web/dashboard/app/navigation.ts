@@ -29,6 +29,7 @@ export const NAVIGATION = [
   {
     title: 'Settings',
     items: [
+      { to: '/settings/go-live', label: 'Go live', icon: 'live' },
       { to: '/settings/coins', label: 'Accepted coins', icon: 'coins' },
       { to: '/settings/rules', label: 'Payment rules', icon: 'rules' },
       { to: '/settings/branding', label: 'Branding', icon: 'brand' },

@@ -6,6 +6,7 @@ import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { usePeopleChange } from './changes.ts'
+import { useIsWithoutNetworks } from './live-networks.ts'
 import { NAVIGATION } from './navigation.ts'
 import { type Account, useAccount, useMode } from './session.ts'
 import { StepUp } from './step-up.tsx'
@@ -15,6 +16,7 @@ import { useToast } from './toasts.tsx'
 export function Shell() {
   const mode = useMode()
   const account = useAccount()
+  const isWithoutNetworks = useIsWithoutNetworks()
   const [menuIsOpen, setMenuIsOpen] = useState(false)
   return (
     <div className={`shell ${mode}`}>
@@ -44,6 +46,7 @@ export function Shell() {
           <ModeSwitch />
           <PersonMenu account={account} />
         </header>
+        {isWithoutNetworks ? <NoNetworks /> : null}
         {account.person.emailVerified ? null : <VerifyReminder email={account.person.email} />}
         <main id="page" tabIndex={-1}>
           <Outlet />
@@ -183,17 +186,24 @@ function PersonMenu({ account }: { account: Account }) {
   )
 }
 
+const NoNetworks = () => (
+  <section className="reminder" aria-label="Live networks">
+    <span>No live networks are configured: nothing can be sold or paid out in live mode.</span>
+    <Link to="/settings/go-live">What to set up</Link>
+  </section>
+)
+
 function VerifyReminder({ email }: { email: string }) {
   const toast = useToast()
   const send = usePeopleChange(people.sendVerification, {
     onDone: () => toast(`A new link is on its way to ${email}.`),
   })
   return (
-    <div className="reminder">
+    <section className="reminder" aria-label="E-mail address">
       <span>Confirm your e-mail address: we sent a link to {email}.</span>
       <Button look="quiet" busy={send.isPending} onClick={() => send.mutate(email)}>
         Send it again
       </Button>
-    </div>
+    </section>
   )
 }

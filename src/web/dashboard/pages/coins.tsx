@@ -4,7 +4,7 @@ import { assetsOf, paymentRulesOf, ratesOf } from '../api/reads.ts'
 import type { Asset, AssetName, PaymentRules } from '../api/types.ts'
 import { useSaveRules } from '../app/save-rules.ts'
 import { useAccount, useMode } from '../app/session.ts'
-import { Badge } from '../parts/badge.tsx'
+import { AssetBadge } from '../parts/asset-badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Checkbox, Select } from '../parts/field.tsx'
 import { COIN_NAMES, COINS, usd } from '../parts/money.ts'
@@ -70,7 +70,7 @@ function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Ass
                 disabled={!isManager}
                 onChange={() => toggle(coin)}
               />
-              <Availability asset={assets.find(({ asset }) => asset === coin)} />
+              <AssetBadge asset={assets.find(({ asset }) => asset === coin)} />
             </li>
           ))}
         </ul>
@@ -103,25 +103,4 @@ function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Ass
       )}
     </form>
   )
-}
-
-function Availability({ asset }: { asset: Asset | undefined }) {
-  if (asset === undefined) return <Badge tone="quiet">Unavailable</Badge>
-  if (!asset.available) {
-    return (
-      <span className="end-note">
-        <Badge tone="warn">Not available</Badge>
-        <small className="quiet">{asset.unavailable_reason}</small>
-      </span>
-    )
-  }
-  if (asset.network_status !== null && asset.network_status !== 'ok') {
-    return (
-      <span className="end-note">
-        <Badge tone="warn">{asset.network_status}</Badge>
-        <small className="quiet">{asset.network_reason}</small>
-      </span>
-    )
-  }
-  return <Badge tone="good">Available</Badge>
 }

@@ -12,6 +12,7 @@ import type {
 } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { FIRST_KEY, firstInvoiceIn, firstKeyOf } from '../app/first-steps.ts'
+import { useIsWithoutNetworks } from '../app/live-networks.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { Button } from '../parts/button.tsx'
 import { CopyField, PostSnippet, Snippet } from '../parts/copy.tsx'
@@ -123,6 +124,7 @@ function KeyStep({
 
 function InvoiceStep({ secret }: { secret: string | null }) {
   const mode = useMode()
+  const isWithoutNetworks = useIsWithoutNetworks()
   const assets = useQuery(assetsOf(mode))
   const body = firstInvoiceIn(assets.data?.data ?? [])
   const make = useChange<CreateInvoice, Invoice>((input) => ({ path: '/invoices', body: input }), {
@@ -133,8 +135,8 @@ function InvoiceStep({ secret }: { secret: string | null }) {
     <>
       <PostSnippet path="/invoices" apiKey={key} body={body} />
       <div className="actions">
-        <Button busy={make.isPending} onClick={() => make.mutate(body)}>
-          Create a test invoice
+        <Button busy={make.isPending} disabled={isWithoutNetworks} onClick={() => make.mutate(body)}>
+          {mode === 'test' ? 'Create a test invoice' : 'Create an invoice of $25'}
         </Button>
       </div>
       <ProblemNote error={make.error} />

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import type { Mode } from '../api/ask.ts'
 import { importedInvoicesOf, invoicesOf } from '../api/reads.ts'
 import type { Invoice, InvoiceStatus } from '../api/types.ts'
+import { useIsWithoutNetworks } from '../app/live-networks.ts'
 import { useMode } from '../app/session.ts'
 import { STATUS_WORDS, StatusBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
@@ -42,6 +43,7 @@ function dayEdge(day: string, offsetMs: number): string | undefined {
 export function InvoicesPage() {
   const mode = useMode()
   const search = route.useSearch()
+  const isWithoutNetworks = useIsWithoutNetworks()
   const [isMaking, setIsMaking] = useState(false)
   const invoices = useQuery(invoicesOf(mode, { ...filterOf(search), ...pageQuery(search) }))
   const hasImported = (useQuery(importedInvoicesOf(mode, { limit: '1' })).data?.data.length ?? 0) > 0
@@ -54,7 +56,7 @@ export function InvoicesPage() {
         <>
           {hasImported ? <ImportedLink q={undefined}>From before Paylink</ImportedLink> : null}
           <CsvButton name="invoices" path="/invoices" query={filterOf(search)} columns={CSV_COLUMNS} />
-          <Button look="primary" icon="plus" onClick={() => setIsMaking(true)}>
+          <Button look="primary" icon="plus" disabled={isWithoutNetworks} onClick={() => setIsMaking(true)}>
             New invoice
           </Button>
         </>

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { linksOf } from '../api/reads.ts'
 import type { AssetName, CreatePaymentLink, PaymentLink } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
+import { useIsWithoutNetworks } from '../app/live-networks.ts'
 import { useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
@@ -23,9 +24,10 @@ export function LinksPage() {
   const mode = useMode()
   const position = route.useSearch()
   const links = useQuery(linksOf(mode, pageQuery(position)))
+  const isWithoutNetworks = useIsWithoutNetworks()
   const [isMaking, setIsMaking] = useState(false)
   const makeButton = (
-    <Button look="primary" icon="plus" onClick={() => setIsMaking(true)}>
+    <Button look="primary" icon="plus" disabled={isWithoutNetworks} onClick={() => setIsMaking(true)}>
       New link
     </Button>
   )

@@ -1,3 +1,4 @@
+import type { Chain } from '../../../core/assets.ts'
 import type { AssetName, PaidAssetName } from '../api/types.ts'
 
 const DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' })
@@ -17,13 +18,25 @@ type Coin = {
  * The coins an invoice can ask for. `on`: the chain, where the coin is on several and money that is sent on another
  * one does not pay. `explorer`: where a live transaction can be looked at.
  */
-export const COINS: { readonly [coin in AssetName]: Coin } = {
-  BTC: { symbol: 'BTC', name: 'Bitcoin', explorer: 'https://mempool.space/tx/' },
-  LTC: { symbol: 'LTC', name: 'Litecoin', explorer: 'https://litecoinspace.org/tx/' },
-  ETH: { symbol: 'ETH', name: 'Ether on Ethereum', explorer: 'https://etherscan.io/tx/' },
-  ETH_BASE: { symbol: 'ETH', on: 'Base', name: 'Ether on Base', explorer: 'https://basescan.org/tx/' },
-  USDC_BASE: { symbol: 'USDC', on: 'Base', name: 'USDC on Base', explorer: 'https://basescan.org/tx/' },
-  SOL: { symbol: 'SOL', name: 'Solana', explorer: 'https://solscan.io/tx/' },
+export const COINS: { readonly [coin in AssetName]: Coin & { readonly chain: Chain } } = {
+  BTC: { chain: 'bitcoin', symbol: 'BTC', name: 'Bitcoin', explorer: 'https://mempool.space/tx/' },
+  LTC: { chain: 'litecoin', symbol: 'LTC', name: 'Litecoin', explorer: 'https://litecoinspace.org/tx/' },
+  ETH: { chain: 'ethereum', symbol: 'ETH', name: 'Ether on Ethereum', explorer: 'https://etherscan.io/tx/' },
+  ETH_BASE: {
+    chain: 'base',
+    symbol: 'ETH',
+    on: 'Base',
+    name: 'Ether on Base',
+    explorer: 'https://basescan.org/tx/',
+  },
+  USDC_BASE: {
+    chain: 'base',
+    symbol: 'USDC',
+    on: 'Base',
+    name: 'USDC on Base',
+    explorer: 'https://basescan.org/tx/',
+  },
+  SOL: { chain: 'solana', symbol: 'SOL', name: 'Solana', explorer: 'https://solscan.io/tx/' },
 }
 export const COIN_NAMES = Object.keys(COINS) as AssetName[]
 
