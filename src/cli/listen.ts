@@ -12,6 +12,7 @@ import { openDataDir } from '../runtime/data-dir.ts'
 import { describeError } from '../runtime/log.ts'
 import { createWake, type Wake } from '../runtime/wake.ts'
 import { openInstallationKeyring } from '../secrets/open-keyring.ts'
+import { signingSecretFrom } from '../secrets/signing-secret.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { readDemoShop } from './seed-sandbox.ts'
 import { UsageError } from './usage-error.ts'
@@ -83,7 +84,7 @@ async function findMerchant(
 async function listenSecret(config: Config, pool: Pool, merchantId: string): Promise<string> {
   await openDataDir(config.dataDir)
   const keyring = await openInstallationKeyring(config, pool, systemClock)
-  return `whsec_${keyring.mac(SECRET_PURPOSE, Buffer.from(merchantId, 'utf8')).toString('base64url')}`
+  return signingSecretFrom(keyring.mac(SECRET_PURPOSE, Buffer.from(merchantId, 'utf8')))
 }
 
 type Forwarding = {

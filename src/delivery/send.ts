@@ -20,6 +20,19 @@ export function signatureHeader(secrets: readonly string[], unixSeconds: number,
   return [`t=${unixSeconds}`, ...signatures].join(',')
 }
 
+/**
+ * The `webhook-signature` header of Standard Webhooks: `v1,<base64>`, one for each secret, separated by spaces. Each is
+ * HMAC-SHA-256 over `<id>.<unix seconds>.` and the raw body; the key is what base64 decodes after the secret's prefix.
+ */
+function standardSignature(secrets: readonly string[], prefix: string, body: Uint8Array): string {
+  return secrets
+    .map((secret) => {
+      const key = Buffer.from(secret.slice(secret.indexOf('_') + 1), 'base64')
+      return `v1,${createHmac('sha256', key).update(prefix).update(body).digest('base64')}`
+    })
+    .join(' ')
+}
+
 /** The receiver has this long for a 2xx, name look-up and connecting included (spec §6.2.4). */
 export const RECEIVER_DEADLINE_MS = 10_000
 const COMMON_HEADERS = { 'content-type': 'application/json', 'user-agent': 'Paylink-Webhooks/1' }
@@ -79,16 +92,20 @@ export function postSigned(
   })
 }
 
-/** The headers of one attempt (spec §6.2.2), signed at `unixSeconds`. */
+/** The headers of one attempt (spec §6.2.2), and those of Standard Webhooks, signed at `unixSeconds`. */
 export function signedHeaders(
   event: Pick<SignedEvent, 'eventId' | 'schemaVersion' | 'body' | 'secrets'>,
   unixSeconds: number,
 ): Record<string, string> {
+  const { secrets, eventId, body } = event
   return {
     ...COMMON_HEADERS,
-    'paylink-signature': signatureHeader(event.secrets, unixSeconds, event.body),
-    'paylink-event-id': event.eventId,
+    'paylink-signature': signatureHeader(secrets, unixSeconds, body),
+    'paylink-event-id': eventId,
     'paylink-version': String(event.schemaVersion),
+    'webhook-id': eventId,
+    'webhook-timestamp': String(unixSeconds),
+    'webhook-signature': standardSignature(secrets, `${eventId}.${unixSeconds}.`, body),
   }
 }
 

@@ -391,5 +391,8 @@ test('nothing of the signing secret leaves in any header', async () => {
     'paylink-signature',
     'paylink-version',
     'user-agent',
+    'webhook-id',
+    'webhook-signature',
+    'webhook-timestamp',
   ])
 })
