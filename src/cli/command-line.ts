@@ -1,9 +1,12 @@
+import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
+import { z } from 'zod'
 import { ConfigError } from '../config/config-values.ts'
 import { describeError } from '../runtime/log.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { addBackup } from './add-backup.ts'
 import { addFees, addOperators } from './add-fees.ts'
+import { addListen } from './add-listen.ts'
 import { addSetup } from './add-setup.ts'
 import type { BrandArguments } from './brand-merchant.ts'
 import { type Output, processOutput } from './command-context.ts'
@@ -40,10 +43,15 @@ export async function runCommandLine(
 /** Errors whose one line is all that a person needs. */
 const isForPeople = (error: unknown): boolean => error instanceof ConfigError || error instanceof StartRefused
 
+const VERSION = z
+  .object({ version: z.string() })
+  .parse(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))).version
+
 /** Each command loads its own code when it is called, so that none carries the others'. */
 function buildProgram(output: Output, done: (exitCode: number) => void): Command {
   const program = new Command('paylink')
     .description('Self-hosted crypto payment invoicing')
+    .version(VERSION, '--version', 'print the version')
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(`paylink: ${text.replace(/^error: /, '')}`) })
   program
@@ -207,18 +215,6 @@ function addReceipts(program: Command, output: Output, done: (exitCode: number) 
     .action(async (file: string, options: { key?: string; json: boolean }) => {
       const { verifyReceiptCommand } = await import('./verify-receipt.ts')
       done(await verifyReceiptCommand(file, options, output))
-    })
-}
-
-function addListen(program: Command, output: Output, done: (exitCode: number) => void): void {
-  program
-    .command('listen')
-    .description('forward test events to a receiver on your machine, signed, with no endpoint to configure')
-    .requiredOption('--forward-to <url>', 'where to send them, such as http://localhost:4000/webhooks')
-    .option('--merchant <id>', "whose events; the sandbox's demo shop unless given")
-    .action(async (options: { forwardTo: string; merchant?: string }) => {
-      const { listenCommand } = await import('./listen.ts')
-      done(await listenCommand(options, output))
     })
 }
 
