@@ -87,7 +87,7 @@ export async function auditChain(
   if (state === null || state.height === null || state.hash === null) {
     return { kind: 'not_checked', reason: 'the watcher has not read this network yet' }
   }
-  const provider = openBlocks(node.rpcUrl, node.rpcSetting, watched)
+  const provider = openBlocks(node, watched)
   const chain = provider.blocks
   const close = closeAtStop(provider, stop)
   try {

@@ -126,7 +126,7 @@ async function openSource(pool: Pool, node: ReadNode, watched: ProgramSet | Watc
     return connected(adapter, [])
   }
   if (isUtxoNode(node)) {
-    const provider = openBlocks(node.rpcUrl, node.rpcSetting, watched)
+    const provider = openBlocks(node, watched)
     const asset = node.chain === 'bitcoin' ? 'BTC' : 'LTC'
     return { blocks: historyOf(provider.blocks, asset), readTwice: [], close: () => provider.close() }
   }

@@ -1,14 +1,18 @@
 // @module-tag litecoind
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { ChainHalted, ChainSyncing, ChainUnavailable } from '../../src/chain/adapter.ts'
+import { ChainWalk } from '../../src/chain/utxo/chain-walk.ts'
 import { EsploraAdapter } from '../../src/chain/utxo/esplora-adapter.ts'
+import { EsploraChain } from '../../src/chain/utxo/esplora-chain.ts'
+import { EsploraClient } from '../../src/chain/utxo/esplora-client.ts'
+import { utxoParametersOf } from '../../src/core/chain/utxo-parameters.ts'
 import type { BlockRef } from '../../src/core/invoice/types.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { type EsploraServer, startEsploraServer } from '../support/esplora-server.ts'
+import { inventBlock, serveInvented } from '../support/invented-block.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'
 
 const BLOCKS_MAX = 50
-const DAY_MS = 24 * 3_600_000
 
 let node: TestNode
 let server: EsploraServer
@@ -99,7 +103,20 @@ test('the chain is known by its genesis block, and one of another coin or for li
   const test4966 = '4966625a4b2851d9fdee139e56211a0d88575f59ed816ff5e6a63deb4e3e29a0'
   server.tellTheTruth()
   server.lie(/^\/block-height\/0$/, () => ({ status: 200, body: test4966 }))
-  const late = adapterWith({ clock: () => new Date(Date.now() + 2 * DAY_MS) })
+  // The test chain's first block, the only one of its that is at hand: a server that stands there is syncing.
+  const header = {
+    version: 1,
+    merkle_root: '97ddfbbae6be97fd6cdf3e7ca13232a3afff2353e29badfab7f73011edd4ced9',
+    timestamp: 1_486_949_366,
+    bits: 0x1e0f_fff0,
+    nonce: 293_345,
+  }
+  server.lie(/tip\/hash$/, () => ({ status: 200, body: test4966 }))
+  server.lie(/^\/block\/4966[0-9a-f]+$/, () => ({
+    status: 200,
+    body: JSON.stringify({ id: test4966, height: 0, previousblockhash: null, ...header }),
+  }))
+  const late = adapterWith()
   expect(await late.connect()).toMatchObject({ parameters: 'test', health: { status: 'syncing' } })
   await Promise.all([bitcoin, live, late].map((each) => each.close()))
 })
@@ -125,6 +142,76 @@ test('a block cut off, or with other bytes than its hash vouches for, credits no
   await expect(next()).rejects.toThrow(ChainHalted)
   server.tellTheTruth()
   expect(await found()).toEqual([txid])
+})
+
+const REGTEST_BITS = 0x207f_ffff
+const invent = (changes: Partial<Parameters<typeof inventBlock>[0]> = {}) => {
+  const [program = Buffer.alloc(0)] = open
+  const block = {
+    chain: 'litecoin',
+    parent: checkpoint,
+    program,
+    bits: REGTEST_BITS,
+    hasWork: false,
+  } as const
+  return inventBlock({ ...block, ...changes })
+}
+
+test('an invented block without proof of work credits nothing, and is no tip', async () => {
+  const block = invent()
+  serveInvented(server, block)
+  const refusal = new RegExp(
+    `shows block ${block.hash}, whose header does not have the proof of work that it claims: it is broken or lies; replace it in TEST_LITECOIN_RPC_URL`,
+  )
+  await expect(next()).rejects.toThrow(refusal)
+  await expect(adapter.tip()).rejects.toThrow(refusal)
+  await expect(adapter.connect()).rejects.toThrow(refusal)
+  await expect(adapter.hashAt(block.height)).rejects.toThrow(refusal)
+  server.tellTheTruth()
+  expect(await next()).toBeNull()
+})
+
+test('an invented block with the work of a test chain credits in test mode, where anybody can mine', async () => {
+  const block = invent({ hasWork: true })
+  serveInvented(server, block)
+  expect(await found()).toEqual([block.txid])
+})
+
+test('a server that shows an easy chain as that of live money is refused', async () => {
+  const main = '12a765e31ffd4059bada1e25190f6e98c99d9714d334efa41a195a7e7e04bfe2'
+  server.lie(/^\/block-height\/0$/, () => ({ status: 200, body: main }))
+  const live = adapterWith({ livemode: true, watched: adapter.watched })
+  serveInvented(server, invent({ hasWork: true }))
+  await expect(live.nextUpdate(checkpoint, BLOCKS_MAX)).rejects.toThrow(
+    /a target that the chain does not allow/,
+  )
+  serveInvented(server, invent({ hasWork: true, bits: 0x1f0f_ffff }))
+  await expect(live.connect()).rejects.toThrow(/a target that the chain does not allow/)
+  await live.close()
+})
+
+test('a block whose difficulty does not follow from the one below credits nothing', async () => {
+  const client = new EsploraClient(server.url, 'LIVE_LITECOIN_RPC_URL')
+  const regtest = utxoParametersOf('litecoin', 'regtest')
+  if (regtest === null) throw new Error('no regtest')
+  const strict = { ...regtest, work: { ...regtest.work, allowsEasyBlocks: false } }
+  const chain = new EsploraChain(client, adapter.watched, () => strict)
+  const walk = () => new ChainWalk(chain, 'LTC').next(checkpoint, BLOCKS_MAX)
+  serveInvented(server, invent({ hasWork: true, bits: 0x2060_0000 }))
+  await expect(walk()).rejects.toThrow(/whose difficulty cannot follow that of the block below/)
+  server.tellTheTruth()
+  serveInvented(server, invent({ hasWork: true }))
+  expect((await walk())?.blocks).toHaveLength(1)
+  await client.close()
+})
+
+test('a header that is not the one of its hash is refused', async () => {
+  await node.mine(1)
+  server.lie(/^\/block\/[0-9a-f]{64}$/, ({ body }) => {
+    const told = JSON.parse(String(body)) as { timestamp: number }
+    return { status: 200, body: JSON.stringify({ ...told, timestamp: told.timestamp + 3_600 }) }
+  })
+  await expect(adapter.tip()).rejects.toThrow(/with a header that is not the block's/)
 })
 
 test('a server below our checkpoint is syncing, and one that is limited, broken or something else says so', async () => {

@@ -7,6 +7,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { NODE_PROGRAMS } from '../support/daemons.ts'
 import { describeNeeding } from '../support/describe-needing.ts'
 import { startEsploraServer } from '../support/esplora-server.ts'
+import { inventBlock, serveInvented } from '../support/invented-block.ts'
 import type { TestNode } from '../support/litecoind.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { until } from '../support/until.ts'
@@ -268,9 +269,44 @@ describeNeeding(NODE_PROGRAMS, 'two providers of %s', (chain) => {
       await untilTold('ok', /Esplora has not come to block/)
       await relay(first, second)
       await watched.untilStatus(invoice.id, 'paid')
-      expect(new Set(server.calls.map((path) => path.replace(/\d+/, 'N')))).toEqual(
-        new Set(['/block-height/N']),
+      const kinds = server.calls.map((path) =>
+        path.replace(/[0-9a-f]{64}/, 'HASH').replace(/height\/\d+/, 'height/N'),
       )
+      // Genesis once, for the chain's rules; then the hash at a height, and its header for the proof of work.
+      expect(new Set(kinds)).toEqual(new Set(['/block-height/N', '/block/HASH']))
+    } finally {
+      await watched.stopWatchers()
+      await server.stop()
+    }
+  })
+  test('a block that one provider invents is refused, and the other provider takes over', async () => {
+    const server = await startEsploraServer(second)
+    try {
+      const programs = new ProgramSet()
+      const shared = { chain, livemode: false, setting, watched: programs } as const
+      const esplora = new EsploraAdapter({ ...shared, url: server.url, clock: systemClock })
+      const other = { name: 'node A', chain: node(proxies[0].url, programs) }
+      const group = new ProviderGroup({ name: 'Esplora', chain: esplora }, [other], systemClock)
+      const watcher = await watch(group)
+      const invoice = await watched.openInvoice([watcher])
+      const parent = {
+        height: await second.rpc<number>('getblockcount'),
+        hash: await second.rpc<string>('getbestblockhash'),
+      }
+      const program = await first.programOf(invoice.address)
+      serveInvented(server, inventBlock({ chain, parent, program, bits: 0x207f_ffff, hasWork: false }))
+      await untilTold('ok', /node A is followed in place of Esplora: .* does not have the proof of work/)
+      expect(await watched.statusOf(invoice.id)).toBe('awaiting_payment')
+      await first.pay(invoice.address, AMOUNT)
+      await first.mine(1)
+      await relay(first, second)
+      await watched.untilStatus(invoice.id, 'confirming')
+      await untilTold(
+        'ok',
+        /block waits? for another provider to confirm: .* does not have the proof of work/,
+      )
+      server.tellTheTruth()
+      await watched.untilStatus(invoice.id, 'paid')
     } finally {
       await watched.stopWatchers()
       await server.stop()

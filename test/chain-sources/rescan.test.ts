@@ -114,7 +114,10 @@ async function rescanWhile(
 ): Promise<void> {
   const programs = new ProgramSet()
   programs.add([await node.programOf(invoice.address)])
-  const provider = openBlocks(node.rpcUrl, 'TEST_LITECOIN_RPC_URL', programs)
+  const provider = openBlocks(
+    { chain: 'litecoin', livemode: false, rpcUrl: node.rpcUrl, rpcSetting: 'TEST_LITECOIN_RPC_URL' },
+    programs,
+  )
   const hash = await node.rpc<string>('getblockhash', [height])
   let happened = false
   const happenOnce = async () => {
@@ -217,7 +220,10 @@ test('where several providers must agree, what is read again is not final before
   const { invoice, from, height } = await skippedPayment()
   const programs = new ProgramSet()
   programs.add([await node.programOf(invoice.address)])
-  const provider = openBlocks(node.rpcUrl, 'TEST_LITECOIN_RPC_URL', programs)
+  const provider = openBlocks(
+    { chain: 'litecoin', livemode: false, rpcUrl: node.rpcUrl, rpcSetting: 'TEST_LITECOIN_RPC_URL' },
+    programs,
+  )
   const { hash } = await watched.state()
   const before = await watched.availableBalance()
   const rescan = (mustAgree: boolean) =>

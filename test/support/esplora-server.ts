@@ -30,6 +30,11 @@ type NodeBlock = {
   readonly hash: string
   readonly height: number
   readonly time: number
+  readonly version: number
+  readonly merkleroot: string
+  /** Hex. */
+  readonly bits: string
+  readonly nonce: number
   readonly previousblockhash?: string
   readonly tx: readonly NodeTransaction[]
 }
@@ -179,8 +184,16 @@ class ChainIndex {
     if (what === 'status') return json({ in_best_chain: block !== undefined, height: block?.height ?? null })
     if (block === undefined) return notFound('Block')
     if (what === 'raw') return plain(Buffer.from(await this.#node.rpc<string>('getblock', [hash, 0]), 'hex'))
-    const { height, time: timestamp, previousblockhash = null } = block
-    return json({ id: hash, height, timestamp, tx_count: block.tx.length, previousblockhash })
+    const {
+      height,
+      time: timestamp,
+      version,
+      merkleroot: merkle_root,
+      nonce,
+      previousblockhash = null,
+    } = block
+    const header = { version, timestamp, merkle_root, bits: Number.parseInt(block.bits, 16), nonce }
+    return json({ id: hash, height, ...header, tx_count: block.tx.length, previousblockhash })
   }
 
   #transaction(txid: string, what: string | undefined, index: string | undefined): Answer {

@@ -84,7 +84,10 @@ const litecoin: ReadingFamily<DrivenSandbox> = {
   history: ({ url }, programs) => {
     const watched = new ProgramSet()
     watched.add(programs)
-    const provider = openBlocks(url, 'TEST_LITECOIN_RPC_URL', watched)
+    const provider = openBlocks(
+      { chain: 'litecoin', livemode: false, rpcUrl: url, rpcSetting: 'TEST_LITECOIN_RPC_URL' },
+      watched,
+    )
     return { history: historyOf(provider.blocks, 'LTC'), close: () => provider.close() }
   },
   disguise: (proxy) => {

@@ -1,5 +1,11 @@
 import type { BlockRef } from '../../core/invoice/types.ts'
-import { type BlockHistory, ChainHalted, ChainUnavailable, type ScannedBlock } from '../adapter.ts'
+import {
+  type BlockHistory,
+  ChainHalted,
+  ChainUnavailable,
+  type ChainUpdate,
+  type ScannedBlock,
+} from '../adapter.ts'
 import type { ProgramSet } from '../program-set.ts'
 import type { HeaderAnswer } from './node-answers.ts'
 import { hasTransactionsOfHeader, type ScannedBytes, type ScannedOutput, scanBlock } from './scan-block.ts'
@@ -22,6 +28,11 @@ export interface BlockSource {
   readBlocks(hashes: readonly string[]): Promise<ReadBlock[]>
   /** Whether the source has declared invalid what it had built on or above this block. */
   wasDeclaredInvalid(block: BlockRef): Promise<boolean>
+  /**
+   * Throws where the difficulty of these blocks does not follow from that of the ancestor, on which they stand. Absent
+   * where a node has checked that.
+   */
+  requireDifficulty?(step: Pick<ChainUpdate, 'ancestor' | 'blocks'>): Promise<void>
 }
 
 /** The header of a block that the source itself has just named. */

@@ -71,3 +71,13 @@ test('who does not remember the way says that the block where it joins is assume
   const update = await walk.next(at, 10)
   expect(update).toMatchObject({ isAncestorAssumed: true, ancestor: { height: TIP - 100 } })
 })
+
+test('a node that gives a block below another height than it has halts', async () => {
+  const { walk, node, at } = await walked(20, 101)
+  const { header } = node
+  node.header = async (hash) => {
+    const told = await header(hash)
+    return told === null || told.height === node.height ? told : { ...told, height: told.height + 1 }
+  }
+  await expect(walk.next(at, 10)).rejects.toThrow(/the height 201, and it stands at 200/)
+})

@@ -43,6 +43,7 @@ export class ChainWalk {
       const step =
         (await this.#oneBlock(checkpoint, bestHash)) ?? (await this.#walk(checkpoint, bestHash, maxBlocks))
       if (step === null) continue
+      await this.#node.requireDifficulty?.(step)
       this.#remember(step)
       this.#catchingUp = (step.blocks.at(-1)?.block.height ?? step.ancestor.height) < step.tip.height
       return step
@@ -95,7 +96,7 @@ export class ChainWalk {
     let block = ours
     for (let depth = 1; depth <= REORG_DEPTH_MAX; depth++) {
       if (block.previousblockhash === undefined) throw new ChainHalted('the node has another genesis block')
-      block = await knownHeader(this.#node, block.previousblockhash)
+      block = await this.#headerAt(block.height - 1, block.previousblockhash)
       if (block.confirmations >= 1) return referenceOf(block)
     }
     throw forkTooDeep(checkpoint, REORG_DEPTH_MAX)
@@ -134,8 +135,17 @@ export class ChainWalk {
       if ((this.#trail[0]?.height ?? checkpoint.height) <= height)
         throw forkTooDeep(checkpoint, REORG_DEPTH_MAX)
     }
-    const shared = referenceOf(await knownHeader(this.#node, await this.#node.hashAt(height)))
+    const shared = referenceOf(await this.#headerAt(height, await this.#node.hashAt(height)))
     return { ...shared, isAssumed: true }
+  }
+
+  /** The difficulty that a block may have depends on its height: the node's word does not move it. */
+  async #headerAt(height: number, hash: string): Promise<HeaderAnswer> {
+    const header = await knownHeader(this.#node, hash)
+    if (header.height === height) return header
+    throw new ChainHalted(
+      `the node gives block ${hash} the height ${header.height}, and it stands at ${height}`,
+    )
   }
 }
 

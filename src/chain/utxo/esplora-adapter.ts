@@ -1,15 +1,9 @@
 import type { Network } from '../../core/assets.ts'
-import { type PrivateChain, realmOf } from '../../core/chain/realm.ts'
-import { UTXO_PARAMETERS, type UtxoChain, type UtxoParameters } from '../../core/chain/utxo-parameters.ts'
+import type { PrivateChain } from '../../core/chain/realm.ts'
+import type { UtxoChain } from '../../core/chain/utxo-parameters.ts'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import {
-  ChainHalted,
-  type ChainProvider,
-  type ChainUpdate,
-  type MempoolReading,
-  type NetworkHealth,
-} from '../adapter.ts'
+import type { ChainProvider, ChainUpdate, MempoolReading, NetworkHealth } from '../adapter.ts'
 import { ProgramSet } from '../program-set.ts'
 import { requireFreshHead } from '../require-fresh-head.ts'
 import { identityOf } from './chain-identity.ts'
@@ -18,7 +12,7 @@ import { type EsploraInput, esploraTransactionSchema, outspendSchema } from './e
 import { EsploraChain } from './esplora-chain.ts'
 import { EsploraClient, EsploraRefusal } from './esplora-client.ts'
 import { EsploraMempool } from './esplora-mempool.ts'
-import { requireRealm } from './require-realm.ts'
+import { recognizeGenesis } from './require-realm.ts'
 import {
   type TransactionJudge,
   TransactionOutcome,
@@ -50,7 +44,7 @@ type EsploraAdapterOptions = {
 
 /**
  * Bitcoin, Litecoin and what is made like them, through an Esplora server, for whoever runs no full node. Blocks
- * are read whole and proved as from a node; the mempool is read for open checkouts only.
+ * are read whole and proved, with the proof of work that a node would have checked; the mempool is read for open checkouts only.
  */
 export class EsploraAdapter implements ChainProvider {
   readonly network: Network
@@ -71,7 +65,9 @@ export class EsploraAdapter implements ChainProvider {
     this.watched = options.watched ?? new ProgramSet()
     this.#options = options
     this.#client = new EsploraClient(url, setting)
-    this.#chain = new EsploraChain(this.#client, this.watched)
+    this.#chain = new EsploraChain(this.#client, this.watched, (genesisHash) =>
+      recognizeGenesis(options, genesisHash),
+    )
     this.#walk = new ChainWalk(this.#chain, asset)
     this.#mempool = new EsploraMempool({
       client: this.#client,
@@ -85,7 +81,7 @@ export class EsploraAdapter implements ChainProvider {
   }
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
-    const parameters = this.#recognize(await this.#chain.hashAt(0))
+    const parameters = await this.#chain.parameters()
     this.#headAgeMsMax = parameters.headAgeMsMax
     this.#fate.forget()
     const tip = await this.tip()
@@ -98,7 +94,7 @@ export class EsploraAdapter implements ChainProvider {
   }
 
   async identity(): Promise<string | null> {
-    return identityOf(this.#recognize(await this.#chain.hashAt(0)), this)
+    return identityOf(await this.#chain.parameters(), this)
   }
 
   async tip(): Promise<BlockRef> {
@@ -106,7 +102,7 @@ export class EsploraAdapter implements ChainProvider {
   }
 
   hashAt(height: number): Promise<string | null> {
-    return this.#chain.hashAtOrNull(height)
+    return this.#chain.provedHashAt(height)
   }
 
   async knows({ hash }: { readonly hash: string }): Promise<boolean> {
@@ -138,19 +134,6 @@ export class EsploraAdapter implements ChainProvider {
 
   close(): Promise<void> {
     return this.#client.close()
-  }
-
-  /** Nothing but the genesis block says which chain a server serves. */
-  #recognize(genesisHash: string): UtxoParameters {
-    const { chain, setting } = this.#options
-    const known = UTXO_PARAMETERS.find((each) => each.chain === chain && each.genesisHash === genesisHash)
-    const { privateChain } = this.#options
-    if (known === undefined || (privateChain != null && privateChain.genesis !== genesisHash)) {
-      throw new ChainHalted(
-        `the Esplora server's chain is no ${chain} that is known: its genesis block is ${genesisHash}; correct ${setting}`,
-      )
-    }
-    return requireRealm(known, { realm: realmOf(this.#options), setting, who: 'Esplora server' })
   }
 }
 

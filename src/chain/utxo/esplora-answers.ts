@@ -6,10 +6,19 @@ import { hashSchema } from './node-answers.ts'
 export const esploraBlockSchema = z.object({
   id: hashSchema,
   height: z.int().nonnegative(),
-  timestamp: z.int().nonnegative(),
+  timestamp: z.uint32(),
+  /** The rest of the header. Some servers give the version with its sign, others without. */
+  version: z
+    .int()
+    .min(-(2 ** 31))
+    .max(2 ** 32 - 1),
+  merkle_root: hashSchema,
+  bits: z.uint32(),
+  nonce: z.uint32(),
   /** Null or absent for the genesis block. */
   previousblockhash: hashSchema.nullish(),
 })
+export type EsploraBlock = z.infer<typeof esploraBlockSchema>
 
 export const blockStatusSchema = z.object({ in_best_chain: z.boolean() })
 

@@ -1,4 +1,5 @@
-import { hash } from 'node:crypto'
+import { hash, scryptSync } from 'node:crypto'
+import type { UtxoChain } from '../../core/chain/utxo-parameters.ts'
 import type { TransactionSpan } from './transaction-reader.ts'
 
 export const HASH_BYTES = 32
@@ -6,6 +7,16 @@ export const HASH_BYTES = 32
 /** SHA-256 twice, as Bitcoin hashes everything. */
 export function sha256d(bytes: Uint8Array): Buffer {
   return hash('sha256', hash('sha256', bytes, 'buffer'), 'buffer')
+}
+
+/**
+ * The hash of a header that its chain mines with, as a number: a block's own hash on Bitcoin; on Litecoin scrypt with
+ * N = 1024, r = p = 1 and the header as password and salt (about 2 ms).
+ */
+export function miningHash(chain: UtxoChain, header: Uint8Array): bigint {
+  const bytes =
+    chain === 'bitcoin' ? sha256d(header) : scryptSync(header, header, HASH_BYTES, { N: 1_024, r: 1, p: 1 })
+  return BigInt(`0x${toDisplayHex(bytes)}`)
 }
 
 /** Hashes are shown with their bytes reversed. */

@@ -8,6 +8,7 @@ import { EsploraAdapter } from './esplora-adapter.ts'
 import { EsploraChain } from './esplora-chain.ts'
 import { ESPLORA_SCHEME, EsploraClient } from './esplora-client.ts'
 import { NodeChain } from './node-chain.ts'
+import { type EsploraNetwork, recognizeGenesis } from './require-realm.ts'
 import { RpcClient } from './rpc-client.ts'
 import { UtxoAdapter } from './utxo-adapter.ts'
 
@@ -44,15 +45,16 @@ export function openProvider(options: {
   })
 }
 
-/** Only the blocks of a provider, matched against `watched`. */
+/** Only the blocks of a network's first provider, matched against `watched`. */
 export function openBlocks(
-  url: string,
-  setting: string,
+  node: Omit<EsploraNetwork, 'setting'> & { readonly rpcUrl: string; readonly rpcSetting: string },
   watched: ProgramSet,
 ): { readonly blocks: BlockSource; close(): Promise<void> } {
+  const { rpcUrl: url, rpcSetting: setting } = node
   if (isEsploraUrl(url)) {
     const client = new EsploraClient(url, setting)
-    return { blocks: new EsploraChain(client, watched), close: () => client.close() }
+    const recognize = (genesisHash: string) => recognizeGenesis({ ...node, setting }, genesisHash)
+    return { blocks: new EsploraChain(client, watched, recognize), close: () => client.close() }
   }
   const rpc = new RpcClient(url, setting)
   return { blocks: new NodeChain(rpc, watched), close: () => rpc.close() }

@@ -1,3 +1,4 @@
+import type { WorkRules } from './header-work.ts'
 import type { Realm } from './realm.ts'
 
 /** Bitcoin and the chains made like it, as data: what differs between them is here and nowhere else. */
@@ -15,6 +16,8 @@ export type UtxoParameters = {
   readonly isolated: boolean
   /** A head that is older is not the chain's; null on a private chain. */
   readonly headAgeMsMax: number | null
+  /** What is asked of a header that no node of ours has checked. */
+  readonly work: WorkRules
 }
 
 /**
@@ -23,6 +26,30 @@ export type UtxoParameters = {
  */
 const BITCOIN_HEAD_MS = 3 * 3_600_000
 const LITECOIN_HEAD_MS = 45 * 60_000
+
+/**
+ * `powLimit` and `fPowAllowMinDifficultyBlocks` of Bitcoin Core's `src/kernel/chainparams.cpp` and Litecoin's
+ * `src/chainparams.cpp`. The least work is what a block took on average since the first one: `nMinimumChainWork`
+ * through the height at which both state it (`defaultAssumeValid`). Blocks have taken far
+ * more for years, so an invented one is dear, and honest ones pass until the hash rate falls back by as long.
+ * https://github.com/bitcoin/bitcoin/blob/0083e015e84020d29cad18de1e19f44f2029a275/src/kernel/chainparams.cpp
+ * https://github.com/litecoin-project/litecoin/blob/17f16cef406cb3fdc14e25070f480298128254de/src/chainparams.cpp
+ */
+const limit = (zeroBits: bigint): bigint => (1n << (256n - zeroBits)) - 1n
+const BITCOIN_WORK: WorkRules = {
+  powLimit: limit(32n),
+  allowsEasyBlocks: false,
+  leastWork: 0x63c4ebd298db40af57541800n / 824_000n,
+}
+const LITECOIN_WORK: WorkRules = {
+  powLimit: limit(20n),
+  allowsEasyBlocks: false,
+  leastWork: 0x146878abee06fa883e0an / 2_772_730n,
+}
+const asTestnet = (work: WorkRules): WorkRules => ({ ...work, allowsEasyBlocks: true, leastWork: null })
+/** Miners of a signet sign their blocks, which is not checked: its work is all that there is. */
+const SIGNET_WORK: WorkRules = { powLimit: 0x377aen << 216n, allowsEasyBlocks: false, leastWork: null }
+const REGTEST_WORK: WorkRules = { powLimit: limit(1n), allowsEasyBlocks: true, leastWork: null }
 
 /** A coinbase can be spent in the hundredth block after its own (COINBASE_MATURITY). */
 export const COINBASE_CONFIRMATIONS = 100
@@ -41,6 +68,7 @@ const CHAINS: readonly UtxoParameters[] = [
     genesisHash: '000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f',
     isolated: false,
     headAgeMsMax: BITCOIN_HEAD_MS,
+    work: BITCOIN_WORK,
   },
   {
     chain: 'bitcoin',
@@ -50,6 +78,7 @@ const CHAINS: readonly UtxoParameters[] = [
     genesisHash: '000000000933ea01ad0ee984209779baaec3ced90fa3f408719526f8d77f4943',
     isolated: false,
     headAgeMsMax: BITCOIN_HEAD_MS,
+    work: asTestnet(BITCOIN_WORK),
   },
   {
     // BIP94.
@@ -60,6 +89,7 @@ const CHAINS: readonly UtxoParameters[] = [
     genesisHash: '00000000da84f2bafbbc53dee25a72ae507ff4914b867c565be350b0da8bf043',
     isolated: false,
     headAgeMsMax: BITCOIN_HEAD_MS,
+    work: asTestnet(BITCOIN_WORK),
   },
   {
     // BIP325, the default signet.
@@ -70,6 +100,7 @@ const CHAINS: readonly UtxoParameters[] = [
     genesisHash: '00000008819873e925422c1ff0f99f7cc9bbb232af63a077a480a3633bee1ef6',
     isolated: false,
     headAgeMsMax: BITCOIN_HEAD_MS,
+    work: SIGNET_WORK,
   },
   {
     chain: 'bitcoin',
@@ -79,6 +110,7 @@ const CHAINS: readonly UtxoParameters[] = [
     genesisHash: '0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206',
     isolated: true,
     headAgeMsMax: null,
+    work: REGTEST_WORK,
   },
   {
     chain: 'litecoin',
@@ -88,6 +120,7 @@ const CHAINS: readonly UtxoParameters[] = [
     genesisHash: '12a765e31ffd4059bada1e25190f6e98c99d9714d334efa41a195a7e7e04bfe2',
     isolated: false,
     headAgeMsMax: LITECOIN_HEAD_MS,
+    work: LITECOIN_WORK,
   },
   {
     chain: 'litecoin',
@@ -97,6 +130,7 @@ const CHAINS: readonly UtxoParameters[] = [
     genesisHash: '4966625a4b2851d9fdee139e56211a0d88575f59ed816ff5e6a63deb4e3e29a0',
     isolated: false,
     headAgeMsMax: LITECOIN_HEAD_MS,
+    work: asTestnet(LITECOIN_WORK),
   },
   {
     chain: 'litecoin',
@@ -106,6 +140,7 @@ const CHAINS: readonly UtxoParameters[] = [
     genesisHash: '530827f38f93b43ed12af0b3ad25a288dc02ed74d6d7857862df51fc56c416f9',
     isolated: true,
     headAgeMsMax: null,
+    work: REGTEST_WORK,
   },
 ]
 
