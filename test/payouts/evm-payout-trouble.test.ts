@@ -308,9 +308,9 @@ test("a payout whose signature differs from the journal's is not given up, and n
   expect(world.logged.some((line) => line.includes(payout.id) && line.includes('not in the journal'))).toBe(
     true,
   )
-  const asked = () =>
-    owner.query('select answered_at from journal_question where intent_id = $1', [payout.id])
-  expect((await asked()).rows).toEqual([{ answered_at: null }])
+  expect(
+    world.logged.some((line) => line.includes(payout.id) && line.includes('the books do not know')),
+  ).toBe(true)
   const { rows: sweeps } = await owner.query<{ id: string; txid: string }>(
     `select t.sweep_id as id, t.txid from sweep_transaction t join sweep s on s.id = t.sweep_id where s.payout_id = $1`,
     [payout.id],

@@ -259,6 +259,7 @@ export const boundChain = (chain: EvmPayoutChain): EvmPayoutChain => ({
   finalizedHeight: () => chain.finalizedHeight(),
   receiptOf: (txid) => chain.receiptOf(txid),
   nonceUser: (place, lowest) => chain.nonceUser(place, lowest),
+  termsOf: (txid) => chain.termsOf(txid),
   gasOf: (payment) => chain.gasOf(payment),
   failureOf: (call) => chain.failureOf(call),
   broadcast: (raw) => chain.broadcast(raw),

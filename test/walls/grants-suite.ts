@@ -222,12 +222,18 @@ async function seedRest({ world, node: { network, chain }, victim }: Installatio
     await owner.query(statement, [...values])
   if (chain === 'solana')
     await owner.query(`insert into solana_found_sweep values ($1, '!', '', now())`, [network])
-  if (chain === 'base')
+  if (chain === 'base') {
+    await owner.query(
+      `insert into evm_found_payout select merchant_id, id, livemode, '0x' || repeat('ab', 32), 1, 1, 1, 1, now()
+       from payout where merchant_id = $1 limit 1`,
+      [victim.merchantId],
+    )
     await owner.query(
       `insert into frozen_deposit select merchant_id, false, $2, 'USDC_BASE', program, invoice_id, 1, 'frozen', now(), now()
        from deposit_address where merchant_id = $1 limit 1`,
       [victim.merchantId, network],
     )
+  }
 }
 
 /** All that the signer has signed, by its own journal and by what the database got of it. */

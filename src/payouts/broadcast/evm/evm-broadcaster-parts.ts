@@ -6,7 +6,7 @@ import type { Log } from '../../../runtime/log.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 import type { OutcomeSealer } from '../outcome-sealer.ts'
 import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
-import type { EvmReceiptFound, EvmStanding } from './evm-payout-client.ts'
+import type { EvmReceiptFound, EvmStanding, EvmTerms } from './evm-payout-client.ts'
 
 /** An account-based chain, as payouts see it; `EvmPayoutClient` reads it. */
 export type EvmPayoutChain = PayoutProvider & {
@@ -20,6 +20,7 @@ export type EvmPayoutChain = PayoutProvider & {
     place: { sender: Uint8Array; nonce: number },
     lowest: number,
   ): Promise<string | 'searching' | 'unseen'>
+  termsOf(txid: string): Promise<EvmTerms | null>
   gasOf(payment: { from: Uint8Array; to: Uint8Array; value: bigint }): Promise<bigint>
   failureOf(call: { from: Uint8Array; data: Uint8Array }): Promise<string | null>
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>

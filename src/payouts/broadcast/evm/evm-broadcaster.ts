@@ -1,4 +1,6 @@
+import { bytesToHex } from '@noble/hashes/utils.js'
 import { encodeEvmAddress, parseEvmAddress } from '../../../chain/evm/address.ts'
+import { contractCall } from '../../../chain/evm/contract-call.ts'
 import { hotWalletOf } from '../../../chain/evm/hot-wallet.ts'
 import { keyspaceOfNetwork } from '../../../core/assets.ts'
 import { TOKEN_TRANSFER_GAS } from '../../../core/payout/gas.ts'
@@ -9,6 +11,7 @@ import { type HotWallet, saveHotWallet } from '../../../db/addresses/hot-wallets
 import { withTransaction } from '../../../postgres/transaction.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
+import { isKnownTransaction, saveFoundPayout } from '../../store/found-payouts.ts'
 import { insertPayoutGas, insertPayoutRefusal, loadPayoutGas } from '../../store/payout-transactions.ts'
 import { type GasBalance, readGasBalance } from '../../store/read-gas-balance.ts'
 import { listSweepsOf } from '../../store/sweeps.ts'
@@ -18,7 +21,7 @@ import type { PayoutProviders } from '../payout-providers.ts'
 import { unlessRefused } from '../unless-refused.ts'
 import type { EvmBroadcasterParts, EvmPayoutChain } from './evm-broadcaster-parts.ts'
 import { EvmSweeps } from './evm-sweeps.ts'
-import { hasNonceElsewhere, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
+import { findNonceUser, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
 import { EvmX402 } from './evm-x402.ts'
 import { tokenRefusal } from './token-refusal.ts'
 
@@ -185,7 +188,10 @@ export class EvmBroadcaster implements Broadcaster {
     return this.providers.current.broadcast(raw)
   }
 
-  /** Dead is a payout only when its nonce was used by something else, as `hasNonceElsewhere` says. */
+  /**
+   * Dead is a payout only when its nonce was used by something else, as `findNonceUser` says, that is not known to pay it: a
+   * replacement that a restore has forgotten waits for the signer to know it again.
+   */
   async judgeRefused({ payout, transactions }: Followed) {
     const { pool } = this.#parts
     const place = await loadIntentNonce(pool, tenantOf(payout), payout.id)
@@ -193,19 +199,45 @@ export class EvmBroadcaster implements Broadcaster {
     const fromHeight = Math.min(...transactions.map(({ fromHeight }) => fromHeight))
     const txids = () => Promise.resolve(transactions.map(({ txid }) => txid))
     const isDead = await this.providers.allSay(payout.id, async (chain) => {
-      const found = await hasNonceElsewhere(chain, place, { txids, fromHeight })
-      if (found === 'unseen') this.#alert(payout)
-      return found === 'elsewhere'
+      const found = await findNonceUser(chain, place, { txids, fromHeight })
+      if (found === 'unseen') this.#alert(payout, NONCE_UNSEEN)
+      if (typeof found === 'string') return false
+      return !(await this.#isPaidBy(chain, payout, found.elsewhere))
     })
     return isDead ? { code: 'nonce_used_elsewhere', unspent: [] } : null
   }
 
-  #alert({ id }: Payout): void {
-    const message =
-      'the nonce of a payout is used up, and no block of the node shows by what: use one that keeps the blocks of its time'
+  /** Whether a transaction of the hot wallet that no books know pays this payout's destination; it is kept for the signer. */
+  async #isPaidBy(chain: EvmPayoutChain, payout: Payout, txid: string): Promise<boolean> {
+    const { pool, network, token, clock } = this.#parts
+    const terms = await chain.termsOf(txid)
+    const to = parseEvmAddress(payout.destination)
+    if (terms === null || to === null || (await isKnownTransaction(pool, network, txid))) return false
+    const pays =
+      payout.asset === 'USDC_BASE'
+        ? terms.to === token?.contract && terms.input === transferOf(to, payout.amount)
+        : terms.to === `0x${bytesToHex(to)}` && terms.input === '0x'
+    if (!pays) return false
+    const tenant = tenantOf(payout)
+    const found = { ...terms, payoutId: payout.id, txid, now: clock() }
+    await withTransaction(pool, tenant, (tx) => saveFoundPayout(tx, tenant, found))
+    this.#alert(payout, `${PAID_BY_UNKNOWN}: ${txid}`)
+    return true
+  }
+
+  #alert({ id }: Payout, message: string): void {
     if (this.#told.isNew(id, message)) this.#parts.log.error({ payoutId: id }, message)
   }
 }
+
+const NONCE_UNSEEN =
+  'the nonce of a payout is used up, and no block of the node shows by what: use one that keeps the blocks of its time'
+const PAID_BY_UNKNOWN =
+  'a payout was paid by a transaction that the books do not know, as after a restore: it is not paid again, and the signer looks whether it signed that'
+
+/** Hex with 0x. */
+const transferOf = (to: Uint8Array, amount: bigint): string =>
+  `0x${bytesToHex(contractCall('transfer(address,uint256)', to, amount))}`
 
 /** A sandbox chain's ether takes a block to arrive. */
 const TOP_UP_EVERY_MS = 30_000

@@ -15,6 +15,7 @@ import {
 } from '../../../core/chain/evm-parameters.ts'
 import type { Realm } from '../../../core/chain/realm.ts'
 import { DESTINATION_GAS_MAX, MAX_FEE_MAX, TRANSFER_GAS } from '../../../core/payout/gas.ts'
+import type { FoundTerms } from '../../store/found-payouts.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 
 /** Base's own contract that says what a place on Ethereum costs (OP Stack, GasPriceOracle since Fjord). */
@@ -38,6 +39,20 @@ const HALT_WORDS =
   /invalid (opcode|jump)|stack (underflow|overflow|limit)|out of (bounds|gas|offset)|write protection|uint64 overflow|Invalid(Jump|FEOpcode)|OpcodeNotFound|Stack(Over|Under)flow|OutOf(Offset|Gas)/
 const REVERT_WORDS =
   /revert|vm execution error|invalid opcode|out of gas|gas required exceeds|stack underflow/i
+
+const termsSchema = z
+  .object({
+    to: bytes.nullable(),
+    value: quantity,
+    input: bytes,
+    gas: quantity,
+    maxFeePerGas: quantity.optional(),
+    maxPriorityFeePerGas: quantity.optional(),
+  })
+  .nullable()
+
+/** What a transaction in a block says. Wei; bytes in hex with 0x. */
+export type EvmTerms = FoundTerms & { readonly to: string; readonly input: string }
 
 const receiptSchema = z.object({ blockHash: hash, blockNumber: count, status: count.optional() }).nullable()
 
@@ -185,6 +200,15 @@ export class EvmPayoutClient {
     if (height !== null && height < lowest) return 'unseen'
     if (height !== null) this.#searches.set(name, height)
     return found ?? 'searching'
+  }
+
+  /** What a transaction says; null where the node has none of that id, or one without a market for its fee. */
+  async termsOf(txid: string): Promise<EvmTerms | null> {
+    const found = await this.#node.rpc.call('eth_getTransactionByHash', [txid], termsSchema)
+    if (found?.to == null || found.maxFeePerGas === undefined || found.maxPriorityFeePerGas === undefined)
+      return null
+    const { value, gas, maxFeePerGas: maxFee, maxPriorityFeePerGas: tip } = found
+    return { to: found.to.toLowerCase(), input: found.input.toLowerCase(), value, gas, maxFee, tip }
   }
 
   /**

@@ -29,7 +29,7 @@ import { UNSEALED_EVERY_MS, UNSEALED_MAX } from '../outcome-sealer.ts'
 import { unlessRefused } from '../unless-refused.ts'
 import type { EvmBroadcasterParts } from './evm-broadcaster-parts.ts'
 import type { EvmReceiptFound } from './evm-payout-client.ts'
-import { hasNonceElsewhere, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
+import { findNonceUser, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
 import { refusalOf } from './token-refusal.ts'
 
 /** Frozen deposits are asked about this often, so many of them. */
@@ -143,10 +143,10 @@ export class EvmSweeps {
     const question = { ...tenantOf(sweep), intentId: sweep.id, network }
     const judge = () =>
       providers.allSay(sweep.id, async (chain) => {
-        const found = await hasNonceElsewhere(chain, place, { txids, fromHeight })
+        const found = await findNonceUser(chain, place, { txids, fromHeight })
         if (found === 'unseen')
           this.#alert(sweep.id, 'its nonce is used up, and no block of the node shows by what')
-        return found === 'elsewhere'
+        return typeof found === 'object'
       })
     // Judged anew after the signer has looked into its journal: what a restored database had forgotten counts.
     if (!(await judge()) || !(await askJournal(pool, question, clock())) || !(await judge())) return

@@ -29,20 +29,20 @@ const BELOW_SIGNING = 1_000
 
 /**
  * Whether no block will ever have one of these transactions: a final block has another one with their nonce, and that one is
- * found. That a node has none of their receipts proves nothing: it may have dropped them, or be one of several behind one
+ * found (`elsewhere`). That a node has none of their receipts proves nothing: it may have dropped them, or be one of several behind one
  * URL, of which the next one has them. `unseen`: the nonce is gone, and no block shows what used it up. `fromHeight`: where
  * the chain was when the first was signed; null where nobody knows, and every block counts.
  */
-export async function hasNonceElsewhere(
+export async function findNonceUser(
   chain: EvmPayoutChain,
   place: Place,
   of: { readonly txids: () => Promise<readonly string[]>; readonly fromHeight: number | null },
-): Promise<'elsewhere' | 'open' | 'unseen'> {
+): Promise<{ readonly elsewhere: string } | 'open' | 'unseen'> {
   if ((await chain.nonceOf(place.sender, 'finalized')) <= place.nonce) return 'open'
   for (const txid of await of.txids()) if ((await chain.receiptOf(txid)) !== null) return 'open'
   const lowest = Math.max(0, (of.fromHeight ?? 0) - BELOW_SIGNING)
   const user = await chain.nonceUser(place, lowest)
   if (user === 'unseen') return 'unseen'
   // Asked after the search: what was signed meanwhile is listed.
-  return user === 'searching' || (await of.txids()).includes(user) ? 'open' : 'elsewhere'
+  return user === 'searching' || (await of.txids()).includes(user) ? 'open' : { elsewhere: user }
 }

@@ -14,7 +14,7 @@ import { DeduplicatedLog, withoutNumbers } from '../../../runtime/deduplicated-l
 import { loadIntentNonce } from '../../store/account-nonces.ts'
 import { unlessRefused } from '../unless-refused.ts'
 import type { EvmBroadcasterParts } from './evm-broadcaster-parts.ts'
-import { hasNonceElsewhere, isFinalWith } from './evm-verdicts.ts'
+import { findNonceUser, isFinalWith } from './evm-verdicts.ts'
 
 /** Authorizations of one network looked after in one look. */
 const LOOK_MAX = 200
@@ -136,7 +136,7 @@ export class EvmX402 {
     const txids = async () => transactions.map(({ txid }) => txid)
     const isDead = await providers.allSay(
       authorization.id,
-      async (chain) => (await hasNonceElsewhere(chain, place, { txids, fromHeight: null })) === 'elsewhere',
+      async (chain) => typeof (await findNonceUser(chain, place, { txids, fromHeight: null })) === 'object',
     )
     if (!isDead) return
     const dead = {

@@ -30,6 +30,7 @@ import {
 
 import type { SigningContext } from '../signing-context.ts'
 
+import { adoptFound } from './adopt-payout.ts'
 import { adoptSweeps } from './adopt-sweeps.ts'
 
 import { signSweepInTheWay, signSweeps } from './evm-sweeps.ts'
@@ -216,6 +217,8 @@ async function signReplacement(
   signed: readonly JournalEntry[],
 ): Promise<Signed<EvmEntry>> {
   const last = signed.filter(isEvmEntry).at(-1)
+  const found = last === undefined ? null : await adoptFound(signer, { payout, digest }, last)
+  if (found !== null) return { kind: 'signed', entry: found }
   if (last === undefined || !isReplacementDue(last, signer.clock().getTime())) return WAITS
   const terms = await readEvmTerms(signer, payout)
   // What is in a block needs none, and what waits behind another waits for that.
