@@ -1,10 +1,16 @@
 import { approvalText } from '../../core/payout/approval-text.ts'
 import type { Payout } from '../../core/payout/payout.ts'
 import { NEVER_COUNTS } from '../../core/payout/payout-limits.ts'
+import type { AccessSeals } from '../../core/people/access-seals.ts'
 import { isFreshSecondFactor } from '../../core/people/second-factor.ts'
-import { listSealedCredentials } from '../../payouts/sealed-credentials.ts'
-import { type ApproverCredential, loadApproverSeen } from '../../payouts/store/approvers.ts'
+import { loadSealedRow } from '../../db/people/access-rows.ts'
+import {
+  type ApproverCredential,
+  listCredentialsOf,
+  loadApproverSeen,
+} from '../../payouts/store/approvers.ts'
 import { loadPayout } from '../../payouts/store/payouts.ts'
+import type { Queryable } from '../../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../../postgres/transaction.ts'
 import {
   type ApprovalEvidence,
@@ -104,3 +110,31 @@ export async function evidenceFor(
 
 const NO_SIGNER_KEY =
   'The signer has published no key to check codes with. Start it once, and give the API its ADDRESS_KEYS_FILE.'
+
+/** By what a person may approve a merchant's payouts: credentials that Paylink wrote, and no others. */
+async function listSealedCredentials(
+  db: Queryable,
+  seals: AccessSeals,
+  { merchantId, personId }: { merchantId: string; personId: string },
+): Promise<ApproverCredential[]> {
+  const kept: ApproverCredential[] = []
+  for (const one of await listCredentialsOf(db, merchantId, personId)) {
+    const sealed = await sealedCredential(db, seals, one)
+    if (sealed !== null) kept.push(sealed)
+  }
+  return kept
+}
+
+/** The credential as its sealed row has it; null where that is not this person's, or has no seal. */
+async function sealedCredential(
+  db: Queryable,
+  seals: AccessSeals,
+  credential: ApproverCredential,
+): Promise<ApproverCredential | null> {
+  const model = credential.kind === 'passkey' ? 'passkey' : 'twoFactor'
+  const row = await loadSealedRow(db, model, credential.id)
+  if (row === null || row.userId !== credential.personId || !seals.accepts(model, row)) return null
+  if (credential.kind === 'totp') return credential
+  const publicKey = Buffer.from(String(row.publicKey), 'base64')
+  return { ...credential, credentialId: String(row.credentialID), publicKey }
+}
