@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { eventsOf, invoiceOf } from '../api/reads.ts'
-import type { Invoice, PaylinkEvent, Payment } from '../api/types.ts'
+import type { Invoice, PaylinkEvent, Payment, Scenario, TestPayment } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
 import { Badge, PAYMENT_WORDS, StatusBadge } from '../parts/badge.tsx'
@@ -12,10 +12,10 @@ import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { EventSteps } from '../parts/event-steps.tsx'
 import { coins, usd } from '../parts/money.ts'
+import { ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { RawCard } from '../parts/raw.tsx'
 import { Read, ResourcePage } from '../parts/read.tsx'
-import { TestPayCard } from '../parts/test-pay.tsx'
 import { momentWords, Time } from '../parts/time.tsx'
 import { Txid } from '../parts/txid.tsx'
 import { Resolution } from './resolution.tsx'
@@ -230,5 +230,47 @@ function Timeline({ invoice, events }: { invoice: Invoice; events: readonly Payl
         </li>
       )}
     </ol>
+  )
+}
+
+/** What the sandbox can do to an invoice, and what it teaches. */
+const SCENARIO_WORDS: { readonly [scenario in Scenario]: { words: string; hint: string } } = {
+  exact: { words: 'Pay exactly', hint: 'What remains to be paid.' },
+  under: { words: 'Pay too little', hint: '40% of it: the invoice is paid in part.' },
+  over: { words: 'Pay too much', hint: '160% of it: you decide about the rest.' },
+  two_parts: { words: 'Pay in two parts', hint: 'Half, then the rest.' },
+  late: { words: 'Pay too late', hint: 'Lets it expire, then pays.' },
+  double_spend: { words: 'Double-spend', hint: 'Pays, then spends the coin elsewhere.' },
+  reorg: { words: 'Reorganise the chain', hint: 'Pays; the block leaves the chain and comes back.' },
+}
+const SCENARIOS = Object.keys(SCENARIO_WORDS) as Scenario[]
+
+/** In test mode: pays the invoice on its sandbox chain, well or badly. */
+function TestPayCard({ invoice }: { invoice: Invoice }) {
+  const pay = useChange<Scenario, TestPayment>(
+    (scenario) => ({ path: `/test/invoices/${invoice.id}/pay`, body: { scenario } }),
+    { done: 'The test payment is on its way.' },
+  )
+  return (
+    <Card title="Pay it in the sandbox">
+      <p className="quiet">
+        Real transactions on a chain of test coins. Everything after that is as with live money.
+      </p>
+      <div className="choices">
+        {SCENARIOS.map((scenario) => (
+          <div key={scenario}>
+            <Button
+              look={scenario === 'exact' ? 'primary' : 'plain'}
+              busy={pay.isPending}
+              onClick={() => pay.mutate(scenario)}
+            >
+              {SCENARIO_WORDS[scenario].words}
+            </Button>
+            <small className="quiet">{SCENARIO_WORDS[scenario].hint}</small>
+          </div>
+        ))}
+      </div>
+      <ProblemNote error={pay.error} />
+    </Card>
   )
 }
