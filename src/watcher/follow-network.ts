@@ -18,10 +18,15 @@ import type { Log } from '../runtime/log.ts'
 import { pauseUnless } from '../runtime/repeat.ts'
 import { createWake } from '../runtime/wake.ts'
 import { describeFailure, healthKey } from './describe-failure.ts'
-import { expireDue } from './expire-due.ts'
 import { findCheckpoint, rememberIdentity } from './find-checkpoint.ts'
 import { type Leadership, takeLeadership } from './leadership.ts'
-import { LeadershipLost, type RecordingParts, recordMempool, recordUpdate } from './record-reading.ts'
+import {
+  expireDue,
+  LeadershipLost,
+  type RecordingParts,
+  recordMempool,
+  recordUpdate,
+} from './record-reading.ts'
 import { settle } from './settle.ts'
 import { AddressWatch } from './watch-addresses.ts'
 

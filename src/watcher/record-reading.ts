@@ -23,7 +23,7 @@ import {
 import { sumOutputs, worthTelling } from '../core/chain/sum-outputs.ts'
 import { keyOf } from '../core/chain/transfer-key.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
-import type { BlockRef } from '../core/invoice/types.ts'
+import type { BlockRef, ChainReading } from '../core/invoice/types.ts'
 import { moveCheckpoint } from '../db/chain/network-state.ts'
 import { holdTurn } from '../db/chain/network-watch.ts'
 import { findProgramOwners } from '../db/chain/watched-addresses.ts'
@@ -33,6 +33,7 @@ import {
   loadTransfersOf,
   type TrackedTransfer,
 } from '../db/invoices/transfers.ts'
+import { expireInvoices } from '../flows/expire-invoices.ts'
 import { recordTransfers } from '../flows/record-transfers.ts'
 import type { Shortfall } from '../flows/steps/post-transfers.ts'
 import { isDatabaseAway } from '../postgres/database-away.ts'
@@ -289,4 +290,20 @@ export async function requireTurn({ adapter, lead }: RecordingParts, tx: Tx): Pr
 
 function requireLeadership({ adapter, lead }: RecordingParts): void {
   if (lead.lost.aborted) throw new LeadershipLost(`another process follows ${adapter.network}`)
+}
+
+/** Expires what was not paid in time. Returns which invoice cannot be, and why; it keeps no other one open. */
+export async function expireDue(parts: RecordingParts, reading: ChainReading): Promise<string | null> {
+  const { pool, clock, evmOf, notifier } = parts
+  const failed: string[] = []
+  const guard = (tx: Tx) => requireTurn(parts, tx)
+  const onFailed = (invoiceId: string, error: unknown) => {
+    if (!isOfInvoice(error)) throw error
+    failed.push(`invoice ${invoiceId} cannot be expired: ${describeError(error)}`)
+  }
+  const expired = await expireInvoices({ pool, clock, evmOf, guard, onFailed }, reading)
+  for (const invoiceId of expired) notifier.invoiceChanged(invoiceId)
+  if (expired.length > 0) notifier.deliveriesWaiting()
+  const [first = null] = failed
+  return failed.length > 1 ? `${first}; nor can ${failed.length - 1} others be` : first
 }
