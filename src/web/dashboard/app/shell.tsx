@@ -1,15 +1,17 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
-import { organizationsQuery, people } from '../api/people.ts'
+import { useEffect, useRef, useState } from 'react'
+import { onSecondFactorNeeded } from '../api/ask.ts'
+import { organizationsQuery, passkeysQuery, people, sessionQuery } from '../api/people.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Icon } from '../parts/icons.tsx'
+import { Skeleton } from '../parts/table.tsx'
 import { usePeopleChange } from './changes.ts'
 import { useIsWithoutNetworks } from './live-networks.ts'
 import { NAVIGATION } from './navigation.ts'
+import { SecondFactorForm } from './second-factor.tsx'
 import { type Account, useAccount, useMode } from './session.ts'
-import { StepUp } from './step-up.tsx'
 import { useToast } from './toasts.tsx'
 
 /** What stands around every page of somebody who is signed in. */
@@ -205,5 +207,62 @@ function VerifyReminder({ email }: { email: string }) {
         Send it again
       </Button>
     </section>
+  )
+}
+
+/**
+ * The window that opens whenever a request needs a second factor proved in the last five minutes. Requests that
+ * ask at once wait for the one window; the request is repeated after it.
+ */
+export function StepUp() {
+  const [isOpen, setIsOpen] = useState(false)
+  const waiting = useRef<((proved: boolean) => void)[]>([])
+  const queries = useQueryClient()
+  useEffect(() => {
+    onSecondFactorNeeded(
+      () =>
+        new Promise((resolve) => {
+          waiting.current.push(resolve)
+          setIsOpen(true)
+        }),
+    )
+    return () => onSecondFactorNeeded(null)
+  }, [])
+  const settle = (proved: boolean) => {
+    setIsOpen(false)
+    for (const resolve of waiting.current.splice(0)) resolve(proved)
+    void queries.invalidateQueries({ queryKey: ['people'] })
+  }
+  if (!isOpen) return null
+  return (
+    <Dialog title="Confirm that it is you" onClose={() => settle(false)}>
+      <StepUpForm onProved={() => settle(true)} onLeave={() => settle(false)} />
+    </Dialog>
+  )
+}
+
+function StepUpForm({ onProved, onLeave }: { onProved: () => void; onLeave: () => void }) {
+  const session = useQuery(sessionQuery)
+  const passkeys = useQuery(passkeysQuery)
+  if (session.data === undefined || passkeys.data === undefined) return <Skeleton lines={2} />
+  const hasTotp = session.data?.user.twoFactorEnabled === true
+  if (!hasTotp && passkeys.data.length === 0) {
+    return (
+      <div className="stack">
+        <p>
+          What touches live money, keys or rules needs a second factor, so that a stolen password is not
+          enough. You have none yet. It takes a minute with an authenticator app or a passkey.
+        </p>
+        <Link className="button primary" to="/settings/security" onClick={onLeave}>
+          Set up a second factor
+        </Link>
+      </div>
+    )
+  }
+  return (
+    <div className="stack">
+      <p>This needs your second factor, proved in the last five minutes.</p>
+      <SecondFactorForm hasTotp={hasTotp} onProved={onProved} />
+    </div>
   )
 }
