@@ -1,10 +1,10 @@
 import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { encodeLogo } from '../src/branding/encode-logo.ts'
 import { loadMerchantName } from '../src/db/people/merchants.ts'
 import { readBranding, readLogo } from '../src/flows/read-branding.ts'
 import { setBranding } from '../src/flows/set-branding.ts'
+import { encodeLogo } from '../src/web/checkout/encode-logo.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { seedMerchant } from './support/seed.ts'
 

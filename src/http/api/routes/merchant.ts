@@ -1,5 +1,4 @@
 import type { z } from 'zod'
-import { encodeLogo } from '../../../branding/encode-logo.ts'
 import { COINS, PAYMENT_ASSET_IDS } from '../../../core/assets.ts'
 import { ENDPOINT_FORMATS } from '../../../core/endpoint/subscriptions.ts'
 import { supportIn } from '../../../core/invoice/market.ts'
@@ -17,6 +16,7 @@ import { NOTICE_KINDS, refusedNotices, setNotice } from '../../../db/people/noti
 import { changePaymentRules } from '../../../flows/change-payment-rules.ts'
 import { type BrandingWish, setBranding } from '../../../flows/set-branding.ts'
 import { type Tx, withTransaction } from '../../../postgres/transaction.ts'
+import { encodeLogo } from '../../../web/checkout/encode-logo.ts'
 import {
   merchantView,
   noticesView,
