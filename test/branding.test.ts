@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadMerchantName } from '../src/db/people/merchants.ts'
 import { readBranding, readLogo } from '../src/flows/read-branding.ts'
 import { setBranding } from '../src/flows/set-branding.ts'
-import { encodeLogo } from '../src/web/checkout/encode-logo.ts'
+import { encodeLogo } from '../src/runtime/encode-logo.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { seedMerchant } from './support/seed.ts'
 

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { parseId } from '../core/ids.ts'
 import { type BrandingWish, setBranding } from '../flows/set-branding.ts'
 import { systemClock } from '../runtime/clock.ts'
-import { encodeLogo, LOGO_BYTES_IN_MAX } from '../web/checkout/encode-logo.ts'
+import { encodeLogo, LOGO_BYTES_IN_MAX } from '../runtime/encode-logo.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { UsageError } from './usage-error.ts'
 

@@ -264,7 +264,7 @@ async function recordOne(
 }
 
 /** Whether an error is about the invoice that was being written, and not about the database or the lead. */
-export const isOfInvoice = (error: unknown): boolean =>
+const isOfInvoice = (error: unknown): boolean =>
   !(error instanceof LeadershipLost || (error instanceof Error && isDatabaseAway(error)))
 
 async function advanceCheckpoint(parts: RecordingParts, from: BlockRef, to: BlockRef): Promise<void> {
@@ -283,7 +283,7 @@ export function inTurn<Result>(parts: RecordingParts, work: (tx: Tx) => Promise<
 }
 
 /** A lead is lost some seconds before its holder notices: only the transaction itself can tell. */
-export async function requireTurn({ adapter, lead }: RecordingParts, tx: Tx): Promise<void> {
+async function requireTurn({ adapter, lead }: RecordingParts, tx: Tx): Promise<void> {
   if (!(await holdTurn(tx, adapter.network, lead.turn)))
     throw new LeadershipLost(`another process follows ${adapter.network}`)
 }

@@ -16,7 +16,7 @@ import { NOTICE_KINDS, refusedNotices, setNotice } from '../../../db/people/noti
 import { changePaymentRules } from '../../../flows/change-payment-rules.ts'
 import { type BrandingWish, setBranding } from '../../../flows/set-branding.ts'
 import { type Tx, withTransaction } from '../../../postgres/transaction.ts'
-import { encodeLogo } from '../../../web/checkout/encode-logo.ts'
+import { encodeLogo } from '../../../runtime/encode-logo.ts'
 import {
   merchantView,
   noticesView,

@@ -214,7 +214,7 @@ function VerifyReminder({ email }: { email: string }) {
  * The window that opens whenever a request needs a second factor proved in the last five minutes. Requests that
  * ask at once wait for the one window; the request is repeated after it.
  */
-export function StepUp() {
+function StepUp() {
   const [isOpen, setIsOpen] = useState(false)
   const waiting = useRef<((proved: boolean) => void)[]>([])
   const queries = useQueryClient()

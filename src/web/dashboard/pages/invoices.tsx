@@ -198,7 +198,7 @@ const CSV_COLUMNS: readonly CsvColumn<Invoice>[] = [
   ['review_reason', ({ review_reason }) => review_reason],
 ]
 
-export function NewInvoiceDialog({ onClose }: { onClose: () => void }) {
+function NewInvoiceDialog({ onClose }: { onClose: () => void }) {
   const mode = useMode()
   const navigate = useNavigate()
   const assets = useQuery(assetsOf(mode))
