@@ -11,8 +11,8 @@ import {
   type PayoutAdvance,
   PayoutContradicted,
   type PayoutInput,
+  type PayoutTransaction,
   requestEffects,
-  type UtxoPayoutClient,
 } from '../core/payout/payout.ts'
 import { renderPayout } from '../core/payout/render.ts'
 import { tenantOf } from '../core/tenant.ts'
@@ -35,9 +35,9 @@ import {
 /** What became of a payout's transactions. Facts are absolute: told twice, they change nothing. */
 export type PayoutFact =
   /** A node has accepted it. */
-  | { readonly kind: 'sent'; readonly carrier: UtxoPayoutClient }
+  | { readonly kind: 'sent'; readonly carrier: PayoutTransaction }
   /** It is in a block and final. */
-  | { readonly kind: 'final'; readonly carrier: UtxoPayoutClient }
+  | { readonly kind: 'final'; readonly carrier: PayoutTransaction }
   /** It will never happen. Coins of `unspent` are free again. */
   | { readonly kind: 'dead'; readonly code: string; readonly unspent: readonly Outpoint[] }
 

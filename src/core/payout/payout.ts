@@ -55,15 +55,15 @@ export type Payout = {
 export class PayoutContradicted extends Error {}
 
 /** A transaction that carries a payout. */
-export type UtxoPayoutClient = { readonly txid: string; readonly networkFee: bigint }
+export type PayoutTransaction = { readonly txid: string; readonly networkFee: bigint }
 
 export type PayoutInput = { readonly nowMs: number } & (
   | { readonly kind: 'approve'; readonly by: string }
   | { readonly kind: 'reject'; readonly by: string }
-  | { readonly kind: 'submit'; readonly carrier: UtxoPayoutClient }
+  | { readonly kind: 'submit'; readonly carrier: PayoutTransaction }
   /** A replacement with a higher fee took the carrier's place. */
-  | { readonly kind: 'replace'; readonly carrier: UtxoPayoutClient }
-  | { readonly kind: 'confirm'; readonly carrier: UtxoPayoutClient }
+  | { readonly kind: 'replace'; readonly carrier: PayoutTransaction }
+  | { readonly kind: 'confirm'; readonly carrier: PayoutTransaction }
   | { readonly kind: 'fail'; readonly code: string }
 )
 
@@ -140,7 +140,7 @@ export function advancePayout(payout: Payout, input: PayoutInput): PayoutAdvance
 export const netAmountOf = (payout: Pick<Payout, 'amount' | 'networkFee'>): bigint =>
   payout.amount - payout.networkFee
 
-function carriedBy(payout: Payout, { carrier }: { readonly carrier: UtxoPayoutClient }): Partial<Payout> {
+function carriedBy(payout: Payout, { carrier }: { readonly carrier: PayoutTransaction }): Partial<Payout> {
   if (carrier.networkFee < 0n || carrier.networkFee > payout.networkFeeMax) {
     throw new PayoutContradicted(`the fee of ${carrier.txid} is above what was approved for ${payout.id}`)
   }
