@@ -1,5 +1,5 @@
-import type { ProviderUpdate } from '../core/card/card-news.ts'
 import type { CardProviderId } from '../core/card/onramp-provider.ts'
+import type { ProviderUpdate } from '../core/card/provider-update.ts'
 import { findCardPurchaseOwner, loadCardPurchase, setProviderUpdate } from '../db/checkout/card-purchases.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { withTransaction } from '../postgres/transaction.ts'

@@ -1,5 +1,5 @@
-import type { ProviderUpdate } from '../core/card/card-news.ts'
 import type { CardPurchase } from '../core/card/card-purchase.ts'
+import type { ProviderUpdate } from '../core/card/provider-update.ts'
 import type { OwnPurchase } from '../core/checkout/checkout-pages.ts'
 import { loadCardPurchase, takeTestPurchase } from '../db/checkout/card-purchases.ts'
 import type { Pool } from '../postgres/pool.ts'

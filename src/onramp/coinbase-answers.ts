@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { ProviderUpdate } from '../core/card/card-news.ts'
 import { isCurrency, parseFiat } from '../core/card/fiat.ts'
+import type { ProviderUpdate } from '../core/card/provider-update.ts'
 
 const money = z.string().refine((text) => parseFiat(text) !== null)
 const currency = z.string().refine(isCurrency)

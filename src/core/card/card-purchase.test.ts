@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { AssetId } from '../assets.ts'
-import { CARD_NEWS, newsBefore } from './card-news.ts'
 import { type CardPurchase, cardAsset, cardWaiting, isOpenOffer, stillStands } from './card-purchase.ts'
+import { PROVIDER_UPDATES, updatesBefore } from './provider-update.ts'
 
 const NOW = 1_000_000_000
 const PURCHASE: CardPurchase = {
@@ -72,7 +72,7 @@ describe('the page waits for a provider', () => {
 })
 
 test('news of one transaction only goes forward, and what ended stays ended', () => {
-  expect(Object.fromEntries(CARD_NEWS.map((news) => [news, newsBefore(news)]))).toEqual({
+  expect(Object.fromEntries(PROVIDER_UPDATES.map((news) => [news, updatesBefore(news)]))).toEqual({
     abandoned: [],
     pending: ['abandoned'],
     failed: ['abandoned', 'pending'],

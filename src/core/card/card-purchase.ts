@@ -1,7 +1,7 @@
 import type { AssetId } from '../assets.ts'
 import type { Invoice } from '../invoice/types.ts'
-import type { ProviderUpdate } from './card-news.ts'
 import type { CardAnswer, CardProviderId } from './onramp-provider.ts'
+import type { ProviderUpdate } from './provider-update.ts'
 
 export type CardPurchase = {
   readonly id: string

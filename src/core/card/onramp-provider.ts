@@ -1,5 +1,5 @@
 import type { AssetId } from '../assets.ts'
-import type { ProviderUpdate } from './card-news.ts'
+import type { ProviderUpdate } from './provider-update.ts'
 
 const CARD_PROVIDER_IDS = ['coinbase', 'moonpay', 'sandbox'] as const
 export type CardProviderId = (typeof CARD_PROVIDER_IDS)[number]

@@ -1,7 +1,7 @@
 import type { AssetId } from '../../core/assets.ts'
-import { newsBefore, type ProviderUpdate } from '../../core/card/card-news.ts'
 import type { CardPurchase } from '../../core/card/card-purchase.ts'
 import type { CardAnswer, CardProviderId } from '../../core/card/onramp-provider.ts'
+import { type ProviderUpdate, updatesBefore } from '../../core/card/provider-update.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
@@ -242,7 +242,7 @@ export async function setProviderUpdate(
       told.news,
       told.transaction,
       told.now,
-      newsBefore(told.news),
+      updatesBefore(told.news),
     ],
   )
   return rowCount === 1

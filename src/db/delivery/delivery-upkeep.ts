@@ -5,7 +5,7 @@ import { RETENTION_LOCK } from './event-recovery.ts'
 /** Deliveries one sweep takes. */
 export const SWEEP_ROWS_MAX = 1_000
 /** Queues one sweep looks at. */
-const SWEEP_LANES_MAX = 5_000
+const SWEPT_QUEUES_MAX = 5_000
 /** Events or keys one round of retention deletes. */
 export const RETENTION_ROWS_MAX = 2_000
 
@@ -17,7 +17,7 @@ const ALL_LANES = `
     from queue cross join lateral (
       select d.merchant_id, d.endpoint_id from delivery d where d.endpoint_id > queue.endpoint_id
       order by d.endpoint_id limit 1) n
-    where queue.number < ${SWEEP_LANES_MAX})`
+    where queue.number < ${SWEPT_QUEUES_MAX})`
 
 const AWAIT_GONE = `
   awaiting as (
@@ -93,7 +93,7 @@ export async function pullForward(tx: Tx): Promise<number> {
   const { rows } = await tx.query<{ pulled: number }>(
     `with queue as materialized (
        select merchant_id, endpoint_id, recovered_at from delivery_lane
-       where recovered_at is not null order by recovered_at limit ${SWEEP_LANES_MAX} for update skip locked),
+       where recovered_at is not null order by recovered_at limit ${SWEPT_QUEUES_MAX} for update skip locked),
      picked as materialized (
        select row.ctid from queue cross join lateral (
          select d.ctid from delivery d

@@ -117,7 +117,7 @@ export async function markRecovered(tx: Tx, tenant: Tenant, endpointId: string):
 }
 
 /** More endpoints than this with something waiting are not looked at: a metric must not cost what it measures. */
-const LANES_MAX = 10_000
+const ENDPOINT_QUEUES_MAX = 10_000
 
 type OldestDue = {
   /** Of endpoints that are not throttled. */
@@ -138,7 +138,7 @@ export async function readOldestDue(db: Queryable): Promise<OldestDue> {
        from queue cross join lateral (
          select endpoint_id, due_at from delivery d where d.endpoint_id > queue.endpoint_id
          order by endpoint_id, due_at limit 1) next
-       where queue.number < ${LANES_MAX})
+       where queue.number < ${ENDPOINT_QUEUES_MAX})
      select coalesce(extract(epoch from now() - min(due_at) filter (where not throttled)), 0)::float8 as seconds,
        coalesce(extract(epoch from now() - min(due_at) filter (where throttled)), 0)::float8 as "throttledSeconds"
      from (

@@ -2,8 +2,8 @@
  * What a provider told of a purchase; `abandoned` where, asked long after the buyer left, it knew of none. It changes
  * words on the page, and nothing else.
  */
-export const CARD_NEWS = ['abandoned', 'pending', 'completed', 'failed'] as const
-export type ProviderUpdate = (typeof CARD_NEWS)[number]
+export const PROVIDER_UPDATES = ['abandoned', 'pending', 'completed', 'failed'] as const
+export type ProviderUpdate = (typeof PROVIDER_UPDATES)[number]
 
 const RANKS: { readonly [news in ProviderUpdate]: number } = {
   abandoned: 0,
@@ -16,5 +16,5 @@ const RANKS: { readonly [news in ProviderUpdate]: number } = {
  * The news that `news` of the same transaction may follow. Providers tell things twice and out of order; what
  * ended stays ended.
  */
-export const newsBefore = (news: ProviderUpdate): readonly ProviderUpdate[] =>
-  CARD_NEWS.filter((known) => RANKS[news] > RANKS[known])
+export const updatesBefore = (news: ProviderUpdate): readonly ProviderUpdate[] =>
+  PROVIDER_UPDATES.filter((known) => RANKS[news] > RANKS[known])
