@@ -198,7 +198,8 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   'watcher delete solana_nonce': READ_ANEW,
   'watcher insert solana_chore':
     "a nonce more is asked for: the fee payer's own money, and bounded by the hour",
-  'watcher update outcome_seal.seal': BY_SEAL,
+  ...columns('watcher update outcome_seal', BY_SEAL, 'refused_at seal'),
+  'signer update outcome_seal.refused_at': 'the watcher seals it anew, by the word of the chain',
   'watcher insert outcome_seal': BY_SEAL,
   ...columns(
     'watcher update evm_found_payout',

@@ -188,6 +188,38 @@ test('a seal by another key than the watcher’s counts for nothing, and is an a
   expect(await world.holds('ETH_BASE', second.destination)).toBe(0n)
 })
 
+test('a seal that the signer refuses is made anew, behind any number of rows that no chain bears out', async () => {
+  const { owner } = world.database
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '0.9')
+  await world.tracker().pass()
+  await world.sign()
+  await world.tracker().pass()
+  await world.anvil.mine(3)
+  await world.tracker().pass()
+  const [swept] = (await world.signedFor(payout.id)).sweeps
+  await forgeSeals('base-test', [{ kind: 'landed', network: 'base-test', txid: swept ?? '' }])
+  await world.sign()
+  expect((await world.signedFor(payout.id)).payout).toEqual([])
+  const text = (await inspectOutcomes({ dataDir: world.folder, secretKey: null, watcherKey: null }, owner))
+    .map((finding) => finding.text)
+    .join()
+  expect(text).toContain('have no seal of the watcher')
+  // Newer ones that no chain bears out.
+  await owner.query(
+    `insert into sweep select (jsonb_populate_record(s, jsonb_build_object('id', 'swp_zzz' || n, 'txid', '0x' || lpad(n::text, 64, '0')))).*
+     from sweep s, generate_series(1, 120) n where s.payout_id = $1 and s.status = 'done'`,
+    [payout.id],
+  )
+  const tracker = world.tracker()
+  for (let page = 0; page < 4; page++) {
+    world.now = new Date(world.now.getTime() + 61_000)
+    await tracker.pass()
+  }
+  await owner.query(`delete from sweep where id like 'swp_zzz%'`)
+  await world.until(tenant, payout.id, 'confirmed')
+})
+
 test('with the watcher’s login nothing is made to stand from before outcomes were sealed', async () => {
   const { watcher } = world.database.pools
   const before = `insert into outcome_seal (network, kind, txid, from_before) values ('base-test', 'landed', '0x1', true)`

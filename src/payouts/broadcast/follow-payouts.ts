@@ -21,7 +21,7 @@ import {
 } from '../store/payouts.ts'
 import { readLongWaits } from '../store/read-long-waits.ts'
 import type { Broadcaster, Followed, Standing } from './broadcaster.ts'
-import { type OutcomeSealer, UNSEALED_EVERY_MS, UNSEALED_MAX } from './outcome-sealer.ts'
+import { type OutcomeSealer, UnsealedPages } from './outcome-sealer.ts'
 import { unlessRefused } from './unless-refused.ts'
 
 type PayoutFollower = {
@@ -58,13 +58,18 @@ export class PayoutTracker {
   readonly #parts: PayoutFollower
   readonly #told = new DeduplicatedLog()
   #waitsReadAtMs = Number.NEGATIVE_INFINITY
-  #unsealedReadAtMs = Number.NEGATIVE_INFINITY
+  readonly #unsealedPages: UnsealedPages<StoredPayout>
   /** Payouts that are called failed, without a seal, until the chain was asked about them. */
   #unsealed: readonly StoredPayout[] = []
   #isCarrying = false
 
   constructor(parts: PayoutFollower) {
     this.#parts = parts
+    const { pool, network } = parts
+    this.#unsealedPages = new UnsealedPages(
+      (page) => listUnsealedPayouts(pool, network, page),
+      ({ payout }) => payout.id,
+    )
   }
 
   /** Whether anything was under way at the last look. */
@@ -148,12 +153,9 @@ export class PayoutTracker {
 
   /** Payouts that the books call failed and nobody sealed: the chain is asked again, and it is sealed where that says so too. */
   async #listUnsealed(): Promise<readonly StoredPayout[]> {
-    const { pool, network, clock, sealer } = this.#parts
-    const nowMs = clock().getTime()
-    if (sealer.isNeeded && Math.abs(nowMs - this.#unsealedReadAtMs) >= UNSEALED_EVERY_MS) {
-      this.#unsealedReadAtMs = nowMs
-      this.#unsealed = await listUnsealedPayouts(pool, network, UNSEALED_MAX)
-    }
+    const { clock, sealer } = this.#parts
+    if (sealer.isNeeded)
+      this.#unsealed = (await this.#unsealedPages.next(clock().getTime())) ?? this.#unsealed
     return this.#unsealed
   }
 

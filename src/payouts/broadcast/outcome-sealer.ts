@@ -4,11 +4,37 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import { type Outcome, sealOutcome, txidOf } from '../../secrets/outcome-key.ts'
 import type { SigningKey } from '../../secrets/signing-key.ts'
-import { saveOutcomeSeal } from '../store/outcome-seals.ts'
+import { type PageBefore, saveOutcomeSeal } from '../store/outcome-seals.ts'
 
 /** What nobody sealed is looked for this often, so many at a time. */
-export const UNSEALED_EVERY_MS = 60_000
-export const UNSEALED_MAX = 50
+const UNSEALED_EVERY_MS = 60_000
+const UNSEALED_MAX = 50
+
+/**
+ * What is called done or failed and nobody sealed, or with a seal that the signer refused: an earlier release wrote so, a
+ * watcher with another key, or a thief. Each minute a page, newest first; what no chain bears out stays, and keeps no place.
+ */
+export class UnsealedPages<Row> {
+  readonly #list: (page: PageBefore) => Promise<readonly Row[]>
+  readonly #idOf: (row: Row) => string
+  #readAtMs = Number.NEGATIVE_INFINITY
+  #before: string | null = null
+
+  constructor(list: (page: PageBefore) => Promise<readonly Row[]>, idOf: (row: Row) => string) {
+    this.#list = list
+    this.#idOf = idOf
+  }
+
+  /** Null until the next page is due. */
+  async next(nowMs: number): Promise<readonly Row[] | null> {
+    if (Math.abs(nowMs - this.#readAtMs) < UNSEALED_EVERY_MS) return null
+    this.#readAtMs = nowMs
+    const rows = await this.#list({ before: this.#before, limit: UNSEALED_MAX })
+    const last = rows.length < UNSEALED_MAX ? undefined : rows.at(-1)
+    this.#before = last === undefined ? null : this.#idOf(last)
+    return rows
+  }
+}
 
 type Parts = {
   readonly network: Network

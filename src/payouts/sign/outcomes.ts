@@ -1,5 +1,5 @@
 import { isOutcomeSealed, type Outcome, txidOf } from '../../secrets/outcome-key.ts'
-import { listOutcomesFromBefore, loadOutcomeSeals } from '../store/outcome-seals.ts'
+import { listOutcomesFromBefore, loadOutcomeSeals, refuseOutcomeSeal } from '../store/outcome-seals.ts'
 import { outcomeKeyOf } from './pinned-keys.ts'
 import type { CreditPlace, SignedMove } from './signed-credits.ts'
 import type { SigningContext } from './signing-context.ts'
@@ -97,8 +97,13 @@ async function learn(signer: SigningContext, network: string, outcomes: readonly
     for (const outcome of some) {
       const seal = seals.get(txidOf(outcome))
       if (seal === undefined) continue
-      if (isOutcomeSealed(key, outcome, seal)) sealed.push(outcome)
-      else if (told.isNew(txidOf(outcome), 'foreign seal'))
+      if (isOutcomeSealed(key, outcome, seal)) {
+        sealed.push(outcome)
+        continue
+      }
+      // A watcher asks the chain, and seals it anew.
+      await refuseOutcomeSeal(pool, { network, kind, txid: txidOf(outcome), now: clock() })
+      if (told.isNew(txidOf(outcome), 'foreign seal'))
         log.error(
           { network, kind, txid: txidOf(outcome) },
           'the seal of an outcome is not made with the key that the signer knows, and counts for nothing: somebody wrote it, or WATCHER_KEY is another installation’s',

@@ -4,7 +4,7 @@ import type { Sweep } from './sweeps.ts'
 
 type Kind = 'landed' | 'failed'
 
-/** Keeps the seal of an outcome; another one in its place was none of the watcher's. By primary key. */
+/** Keeps the seal of an outcome; one in its place was another watcher's, or refused by the signer. By primary key. */
 export async function saveOutcomeSeal(
   db: Queryable,
   outcome: {
@@ -17,7 +17,8 @@ export async function saveOutcomeSeal(
 ): Promise<void> {
   await db.query(
     `insert into outcome_seal as kept (network, kind, txid, seal, created_at) values ($1, $2, $3, $4, $5)
-     on conflict (network, kind, txid) do update set seal = excluded.seal where kept.seal is distinct from excluded.seal`,
+     on conflict (network, kind, txid) do update set seal = excluded.seal, refused_at = null
+     where kept.seal is distinct from excluded.seal or kept.refused_at is not null`,
     [outcome.network, outcome.kind, outcome.txid, outcome.seal, outcome.now],
   )
 }
@@ -35,6 +36,18 @@ export async function loadOutcomeSeals(
   return new Map(rows.map(({ txid, seal }) => [txid, seal]))
 }
 
+/** Marks a seal that does not verify, so that it is made anew. By primary key. */
+export async function refuseOutcomeSeal(
+  db: Queryable,
+  outcome: { readonly network: string; readonly kind: Kind; readonly txid: string; readonly now: Date },
+): Promise<void> {
+  await db.query(
+    `update outcome_seal set refused_at = $4
+     where network = $1 and kind = $2 and txid = $3 and refused_at is null`,
+    [outcome.network, outcome.kind, outcome.txid, outcome.now],
+  )
+}
+
 /** What stood in the books before there were seals. Reads all of them, once in an installation's life. */
 export async function listOutcomesFromBefore(
   db: Queryable,
@@ -45,10 +58,10 @@ export async function listOutcomesFromBefore(
   return rows
 }
 
-/** Whether nothing says what became of this: of no account are the seals here, which the signer alone judges. */
+/** Whether nothing says what became of this, or a seal that the signer has refused. */
 const unsealed = (of: { readonly kind: Kind; readonly network: string; readonly txid: string }): string =>
   `not exists (select from outcome_seal o
-     where o.network = ${of.network} and o.kind = '${of.kind}' and o.txid = ${of.txid})`
+     where o.network = ${of.network} and o.kind = '${of.kind}' and o.txid = ${of.txid} and o.refused_at is null)`
 
 const UNSEALED_SWEEP = `s.status = 'done' and ${unsealed({ kind: 'landed', network: 's.network', txid: 's.txid' })}`
 const UNSEALED_VAULT_SWEEP = `c.kind = 'sweep' and c.landed and c.txid is not null
@@ -80,16 +93,19 @@ export async function countUnsealedOutcomes(
   return rows
 }
 
+/** A page of a list whose newest comes first; `before`: the last id of the page before it. */
+export type PageBefore = { readonly before: string | null; readonly limit: number }
+
 /** Sweeps of a network that are called done, without a seal. Reads every sweep of the network. */
 export async function listUnsealedSweeps(
   db: Queryable,
   network: Network,
-  limit: number,
+  { before, limit }: PageBefore,
 ): Promise<Pick<Sweep, 'merchantId' | 'livemode' | 'id'>[]> {
   const { rows } = await db.query<Pick<Sweep, 'merchantId' | 'livemode' | 'id'>>(
     `select s.merchant_id as "merchantId", s.livemode, s.id from sweep s
-     where s.network = $1 and ${UNSEALED_SWEEP} order by s.id desc limit $2`,
-    [network, limit],
+     where s.network = $1 and ${UNSEALED_SWEEP} and ($2::text is null or s.id < $2) order by s.id desc limit $3`,
+    [network, before, limit],
   )
   return rows
 }
@@ -98,12 +114,12 @@ export async function listUnsealedSweeps(
 export async function listUnsealedVaultSweeps(
   db: Queryable,
   network: Network,
-  limit: number,
-): Promise<string[]> {
-  const { rows } = await db.query<{ txid: string }>(
-    `select c.txid from solana_chore c where c.network = $1 and ${UNSEALED_VAULT_SWEEP}
-     group by c.txid order by max(c.id) desc limit $2`,
-    [network, limit],
+  { before, limit }: PageBefore,
+): Promise<{ readonly id: string; readonly txid: string }[]> {
+  const { rows } = await db.query<{ id: string; txid: string }>(
+    `select max(c.id) as id, c.txid from solana_chore c where c.network = $1 and ${UNSEALED_VAULT_SWEEP}
+     group by c.txid having $2::text is null or max(c.id) < $2 order by max(c.id) desc limit $3`,
+    [network, before, limit],
   )
-  return rows.map(({ txid }) => txid)
+  return rows
 }

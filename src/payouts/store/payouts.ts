@@ -3,7 +3,7 @@ import type { Payout, PayoutSource, PayoutStatus } from '../../core/payout/payou
 import { type ListPosition, loadPage } from '../../db/list-page.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
-import { UNSEALED_PAYOUT } from './outcome-seals.ts'
+import { type PageBefore, UNSEALED_PAYOUT } from './outcome-seals.ts'
 
 /** A payout as it is stored, with the number of events it has had. */
 export type StoredPayout = { readonly payout: Payout; readonly eventCount: number }
@@ -287,11 +287,12 @@ export async function findKeyMaker(tx: Tx, tenant: Tenant, keyId: string): Promi
 export async function listUnsealedPayouts(
   db: Queryable,
   network: Network,
-  limit: number,
+  { before, limit }: PageBefore,
 ): Promise<StoredPayout[]> {
   const { rows } = await db.query<Row>(
-    `select ${COLUMNS} from payout p where p.network = $1 and ${UNSEALED_PAYOUT} order by p.id desc limit $2`,
-    [network, limit],
+    `select ${COLUMNS} from payout p where p.network = $1 and ${UNSEALED_PAYOUT}
+       and ($2::text is null or p.id < $2) order by p.id desc limit $3`,
+    [network, before, limit],
   )
   return rows.map(storedPayoutOf)
 }

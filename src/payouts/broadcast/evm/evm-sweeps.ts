@@ -25,7 +25,7 @@ import {
   updateSweep,
 } from '../../store/sweeps.ts'
 import { loadSweptCredit, sumUnsignedPayouts } from '../../store/swept-credit.ts'
-import { UNSEALED_EVERY_MS, UNSEALED_MAX } from '../outcome-sealer.ts'
+import { UnsealedPages } from '../outcome-sealer.ts'
 import { unlessRefused } from '../unless-refused.ts'
 import type { EvmBroadcasterParts } from './evm-broadcaster-parts.ts'
 import type { EvmReceiptFound } from './evm-payout-client.ts'
@@ -56,7 +56,7 @@ export class EvmSweeps {
   readonly #sweepsMax: number
   readonly #told = new DeduplicatedLog()
   #followedAtMs = Number.NEGATIVE_INFINITY
-  #unsealedReadAtMs = Number.NEGATIVE_INFINITY
+  readonly #unsealed: UnsealedPages<Tenant & Pick<Sweep, 'id'>>
   #recheckedAtMs = Number.NEGATIVE_INFINITY
   /** The sweep after which the next look goes on; none where it begins at the oldest. */
   #after = ''
@@ -64,6 +64,11 @@ export class EvmSweeps {
   constructor(parts: EvmBroadcasterParts, sweepsMax = SWEEPS_MAX) {
     this.#parts = parts
     this.#sweepsMax = sweepsMax
+    const { pool, network } = parts
+    this.#unsealed = new UnsealedPages(
+      (page) => listUnsealedSweeps(pool, network, page),
+      ({ id }) => id,
+    )
   }
 
   /** Looks after sweeps that are not final, all of them in turn; whether any of those whose turn it is is in no block. */
@@ -87,13 +92,9 @@ export class EvmSweeps {
     return sweeps.some(({ status }) => status === 'planned')
   }
 
-  /** What is called done and nobody sealed: an earlier release of this program wrote so, or a thief. The chain is asked again. */
+  /** The chain is asked again about what is called done and nobody sealed. */
   async #sealUnsealed(): Promise<void> {
-    const { pool, network, clock } = this.#parts
-    const nowMs = clock().getTime()
-    if (Math.abs(nowMs - this.#unsealedReadAtMs) < UNSEALED_EVERY_MS) return
-    this.#unsealedReadAtMs = nowMs
-    for (const sweep of await listUnsealedSweeps(pool, network, UNSEALED_MAX))
+    for (const sweep of (await this.#unsealed.next(this.#parts.clock().getTime())) ?? [])
       await this.#alone(sweep.id, () => this.#sealOne(sweep))
   }
 

@@ -24,7 +24,7 @@ import {
   type SignedMaintenance,
   type SweepSource,
 } from '../../store/solana-maintenance.ts'
-import { type OutcomeSealer, UNSEALED_EVERY_MS, UNSEALED_MAX } from '../outcome-sealer.ts'
+import { type OutcomeSealer, UnsealedPages } from '../outcome-sealer.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { unlessRefused } from '../unless-refused.ts'
 
@@ -75,13 +75,18 @@ export class SolanaMaintenance {
   /** Addresses that hold more than the books say, with what the fee payer put there by the chain's own account. */
   readonly #given = new Map<string, { readonly atMs: number; readonly lamports: bigint }>()
   #givenSought = 0
-  #unsealedReadAtMs = Number.NEGATIVE_INFINITY
+  readonly #unsealed: UnsealedPages<{ readonly id: string; readonly txid: string }>
   /** The found sweep after which the next turn fetches bytes. */
   #keptTo = ''
   readonly #told = new DeduplicatedLog()
 
   constructor(parts: Parts) {
     this.#parts = parts
+    const { pool, network } = parts
+    this.#unsealed = new UnsealedPages(
+      (page) => listUnsealedVaultSweeps(pool, network, page),
+      ({ id }) => id,
+    )
   }
 
   /** Asks for what payouts under way need. */
@@ -157,15 +162,11 @@ export class SolanaMaintenance {
     if (isDropped) await this.#end(maintenance, false)
   }
 
-  /** What is called landed and nobody sealed: an earlier release of this program wrote so, or a thief. The chain is asked again. */
+  /** The chain is asked again about what is called landed and nobody sealed. */
   async sealUnsealed(): Promise<void> {
-    const { pool, network, clock, providers, sealer, log } = this.#parts
-    const nowMs = clock().getTime()
-    if (Math.abs(nowMs - this.#unsealedReadAtMs) < UNSEALED_EVERY_MS) return
-    this.#unsealedReadAtMs = nowMs
-    const txids = await listUnsealedVaultSweeps(pool, network, UNSEALED_MAX)
+    const { network, clock, providers, sealer, log } = this.#parts
     // One at a time: a name that is none makes a node refuse the whole question.
-    for (const txid of txids) {
+    for (const { txid } of (await this.#unsealed.next(clock().getTime())) ?? []) {
       const asked = () => providers.current.statuses([txid])
       const status = (await unlessRefused(this.#parts, { about: txid, told: this.#told }, asked))?.get(txid)
       if (status?.isFinal === true && !status.failed) await sealer.landed(txid)
