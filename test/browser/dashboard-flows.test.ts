@@ -220,7 +220,6 @@ describe('a shop in test mode', () => {
     for (const [path, action] of [
       ['/invoices', 'New invoice'],
       ['/links', 'New link'],
-      ['/payouts', 'New payout'],
     ] as const) {
       await open(`${path}?mode=live`)
       await banner.waitFor()

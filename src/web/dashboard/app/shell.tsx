@@ -190,7 +190,7 @@ function PersonMenu({ account }: { account: Account }) {
 
 const NoNetworks = () => (
   <section className="reminder" aria-label="Live networks">
-    <span>No live networks are configured: nothing can be sold or paid out in live mode.</span>
+    <span>No live networks are configured: nothing can be sold in live mode.</span>
     <Link to="/settings/go-live">What to set up</Link>
   </section>
 )

@@ -3,7 +3,6 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { destinationsOf, payoutsOf } from '../api/reads.ts'
 import type { Payout, PayoutStatus } from '../api/types.ts'
-import { useIsWithoutNetworks } from '../app/live-networks.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { PAYOUT_WORDS, PayoutBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
@@ -28,7 +27,6 @@ export function PayoutsPage() {
   const { mayWrite } = useAccount()
   const search = route.useSearch()
   const navigate = route.useNavigate()
-  const isWithoutNetworks = useIsWithoutNetworks()
   const [isAsking, setIsAsking] = useState(false)
   const { status, asset } = search
   const payouts = useQuery(payoutsOf(mode, { status, asset, ...pageQuery(search) }))
@@ -48,7 +46,7 @@ export function PayoutsPage() {
             Destinations
           </Link>
           {mayWrite ? (
-            <Button look="primary" icon="plus" disabled={isWithoutNetworks} onClick={() => setIsAsking(true)}>
+            <Button look="primary" icon="plus" onClick={() => setIsAsking(true)}>
               New payout
             </Button>
           ) : null}
