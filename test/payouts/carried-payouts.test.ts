@@ -436,6 +436,7 @@ test('a payout dies only when its coin is spent elsewhere, deep enough; then its
     feeRate: () => chain.feeRate(),
     tipHeight: () => chain.tipHeight(),
     find: (sought) => chain.find(sought),
+    spenderOf: async () => ({ txid: 'ff'.repeat(32), outputs: [] }),
     hasInBlock: (txid, block) => chain.hasInBlock(txid, block),
     left: (txid, height) => chain.left(txid, height),
     broadcast: async () => ({ kind: 'lacks_inputs' }),

@@ -44,6 +44,7 @@ function courierTurn(random: Random): Promise<void> {
     tipHeight: () => call('the height', () => chain.tipHeight()),
     isUnspent: (txid, index) => call('a coin', () => chain.isUnspent(txid, index)),
     find: (sought) => call('a search', () => chain.find(sought)),
+    spenderOf: (output, from) => call('a search', () => chain.spenderOf(output, from)),
     hasInBlock: (txid, block) => call('a block', () => chain.hasInBlock(txid, block)),
     left: (txid, height) => call('a branch', () => chain.left(txid, height)),
     broadcast: async (raw) => {

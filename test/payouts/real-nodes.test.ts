@@ -206,6 +206,7 @@ const bound = (chain: PayoutChain): PayoutChain => ({
   tipHeight: () => chain.tipHeight(),
   isUnspent: (txid, index) => chain.isUnspent(txid, index),
   find: (sought) => chain.find(sought),
+  spenderOf: (output, from) => chain.spenderOf(output, from),
   left: (txid, fromHeight) => chain.left(txid, fromHeight),
   hasInBlock: (txid, block) => chain.hasInBlock(txid, block),
 })

@@ -1,8 +1,13 @@
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { formatCoinAmount } from '../../src/core/money.ts'
+import { NODE_PROGRAMS } from '../support/daemons.ts'
 import { copyDatabase } from '../support/database-copy.ts'
+import { describeNeeding } from '../support/describe-needing.ts'
 import { type EvmAsset, EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { startNode, type TestNode } from '../support/litecoind.ts'
+import { PayoutWorld } from '../support/payout-world.ts'
 
 /** Database and journal are of before a payout was signed again for a higher fee: nothing here knows what paid. */
 
@@ -78,7 +83,7 @@ test.each(['ETH_BASE', 'USDC_BASE'] as const)(
 test('what somebody writes down as found, and the signer did not sign, counts for nothing', async () => {
   const { tenant, payout, second } = await restored('ETH_BASE')
   await world.database.pools.watcher.query(
-    `insert into evm_found_payout values ($1, $2, false, $3, 21000, 1000000000, 1, 1, now())`,
+    `insert into found_payout values ($1, $2, false, $3, 21000, 1000000000, 1, 1, now())`,
     [tenant.merchantId, payout.id, JUNK],
   )
   await world.sign()
@@ -89,4 +94,71 @@ test('what somebody writes down as found, and the signer did not sign, counts fo
   }
   await world.tracker().pass()
   expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid: second.txid })
+})
+
+describeNeeding(NODE_PROGRAMS, 'the same on a real node of %s', (chain) => {
+  const COIN = 100_000_000n
+  let node: TestNode
+  let coins: PayoutWorld
+  beforeAll(async () => {
+    node = await startNode(chain, { blocks: 130 })
+    coins = await PayoutWorld.open({
+      chain,
+      rpcUrl: node.rpcUrl,
+      pay: async (address, amount) => {
+        const txid = await node.pay(address, formatCoinAmount(amount, 8))
+        return { txid, hex: await node.rpc<string>('getrawtransaction', [txid]) }
+      },
+      mine: (blocks) => node.mine(blocks),
+    })
+  }, 60_000)
+  afterAll(async () => {
+    await coins?.close()
+    await node?.remove()
+  })
+
+  test('a payout whose replacement paid is known again by its coins, and is not paid twice', async () => {
+    const { owner } = coins.database
+    const tenant = await coins.openShop([2n * COIN])
+    const payout = await coins.payout(tenant, '1', await node.newAddress())
+    await coins.sign()
+    await coins.tracker().pass()
+    const journal = join(coins.folder, 'payouts.jsonl')
+    await copyFile(journal, `${journal}.backup`)
+    const setBack = await copyDatabase(owner)
+    coins.now = new Date(coins.now.getTime() + 31 * 60_000)
+    await coins.tracker().pass()
+    await owner.query('update network_fee set milli_per_vbyte = 9000 where network = $1', [coins.network])
+    await coins.sign()
+    await coins.tracker().pass()
+    const signed = async () =>
+      (
+        await owner.query<{ txid: string }>(
+          'select txid from payout_transaction where payout_id = $1 order by number',
+          [payout.id],
+        )
+      ).rows
+    const [, second] = await signed()
+    expect(await signed()).toHaveLength(2)
+    await node.mine(3)
+    await setBack()
+    await copyFile(`${journal}.backup`, journal)
+    coins.now = new Date(coins.now.getTime() - 31 * 60_000)
+    const tracker = coins.tracker()
+    for (let turn = 0; turn < 25; turn++) {
+      await coins.watch()
+      await tracker.pass()
+      await coins.sign()
+      expect((await coins.load(tenant, payout.id)).status).not.toBe('failed')
+      await node.mine(1)
+    }
+    await tracker.pass()
+    expect(await coins.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid: second?.txid })
+    expect((await signed()).map(({ txid }) => txid)).toContain(second?.txid)
+    expect(await coins.balances(tenant)).toMatchObject({ available: COIN, reserved: 0n })
+    const next = await coins.payout(tenant, '0.5', await node.newAddress())
+    await coins.sign()
+    await tracker.pass()
+    expect(await coins.load(tenant, next.id)).toMatchObject({ status: 'submitted' })
+  }, 60_000)
 })

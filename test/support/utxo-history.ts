@@ -253,6 +253,7 @@ export class UtxoHistory {
       tipHeight: () => call(() => chain.tipHeight()),
       isUnspent: (txid, index) => call(() => chain.isUnspent(txid, index)),
       find: (sought) => call(() => chain.find(sought)),
+      spenderOf: (output, from) => call(() => chain.spenderOf(output, from)),
       left: (txid, height) => call(() => chain.left(txid, height)),
       hasInBlock: (txid, block) => call(() => chain.hasInBlock(txid, block)),
       broadcast: async (raw) => {
@@ -290,6 +291,7 @@ const staleChain = (height: number): PayoutChain => ({
   isUnspent: async () => false,
   find: async () => ({ found: new Map(), unread: new Set(), pruned: new Set() }),
   left: async () => null,
+  spenderOf: async () => null,
   hasInBlock: async () => false,
   broadcast: async () => ({ kind: 'lacks_inputs' }),
 })
@@ -303,6 +305,7 @@ const hungChain = (): PayoutChain => {
     isUnspent: hangs,
     find: hangs,
     left: hangs,
+    spenderOf: hangs,
     hasInBlock: hangs,
     broadcast: hangs,
   }

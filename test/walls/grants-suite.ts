@@ -224,7 +224,7 @@ async function seedRest({ world, node: { network, chain }, victim }: Installatio
     await owner.query(`insert into solana_found_sweep values ($1, '!', '', now())`, [network])
   if (chain === 'base') {
     await owner.query(
-      `insert into evm_found_payout select merchant_id, id, livemode, '0x' || repeat('ab', 32), 1, 1, 1, 1, now()
+      `insert into found_payout select merchant_id, id, livemode, '0x' || repeat('ab', 32), 1, 1, 1, 1, now()
        from payout where merchant_id = $1 limit 1`,
       [victim.merchantId],
     )

@@ -53,7 +53,7 @@ export type Chain = 'Litecoin' | 'Base' | 'Solana'
 const OF_ACCOUNTS = ['outcome_seal', 'payout_gas']
 const OF_EVM = [
   'account_nonce',
-  'evm_found_payout',
+  'found_payout',
   'frozen_deposit',
   'hot_wallet',
   'sweep',
@@ -202,11 +202,11 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   'signer update outcome_seal.refused_at': 'the watcher seals it anew, by the word of the chain',
   'watcher insert outcome_seal': BY_SEAL,
   ...columns(
-    'watcher update evm_found_payout',
+    'watcher update found_payout',
     'terms that the signer did not sign count for nothing',
     'found_at gas max_fee tip txid value',
   ),
-  'watcher insert evm_found_payout': 'terms that the signer did not sign count for nothing',
+  'watcher insert found_payout': 'terms that the signer did not sign count for nothing',
   'watcher insert solana_found_sweep': 'bytes that the signer did not sign count for nothing',
   'signer insert payout_change': "a false output counts as the signer's own; it spends by its own files",
   ...columns('signer update payout_hold', 'another note is shown of a payout that waits', 'held_at until'),

@@ -2,31 +2,34 @@ import type { Network } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant } from '../../postgres/transaction.ts'
 
-/** What a transaction in the place of a payout's says, beside its nonce, destination and call. Wei. */
+export const PAID_BY_UNKNOWN =
+  'a payout was paid by a transaction that the books do not know, as after a restore: it is not paid again, and the signer looks whether it signed that'
+
+/** What a transaction in the place of a payout's says that was not settled at the request. */
 export type FoundTerms = {
-  readonly gas: bigint
-  readonly maxFee: bigint
-  readonly tip: bigint
+  /** What the destination got, base units; of a token 0. */
   readonly value: bigint
+  /** On chains of accounts; wei. */
+  readonly price: { readonly gas: bigint; readonly maxFee: bigint; readonly tip: bigint } | null
 }
 
-/** With 0x. */
+/** Of accounts with 0x. */
 type Found = FoundTerms & { readonly txid: string }
 
 /** Keeps what was found for a payout, in place of what was found before. */
 export async function saveFoundPayout(
   db: Queryable,
   { merchantId, livemode }: Tenant,
-  { payoutId, txid, gas, maxFee, tip, value, now }: Found & { readonly payoutId: string; readonly now: Date },
+  { payoutId, txid, price, value, now }: Found & { readonly payoutId: string; readonly now: Date },
 ): Promise<void> {
   await db.query(
-    `insert into evm_found_payout as f (merchant_id, payout_id, livemode, txid, gas, max_fee, tip, value, found_at)
+    `insert into found_payout as f (merchant_id, payout_id, livemode, txid, gas, max_fee, tip, value, found_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      on conflict (merchant_id, payout_id) do update set txid = excluded.txid, gas = excluded.gas,
        max_fee = excluded.max_fee, tip = excluded.tip, value = excluded.value, found_at = excluded.found_at
      where (f.txid, f.gas, f.max_fee, f.tip, f.value)
        is distinct from (excluded.txid, excluded.gas, excluded.max_fee, excluded.tip, excluded.value)`,
-    [merchantId, payoutId, livemode, txid, gas, maxFee, tip, value, now],
+    [merchantId, payoutId, livemode, txid, price?.gas, price?.maxFee, price?.tip, value, now],
   )
 }
 
@@ -36,12 +39,22 @@ export async function loadFoundPayout(
   { merchantId, livemode }: Tenant,
   payoutId: string,
 ): Promise<Found | null> {
-  const { rows } = await db.query<Found>(
-    `select txid, gas, max_fee as "maxFee", tip, value from evm_found_payout
+  const { rows } = await db.query<{
+    txid: string
+    value: bigint
+    gas: bigint | null
+    max_fee: bigint | null
+    tip: bigint | null
+  }>(
+    `select txid, value, gas, max_fee, tip from found_payout
      where merchant_id = $1 and payout_id = $2 and livemode = $3`,
     [merchantId, payoutId, livemode],
   )
-  return rows[0] ?? null
+  const [row] = rows
+  if (row === undefined) return null
+  const { txid, value, gas, max_fee: maxFee, tip } = row
+  const hasPrice = gas !== null && maxFee !== null && tip !== null
+  return { txid, value, price: hasPrice ? { gas, maxFee, tip } : null }
 }
 
 /** Whether the books have this transaction, for whatever payout. Served by payout_transaction_by_txid. */

@@ -4,6 +4,7 @@ import { parseBlock, parseHeader } from './block.ts'
 import type { IndexedBlock } from './block-index.ts'
 import { WORK_PER_BLOCK } from './chain-parameters.ts'
 import type { ChainState } from './chain-state.ts'
+import type { ChainTransaction } from './chain-transaction.ts'
 import { fromDisplayHex } from './encoding.ts'
 import { parseTransaction } from './rpc-mempool-methods.ts'
 import type { RpcMethod } from './rpc-method.ts'
@@ -60,7 +61,8 @@ export const CHAIN_METHODS: { readonly [method: string]: RpcMethod } = {
   getblock: ({ state }, params) => {
     const block = findBlock(state, params)
     const bytes = state.blockBytes(block)
-    if (verbosityOf(params) === 0) return bytes.toString('hex')
+    const verbosity = verbosityOf(params)
+    if (verbosity === 0) return bytes.toString('hex')
     const { transactions } = parseBlock(bytes)
     const weight = bytes.length + 3 * strippedSize(bytes, transactions)
     return {
@@ -68,7 +70,9 @@ export const CHAIN_METHODS: { readonly [method: string]: RpcMethod } = {
       strippedsize: strippedSize(bytes, transactions),
       size: bytes.length,
       weight,
-      tx: transactions.map((transaction) => transaction.txid),
+      tx: transactions.map((transaction) =>
+        verbosity === 1 ? transaction.txid : describeTransaction(transaction),
+      ),
     }
   },
 
@@ -90,12 +94,24 @@ function findBlock(state: ChainState, params: Params): IndexedBlock {
   return block
 }
 
-function verbosityOf(params: Params): 0 | 1 {
+function verbosityOf(params: Params): 0 | 1 | 2 {
   const value = params[1]
   if (value === undefined || value === null || value === true || value === 1) return 1
   if (value === false || value === 0) return 0
-  throw new RpcError(RPC_ERRORS.invalidParameter, 'The sandbox knows verbosity 0 and 1')
+  if (value === 2) return 2
+  throw new RpcError(RPC_ERRORS.invalidParameter, 'The sandbox knows verbosity 0, 1 and 2')
 }
+
+/** What is asked of a transaction; Core says more. */
+const describeTransaction = ({ txid, inputs, outputs }: ChainTransaction): object => ({
+  txid,
+  vin: inputs.map((input) => ({ txid: input.txid, vout: input.index })),
+  vout: outputs.map(({ amount, script }, n) => ({
+    value: Number(amount) / 1e8,
+    n,
+    scriptPubKey: { hex: Buffer.from(script).toString('hex') },
+  })),
+})
 
 function describeHeader(state: ChainState, block: IndexedBlock, transactionCount: number): object {
   const { version, previousHash, merkleRoot, timeS, bits, nonce } = parseHeader(state.blockBytes(block))

@@ -11,7 +11,7 @@ import { type HotWallet, saveHotWallet } from '../../../db/addresses/hot-wallets
 import { withTransaction } from '../../../postgres/transaction.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
-import { isKnownTransaction, saveFoundPayout } from '../../store/found-payouts.ts'
+import { isKnownTransaction, PAID_BY_UNKNOWN, saveFoundPayout } from '../../store/found-payouts.ts'
 import { insertPayoutGas, insertPayoutRefusal, loadPayoutGas } from '../../store/payout-transactions.ts'
 import { type GasBalance, readGasBalance } from '../../store/read-gas-balance.ts'
 import { listSweepsOf } from '../../store/sweeps.ts'
@@ -232,8 +232,6 @@ export class EvmBroadcaster implements Broadcaster {
 
 const NONCE_UNSEEN =
   'the nonce of a payout is used up, and no block of the node shows by what: use one that keeps the blocks of its time'
-const PAID_BY_UNKNOWN =
-  'a payout was paid by a transaction that the books do not know, as after a restore: it is not paid again, and the signer looks whether it signed that'
 
 /** Hex with 0x. */
 const transferOf = (to: Uint8Array, amount: bigint): string =>

@@ -40,16 +40,9 @@ const HALT_WORDS =
 const REVERT_WORDS =
   /revert|vm execution error|invalid opcode|out of gas|gas required exceeds|stack underflow/i
 
-const termsSchema = z
-  .object({
-    to: bytes.nullable(),
-    value: quantity,
-    input: bytes,
-    gas: quantity,
-    maxFeePerGas: quantity.optional(),
-    maxPriorityFeePerGas: quantity.optional(),
-  })
-  .nullable()
+const price = { maxFeePerGas: quantity.optional(), maxPriorityFeePerGas: quantity.optional() }
+const called = { to: bytes.nullable(), value: quantity, input: bytes, gas: quantity }
+const termsSchema = z.object({ ...called, ...price }).nullable()
 
 /** What a transaction in a block says. Wei; bytes in hex with 0x. */
 export type EvmTerms = FoundTerms & { readonly to: string; readonly input: string }
@@ -208,7 +201,12 @@ export class EvmPayoutClient {
     if (found?.to == null || found.maxFeePerGas === undefined || found.maxPriorityFeePerGas === undefined)
       return null
     const { value, gas, maxFeePerGas: maxFee, maxPriorityFeePerGas: tip } = found
-    return { to: found.to.toLowerCase(), input: found.input.toLowerCase(), value, gas, maxFee, tip }
+    return {
+      to: found.to.toLowerCase(),
+      input: found.input.toLowerCase(),
+      value,
+      price: { gas, maxFee, tip },
+    }
   }
 
   /**

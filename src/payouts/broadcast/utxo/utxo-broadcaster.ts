@@ -1,22 +1,25 @@
 import { ChainUnavailable } from '../../../chain/adapter.ts'
 import type { LeftTransaction } from '../../../chain/utxo/left-branches.ts'
+import { outputScriptOf } from '../../../chain/utxo/output-script.ts'
 import { readTransaction } from '../../../chain/utxo/spent-outputs.ts'
-import type { AssetId, Network } from '../../../core/assets.ts'
-import { REORG_DEPTH_MAX } from '../../../core/chain/utxo-parameters.ts'
+import { ASSETS, type AssetId, type Network } from '../../../core/assets.ts'
+import { REORG_DEPTH_MAX, utxoParametersOf } from '../../../core/chain/utxo-parameters.ts'
 import { confirmationsFor, readPaymentRules } from '../../../core/payment-rules.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { loadNetworkState } from '../../../db/chain/network-state.ts'
 import type { Pool } from '../../../postgres/pool.ts'
+import { withTransaction } from '../../../postgres/transaction.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import type { Log } from '../../../runtime/log.ts'
+import { isKnownTransaction, PAID_BY_UNKNOWN, saveFoundPayout } from '../../store/found-payouts.ts'
 import { heightOfCoin, saveNetworkFee } from '../../store/payout-coins.ts'
 import { listPayoutInputs, type Outpoint, type PayoutTransaction } from '../../store/payout-transactions.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 import type { Broadcaster, Followed, Standing } from '../broadcaster.ts'
 import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
-import type { Found, FoundBlock, SoughtTransaction } from './utxo-payout-client.ts'
+import type { Found, FoundBlock, SoughtTransaction, Spender } from './utxo-payout-client.ts'
 
 /** A chain of coins, as payouts see it; see chain/utxo/payout-carrier. */
 export type PayoutChain = PayoutProvider & {
@@ -26,6 +29,7 @@ export type PayoutChain = PayoutProvider & {
   isUnspent(txid: string, outputIndex: number): Promise<boolean>
   find(sought: readonly SoughtTransaction[]): Promise<Found>
   left(txid: string, fromHeight: number): Promise<readonly LeftTransaction[] | null>
+  spenderOf(output: Outpoint, fromHeight: number): Promise<Spender | 'searching' | 'pruned' | null>
   hasInBlock(txid: string, block: FoundBlock): Promise<boolean>
 }
 
@@ -136,9 +140,50 @@ export class UtxoBroadcaster implements Broadcaster {
       // Free is only what nobody saw spent.
       const names = new Set(theirs?.free.map(outpointName))
       unspent = unspent.filter((coin) => names.has(outpointName(coin)))
-      return theirs?.code === dead.code
+      if (theirs?.code !== dead.code) return false
+      return dead.code === 'input_double_spent' || !(await this.#mayBePaid(other, followed))
     })
     return isDead ? { code: dead.code, unspent } : null
+  }
+
+  /**
+   * Whether what spent a coin of a payout pays its destination, or is not found yet: with the coin's key nobody else signed it,
+   * and the books may have forgotten it in a restore. It is kept for the signer.
+   */
+  async #mayBePaid(chain: PayoutChain, { payout, transactions }: Followed): Promise<boolean> {
+    const { pool, network, asset, clock } = this.#parts
+    const state = await loadNetworkState(pool, network)
+    const { keyFamily } = ASSETS[asset]
+    if (keyFamily !== 'bitcoin' && keyFamily !== 'litecoin') return false
+    const parameters = utxoParametersOf(keyFamily, state?.parameters ?? '')
+    const to = parameters === null ? null : outputScriptOf(payout.destination, keyFamily, parameters)
+    if (to === null) return false
+    const script = Buffer.from(to.script).toString('hex')
+    for (const input of await this.#inputsOf(payout)) {
+      if (await chain.isUnspent(input.txid, input.outputIndex)) continue
+      // Below where it was signed only a reorganisation puts it.
+      const spender =
+        (await chain.spenderOf(input, Math.min(...transactions.map(({ fromHeight }) => fromHeight)))) ??
+        (await chain.spenderOf(input, lowestOf(transactions)))
+      if (spender === 'pruned') this.#alertOfPruned(payout)
+      if (typeof spender === 'string') return true
+      const output = spender?.outputs.find((each) => each.script === script)
+      if (spender === null || output === undefined || (await isKnownTransaction(pool, network, spender.txid)))
+        continue
+      const tenant = tenantOf(payout)
+      const found = {
+        payoutId: payout.id,
+        txid: spender.txid,
+        value: output.amount,
+        price: null,
+        now: clock(),
+      }
+      await withTransaction(pool, tenant, (tx) => saveFoundPayout(tx, tenant, found))
+      if (this.#told.isNew(payout.id, PAID_BY_UNKNOWN))
+        this.#parts.log.error({ payoutId: payout.id, txid: spender.txid }, PAID_BY_UNKNOWN)
+      return true
+    }
+    return false
   }
 
   /** What a reorganisation took off the chain of what made the coins of a payout, by transaction. */

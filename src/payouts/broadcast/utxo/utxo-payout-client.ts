@@ -9,6 +9,21 @@ import type { Realm } from '../../../core/chain/realm.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 
 const txidsSchema = z.object({ tx: z.array(hashSchema) })
+const spendersSchema = z.object({
+  tx: z.array(
+    z.object({
+      txid: hashSchema,
+      vin: z.array(z.object({ txid: hashSchema.optional(), vout: z.int().optional() })),
+      // Litecoin's outputs into its extension block (LIP-0003) have neither.
+      vout: z.array(
+        z.object({
+          value: z.number().optional(),
+          scriptPubKey: z.object({ hex: z.string() }).optional(),
+        }),
+      ),
+    }),
+  ),
+})
 const feeSchema = z.object({ feerate: z.number().positive().optional() })
 const heightSchema = z.int().nonnegative()
 const outputSchema = z.object({ bestblock: hashSchema }).nullable()
@@ -25,6 +40,9 @@ const COIN = 100_000_000
 const ANCHORS_MAX = 20_000
 /** Blocks read in one look; the rest comes with the next one. */
 const BLOCKS_PER_LOOK = 500
+/** The same of whole blocks, and searches that are remembered. */
+const WHOLE_BLOCKS_PER_LOOK = 10
+const SEARCHES_MAX = 1_000
 
 export type SoughtTransaction = {
   readonly txid: string
@@ -40,6 +58,11 @@ export type Found = {
   /** Those of `unread` whose blocks the node has thrown away. */
   readonly pruned: ReadonlySet<string>
 }
+/** A transaction of a block, and what it pays. Base units; scripts in hex. */
+export type Spender = {
+  readonly txid: string
+  readonly outputs: readonly { readonly script: string; readonly amount: bigint }[]
+}
 export type FoundBlock = { readonly hash: string; readonly confirmations: number }
 
 type Anchor = { readonly height: number; readonly hash: string; readonly isFound: boolean }
@@ -53,6 +76,9 @@ export class UtxoPayoutClient {
   readonly #realm: Realm
   /** Up to which block each transaction was sought, or in which it stands. */
   readonly #anchors = new LRUCache<string, Anchor>({ max: ANCHORS_MAX })
+
+  /** The next block to be read for what spends an output. */
+  readonly #searches = new LRUCache<string, number>({ max: SEARCHES_MAX })
 
   constructor(rpc: RpcClient, realm: Realm) {
     this.#rpc = rpc
@@ -160,6 +186,36 @@ export class UtxoPayoutClient {
     return { found, unread, pruned }
   }
 
+  /**
+   * The transaction of a block that spends this output; null where none from this height on does. `searching`: not found yet;
+   * a few blocks are read at a time, and the next call goes on where this one ended: of several providers all must have found
+   * it in the same look. `pruned`: the node has thrown its block away.
+   */
+  async spenderOf(
+    { txid, outputIndex }: SpentOutput,
+    fromHeight: number,
+  ): Promise<Spender | 'searching' | 'pruned' | null> {
+    const name = `${txid}:${outputIndex} ${fromHeight}`
+    const tip = await this.tipHeight()
+    let height = this.#searches.get(name) ?? fromHeight
+    for (let read = 0; height <= tip && read < WHOLE_BLOCKS_PER_LOOK; read++, height++) {
+      const block = await wholeBlockAt(this.#rpc, height)
+      if (block === null) return 'pruned'
+      const spender = block.tx.find(({ vin }) =>
+        vin.some((spent) => spent.txid === txid && spent.vout === outputIndex),
+      )
+      if (spender === undefined) continue
+      this.#searches.set(name, height)
+      const outputs = spender.vout.map(({ value = 0, scriptPubKey }) => ({
+        script: scriptPubKey?.hex ?? '',
+        amount: BigInt(Math.round(value * COIN)),
+      }))
+      return { txid: spender.txid, outputs }
+    }
+    this.#searches.set(name, height)
+    return height <= tip ? 'searching' : null
+  }
+
   /** Up to where a transaction was sought on the chain as it is now. */
   async #anchorOf(txid: string, look: Look): Promise<Anchor | null> {
     const known = this.#anchors.get(txid)
@@ -220,6 +276,17 @@ class Look {
     const block = { hash, txids: new Set(tx) }
     this.#blocks.set(height, block)
     return block
+  }
+}
+
+/** Null where the node has thrown the block away. */
+async function wholeBlockAt(rpc: RpcClient, height: number) {
+  const hash = await rpc.call('getblockhash', [height], hashSchema)
+  try {
+    return await rpc.call('getblock', [hash, 2], spendersSchema)
+  } catch (error) {
+    if (error instanceof RpcError && isPruned(error)) return null
+    throw error
   }
 }
 

@@ -23,11 +23,11 @@ export async function adoptFound(
     return null
   const terms = await readEvmTerms(signer, payout)
   const to = parseEvmAddress(payout.destination)
-  if (terms === null || to === null) return null
+  if (terms === null || to === null || found.price === null) return null
   const isToken = payout.asset === 'USDC_BASE'
   const networkFee = isToken ? 0n : payout.amount - found.value
   if (networkFee < 0n || networkFee > payout.networkFeeMax || (isToken && terms.token === null)) return null
-  const { gas, maxFee, tip } = found
+  const { gas, maxFee, tip } = found.price
   const built = signFromHotWallet(terms.account, {
     to: terms.token !== null && isToken ? terms.token.contract : to,
     value: isToken ? 0n : found.value,

@@ -9,6 +9,7 @@ import { type Coin, feeFor, mostThatFits, selectCoins, vbytesOf } from '../../..
 import { tenantOf } from '../../../core/tenant.ts'
 import { loadNetworkState } from '../../../db/chain/network-state.ts'
 import type { Tenant, Tx } from '../../../postgres/transaction.ts'
+import { loadFoundPayout } from '../../store/found-payouts.ts'
 import {
   isChangeComing,
   isShortOfCoins,
@@ -132,7 +133,8 @@ async function signReplacement(
   const nowMs = signer.clock().getTime()
   const terms = await readTerms(signer, payout)
   if (terms === null || terms.script === null) return WAITS
-  const plan = planReplacement({ signed, rate: terms.rate, feeMax: payout.networkFeeMax, nowMs })
+  const found = await findForgotten(signer, payout, signed)
+  const plan = found ?? planReplacement({ signed, rate: terms.rate, feeMax: payout.networkFeeMax, nowMs })
   if (plan === null) return WAITS
   const { first, networkFee } = plan
   const held = await listSpendableCoins(signer.pool, tenantOf(payout), payout.network, payout.id)
@@ -148,6 +150,7 @@ async function signReplacement(
     amount: payout.amount - networkFee,
     change,
   })
+  if (found !== null && built.txid !== found.txid) return WAITS
   const inputs = first.inputs
   const number = signed.length + 1
   const fromHeight = first.from_height
@@ -233,6 +236,23 @@ function planReplacement(waiting: {
   const least = BigInt(last.network_fee) + feeFor(vbytes, INCREMENT)
   if (wanted < least || least > waiting.feeMax) return null
   return { first, networkFee: wanted < waiting.feeMax ? wanted : waiting.feeMax }
+}
+
+/**
+ * The fee of a transaction over the payout's coins that the watcher found in a block and that neither database nor journal
+ * knows, since both were set back: signed again for that fee it is the same, or it is not the payout's. Null where there is none.
+ */
+async function findForgotten(
+  signer: SigningContext,
+  payout: Payout,
+  signed: readonly UtxoEntry[],
+): Promise<{ readonly first: UtxoEntry; readonly networkFee: bigint; readonly txid: string } | null> {
+  const found = await loadFoundPayout(signer.pool, tenantOf(payout), payout.id)
+  const [first] = signed
+  if (found === null || first === undefined || signed.some(({ txid }) => txid === found.txid)) return null
+  const networkFee = payout.amount - found.value
+  if (networkFee <= 0n || networkFee > payout.networkFeeMax || signed.length > REPLACEMENTS_MAX) return null
+  return { first, networkFee, txid: found.txid }
 }
 
 /** Signals that the transaction may be replaced by one with a higher fee (BIP125), without a relative lock (BIP68). */
