@@ -5,6 +5,7 @@ import type { PayoutChain } from '../../src/payouts/broadcast/utxo/utxo-broadcas
 import { NODE_PROGRAMS } from '../support/daemons.ts'
 import { describeNeeding } from '../support/describe-needing.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'
+import { moneyOf } from '../support/node-money.ts'
 import { KILLS_BEFORE_REST, killSometime } from '../support/payout-history.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 import { seededRandom } from '../support/random.ts'
@@ -22,15 +23,7 @@ describeNeeding(NODE_PROGRAMS, 'on a real node of %s', (chain) => {
   let world: PayoutWorld
   beforeAll(async () => {
     node = await startNode(chain, { blocks: 130 })
-    world = await PayoutWorld.open({
-      chain,
-      rpcUrl: node.rpcUrl,
-      pay: async (address, amount) => {
-        const txid = await node.pay(address, formatCoinAmount(amount, 8))
-        return { txid, hex: await node.rpc<string>('getrawtransaction', [txid]) }
-      },
-      mine: (blocks) => node.mine(blocks),
-    })
+    world = await PayoutWorld.open(moneyOf(node, chain))
   }, 60_000)
   afterAll(async () => {
     await world?.close()

@@ -1,12 +1,12 @@
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { formatCoinAmount } from '../../src/core/money.ts'
 import { NODE_PROGRAMS } from '../support/daemons.ts'
 import { copyDatabase } from '../support/database-copy.ts'
 import { describeNeeding } from '../support/describe-needing.ts'
 import { type EvmAsset, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'
+import { moneyOf } from '../support/node-money.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 
 /** Database and journal are of before a payout was signed again for a higher fee: nothing here knows what paid. */
@@ -102,15 +102,7 @@ describeNeeding(NODE_PROGRAMS, 'the same on a real node of %s', (chain) => {
   let coins: PayoutWorld
   beforeAll(async () => {
     node = await startNode(chain, { blocks: 130 })
-    coins = await PayoutWorld.open({
-      chain,
-      rpcUrl: node.rpcUrl,
-      pay: async (address, amount) => {
-        const txid = await node.pay(address, formatCoinAmount(amount, 8))
-        return { txid, hex: await node.rpc<string>('getrawtransaction', [txid]) }
-      },
-      mine: (blocks) => node.mine(blocks),
-    })
+    coins = await PayoutWorld.open(moneyOf(node, chain))
   }, 60_000)
   afterAll(async () => {
     await coins?.close()
@@ -160,5 +152,26 @@ describeNeeding(NODE_PROGRAMS, 'the same on a real node of %s', (chain) => {
     await coins.sign()
     await tracker.pass()
     expect(await coins.load(tenant, next.id)).toMatchObject({ status: 'submitted' })
+  }, 60_000)
+
+  test('what somebody writes down as found holds up no replacement', async () => {
+    const { owner, pools } = coins.database
+    const tenant = await coins.openShop([2n * COIN])
+    const payout = await coins.payout(tenant, '1', await node.newAddress())
+    await coins.sign()
+    await pools.watcher.query(
+      `insert into found_payout (merchant_id, payout_id, livemode, txid, value, found_at) values ($1, $2, false, $3, $4, now())`,
+      [tenant.merchantId, payout.id, JUNK.slice(2), payout.amount - 2_000n],
+    )
+    coins.now = new Date(coins.now.getTime() + 31 * 60_000)
+    await coins.tracker().pass()
+    await owner.query('update network_fee set milli_per_vbyte = 9000 where network = $1', [coins.network])
+    await coins.sign()
+    const { rows } = await owner.query<{ txid: string }>(
+      'select txid from payout_transaction where payout_id = $1',
+      [payout.id],
+    )
+    expect(rows).toHaveLength(2)
+    expect(rows.map(({ txid }) => txid)).not.toContain(JUNK.slice(2))
   }, 60_000)
 })

@@ -85,6 +85,9 @@ async function paidUnnoticed() {
   return { tenant, payout }
 }
 
+/** What took the nonce, by the word of a provider that lies. */
+const INVENTED = `0x${'0'.repeat(64)}`
+
 /** The proxy has never heard of these transactions, and shows others in their blocks that used up their nonces. */
 function deny(txids: readonly string[]): void {
   const isDenied = (txid: unknown) => txids.includes(String(txid))
@@ -93,9 +96,14 @@ function deny(txids: readonly string[]): void {
     const block = result as { transactions: unknown[] } | null
     if (block === null) return null
     const other = (one: unknown) =>
-      isDenied((one as { hash?: string }).hash) ? { ...(one as object), hash: `0x${'0'.repeat(64)}` } : one
+      isDenied((one as { hash?: string }).hash) ? { ...(one as object), hash: INVENTED } : one
     return { ...block, transactions: block.transactions.map(other) }
   })
+  const terms = { to: `0x${'11'.repeat(20)}`, value: '0x0', input: '0x', gas: '0x5208' }
+  const price = { maxFeePerGas: '0x1', maxPriorityFeePerGas: '0x1' }
+  proxy.lie('eth_getTransactionByHash', (result, { params }) =>
+    params[0] === INVENTED ? { ...terms, ...price } : result,
+  )
   proxy.lie('eth_sendRawTransaction', () => {
     throw new Error('nonce too low')
   })

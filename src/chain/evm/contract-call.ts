@@ -20,3 +20,7 @@ export function contractCall(signature: string, ...words: readonly Word[]): Uint
   const selector = keccak_256(utf8ToBytes(signature)).subarray(0, SELECTOR_BYTES)
   return concatBytes(selector, ...words.map(wordOf))
 }
+
+/** The call of a token's own transfer (EIP-20). */
+export const tokenTransfer = (to: Uint8Array, amount: bigint): Uint8Array =>
+  contractCall('transfer(address,uint256)', to, amount)

@@ -76,8 +76,8 @@ test('a node that gives a block below another height than it has halts', async (
   const { walk, node, at } = await walked(20, 101)
   const { header } = node
   node.header = async (hash) => {
-    const told = await header(hash)
-    return told === null || told.height === node.height ? told : { ...told, height: told.height + 1 }
+    const given = await header(hash)
+    return given === null || given.height === node.height ? given : { ...given, height: given.height + 1 }
   }
   await expect(walk.next(at, 10)).rejects.toThrow(/the height 201, and it stands at 200/)
 })

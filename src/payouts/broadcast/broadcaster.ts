@@ -38,3 +38,7 @@ export type Broadcaster = {
     followed: Followed,
   ): Promise<{ readonly code: string; readonly unspent: readonly Outpoint[] } | null>
 }
+
+/** What the log says of a payout that is not given up. */
+export const PAID_BY_UNKNOWN =
+  'a payout was paid by a transaction that the books do not know, as after a restore: it is not paid again, and the signer looks whether it signed that'

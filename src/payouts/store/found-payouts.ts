@@ -2,9 +2,6 @@ import type { Network } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant } from '../../postgres/transaction.ts'
 
-export const PAID_BY_UNKNOWN =
-  'a payout was paid by a transaction that the books do not know, as after a restore: it is not paid again, and the signer looks whether it signed that'
-
 /** What a transaction in the place of a payout's says that was not settled at the request. */
 export type FoundTerms = {
   /** What the destination got, base units; of a token 0. */

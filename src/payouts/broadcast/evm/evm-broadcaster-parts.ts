@@ -20,7 +20,7 @@ export type EvmPayoutChain = PayoutProvider & {
     place: { sender: Uint8Array; nonce: number },
     lowest: number,
   ): Promise<string | 'searching' | 'unseen'>
-  termsOf(txid: string): Promise<EvmTerms | null>
+  termsOf(txid: string): Promise<EvmTerms | 'other' | null>
   gasOf(payment: { from: Uint8Array; to: Uint8Array; value: bigint }): Promise<bigint>
   failureOf(call: { from: Uint8Array; data: Uint8Array }): Promise<string | null>
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>

@@ -1,6 +1,6 @@
 import { bytesToHex } from '@noble/hashes/utils.js'
 import { encodeEvmAddress, parseEvmAddress } from '../../../chain/evm/address.ts'
-import { contractCall } from '../../../chain/evm/contract-call.ts'
+import { tokenTransfer } from '../../../chain/evm/contract-call.ts'
 import { hotWalletOf } from '../../../chain/evm/hot-wallet.ts'
 import { keyspaceOfNetwork } from '../../../core/assets.ts'
 import { TOKEN_TRANSFER_GAS } from '../../../core/payout/gas.ts'
@@ -11,12 +11,12 @@ import { type HotWallet, saveHotWallet } from '../../../db/addresses/hot-wallets
 import { withTransaction } from '../../../postgres/transaction.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
-import { isKnownTransaction, PAID_BY_UNKNOWN, saveFoundPayout } from '../../store/found-payouts.ts'
+import { isKnownTransaction, saveFoundPayout } from '../../store/found-payouts.ts'
 import { insertPayoutGas, insertPayoutRefusal, loadPayoutGas } from '../../store/payout-transactions.ts'
 import { type GasBalance, readGasBalance } from '../../store/read-gas-balance.ts'
 import { listSweepsOf } from '../../store/sweeps.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
-import type { Broadcaster, Followed, Standing } from '../broadcaster.ts'
+import { type Broadcaster, type Followed, PAID_BY_UNKNOWN, type Standing } from '../broadcaster.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { unlessRefused } from '../unless-refused.ts'
 import type { EvmBroadcasterParts, EvmPayoutChain } from './evm-broadcaster-parts.ts'
@@ -202,20 +202,22 @@ export class EvmBroadcaster implements Broadcaster {
       const found = await findNonceUser(chain, place, { txids, fromHeight })
       if (found === 'unseen') this.#alert(payout, NONCE_UNSEEN)
       if (typeof found === 'string') return false
-      return !(await this.#isPaidBy(chain, payout, found.elsewhere))
+      return !(await this.#mayBePaidBy(chain, payout, found.elsewhere))
     })
     return isDead ? { code: 'nonce_used_elsewhere', unspent: [] } : null
   }
 
-  /** Whether a transaction of the hot wallet that no books know pays this payout's destination; it is kept for the signer. */
-  async #isPaidBy(chain: EvmPayoutChain, payout: Payout, txid: string): Promise<boolean> {
+  /** Whether a transaction of the hot wallet that no books know pays this payout, and is kept for the signer, or is not shown. */
+  async #mayBePaidBy(chain: EvmPayoutChain, payout: Payout, txid: string): Promise<boolean> {
     const { pool, network, token, clock } = this.#parts
     const terms = await chain.termsOf(txid)
     const to = parseEvmAddress(payout.destination)
-    if (terms === null || to === null || (await isKnownTransaction(pool, network, txid))) return false
+    if (terms === null) this.#alert(payout, NONCE_UNSEEN)
+    if (terms === null) return true
+    if (terms === 'other' || to === null || (await isKnownTransaction(pool, network, txid))) return false
     const pays =
       payout.asset === 'USDC_BASE'
-        ? terms.to === token?.contract && terms.input === transferOf(to, payout.amount)
+        ? terms.to === token?.contract && terms.input === `0x${bytesToHex(tokenTransfer(to, payout.amount))}`
         : terms.to === `0x${bytesToHex(to)}` && terms.input === '0x'
     if (!pays) return false
     const tenant = tenantOf(payout)
@@ -232,10 +234,6 @@ export class EvmBroadcaster implements Broadcaster {
 
 const NONCE_UNSEEN =
   'the nonce of a payout is used up, and no block of the node shows by what: use one that keeps the blocks of its time'
-
-/** Hex with 0x. */
-const transferOf = (to: Uint8Array, amount: bigint): string =>
-  `0x${bytesToHex(contractCall('transfer(address,uint256)', to, amount))}`
 
 /** A sandbox chain's ether takes a block to arrive. */
 const TOP_UP_EVERY_MS = 30_000

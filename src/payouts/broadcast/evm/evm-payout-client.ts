@@ -195,18 +195,13 @@ export class EvmPayoutClient {
     return found ?? 'searching'
   }
 
-  /** What a transaction says; null where the node has none of that id, or one without a market for its fee. */
-  async termsOf(txid: string): Promise<EvmTerms | null> {
+  /** What a transaction says, `other` where it is of a kind that the signer never signs; null where the node has none of that id. */
+  async termsOf(txid: string): Promise<EvmTerms | 'other' | null> {
     const found = await this.#node.rpc.call('eth_getTransactionByHash', [txid], termsSchema)
-    if (found?.to == null || found.maxFeePerGas === undefined || found.maxPriorityFeePerGas === undefined)
-      return null
-    const { value, gas, maxFeePerGas: maxFee, maxPriorityFeePerGas: tip } = found
-    return {
-      to: found.to.toLowerCase(),
-      input: found.input.toLowerCase(),
-      value,
-      price: { gas, maxFee, tip },
-    }
+    if (found === null) return null
+    const { to, input, value, gas, maxFeePerGas: maxFee, maxPriorityFeePerGas: tip } = found
+    if (to === null || maxFee === undefined || tip === undefined) return 'other'
+    return { to: to.toLowerCase(), input: input.toLowerCase(), value, price: { gas, maxFee, tip } }
   }
 
   /**

@@ -13,11 +13,11 @@ import { withTransaction } from '../../../postgres/transaction.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import type { Log } from '../../../runtime/log.ts'
-import { isKnownTransaction, PAID_BY_UNKNOWN, saveFoundPayout } from '../../store/found-payouts.ts'
+import { isKnownTransaction, saveFoundPayout } from '../../store/found-payouts.ts'
 import { heightOfCoin, saveNetworkFee } from '../../store/payout-coins.ts'
 import { listPayoutInputs, type Outpoint, type PayoutTransaction } from '../../store/payout-transactions.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
-import type { Broadcaster, Followed, Standing } from '../broadcaster.ts'
+import { type Broadcaster, type Followed, PAID_BY_UNKNOWN, type Standing } from '../broadcaster.ts'
 import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
 import type { Found, FoundBlock, SoughtTransaction, Spender } from './utxo-payout-client.ts'
 
@@ -147,8 +147,8 @@ export class UtxoBroadcaster implements Broadcaster {
   }
 
   /**
-   * Whether what spent a coin of a payout pays its destination, or is not found yet: with the coin's key nobody else signed it,
-   * and the books may have forgotten it in a restore. It is kept for the signer.
+   * Whether what spent a coin of a payout pays its destination, or no block shows what did: with the coin's key nobody else
+   * signed it, and the books may have forgotten it in a restore. It is kept for the signer.
    */
   async #mayBePaid(chain: PayoutChain, { payout, transactions }: Followed): Promise<boolean> {
     const { pool, network, asset, clock } = this.#parts
@@ -159,6 +159,7 @@ export class UtxoBroadcaster implements Broadcaster {
     const to = parameters === null ? null : outputScriptOf(payout.destination, keyFamily, parameters)
     if (to === null) return false
     const script = Buffer.from(to.script).toString('hex')
+    let isFound = false
     for (const input of await this.#inputsOf(payout)) {
       if (await chain.isUnspent(input.txid, input.outputIndex)) continue
       // Below where it was signed only a reorganisation puts it.
@@ -167,9 +168,11 @@ export class UtxoBroadcaster implements Broadcaster {
         (await chain.spenderOf(input, lowestOf(transactions)))
       if (spender === 'pruned') this.#alertOfPruned(payout)
       if (typeof spender === 'string') return true
-      const output = spender?.outputs.find((each) => each.script === script)
-      if (spender === null || output === undefined || (await isKnownTransaction(pool, network, spender.txid)))
-        continue
+      // A coin that left the chain has none.
+      if (spender === null) continue
+      isFound = true
+      const output = spender.outputs.find((each) => each.script === script)
+      if (output === undefined || (await isKnownTransaction(pool, network, spender.txid))) continue
       const tenant = tenantOf(payout)
       const found = {
         payoutId: payout.id,
@@ -183,7 +186,9 @@ export class UtxoBroadcaster implements Broadcaster {
         this.#parts.log.error({ payoutId: payout.id, txid: spender.txid }, PAID_BY_UNKNOWN)
       return true
     }
-    return false
+    if (!isFound && this.#told.isNew(payout.id, SPENDER_UNSEEN))
+      this.#parts.log.error({ payoutId: payout.id }, SPENDER_UNSEEN)
+    return !isFound
   }
 
   /** What a reorganisation took off the chain of what made the coins of a payout, by transaction. */
@@ -267,6 +272,9 @@ export class UtxoBroadcaster implements Broadcaster {
 
 const PRUNED =
   'a node has pruned the blocks of the time of a payout, and cannot say what became of it: use one that keeps them'
+
+const SPENDER_UNSEEN =
+  'a coin of a payout is spent, and no block of the node shows by what: the payout is not given up'
 
 const NOT_KEPT =
   'a coin of a payout left the chain and no node has kept its block, or its node declares it invalid: the payout waits until the coin is back'

@@ -76,7 +76,6 @@ export class UtxoPayoutClient {
   readonly #realm: Realm
   /** Up to which block each transaction was sought, or in which it stands. */
   readonly #anchors = new LRUCache<string, Anchor>({ max: ANCHORS_MAX })
-
   /** The next block to be read for what spends an output. */
   readonly #searches = new LRUCache<string, number>({ max: SEARCHES_MAX })
 
@@ -212,8 +211,13 @@ export class UtxoPayoutClient {
       }))
       return { txid: spender.txid, outputs }
     }
-    this.#searches.set(name, height)
-    return height <= tip ? 'searching' : null
+    if (height <= tip) {
+      this.#searches.set(name, height)
+      return 'searching'
+    }
+    // The chain may have moved meanwhile: the next search reads all of it again.
+    this.#searches.delete(name)
+    return null
   }
 
   /** Up to where a transaction was sought on the chain as it is now. */

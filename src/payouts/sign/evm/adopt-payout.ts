@@ -1,4 +1,5 @@
 import { parseEvmAddress } from '../../../chain/evm/address.ts'
+import { tokenTransfer } from '../../../chain/evm/contract-call.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { loadFoundPayout } from '../../store/found-payouts.ts'
 import { alert } from '../alert.ts'
@@ -6,7 +7,7 @@ import type { EvmEntry } from '../journal-lines.ts'
 import type { SigningTask } from '../payout-signer.ts'
 import type { SigningContext } from '../signing-context.ts'
 import { evmEntryOf, readEvmTerms } from './evm-terms.ts'
-import { signFromHotWallet, tokenTransfer } from './sign-evm.ts'
+import { signFromHotWallet } from './sign-evm.ts'
 
 /**
  * A transaction of the payout that the watcher found in a block and that neither database nor journal knows, since both were

@@ -1,4 +1,5 @@
 import { parseEvmAddress } from '../../../chain/evm/address.ts'
+import { tokenTransfer } from '../../../chain/evm/contract-call.ts'
 import type { EvmTransaction } from '../../../chain/evm/transaction.ts'
 import {
   affordablePrice,
@@ -43,7 +44,7 @@ import {
   priceOfEntry,
   readEvmTerms,
 } from './evm-terms.ts'
-import { signFromHotWallet, tokenTransfer } from './sign-evm.ts'
+import { signFromHotWallet } from './sign-evm.ts'
 
 /** A payout whose approved fee the network does not take waits this long for a quieter hour. */
 const QUIETER_WITHIN_MS = 24 * 3_600_000

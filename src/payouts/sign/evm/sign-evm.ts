@@ -3,7 +3,6 @@ import { keccak_256 } from '@noble/hashes/sha3.js'
 import { utf8ToBytes } from '@noble/hashes/utils.js'
 import type { HDKey } from '@scure/bip32'
 import { evmProgramOf } from '../../../chain/evm/address.ts'
-import { contractCall } from '../../../chain/evm/contract-call.ts'
 import { HOT_WALLET_CHAIN, HOT_WALLET_INDEX } from '../../../chain/evm/hot-wallet.ts'
 import {
   authorizationHashOf,
@@ -77,7 +76,3 @@ export function tokenSweepCall(
     return authorizedCall(authorization, signHash(authorizationHashOf(domain, authorization), key))
   })
 }
-
-/** A token's own transfer (EIP-20). */
-export const tokenTransfer = (to: Uint8Array, amount: bigint): Uint8Array =>
-  contractCall('transfer(address,uint256)', to, amount)

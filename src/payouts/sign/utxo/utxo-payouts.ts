@@ -133,10 +133,11 @@ async function signReplacement(
   const nowMs = signer.clock().getTime()
   const terms = await readTerms(signer, payout)
   if (terms === null || terms.script === null) return WAITS
+  const [first] = signed
   const found = await findForgotten(signer, payout, signed)
-  const plan = found ?? planReplacement({ signed, rate: terms.rate, feeMax: payout.networkFeeMax, nowMs })
-  if (plan === null) return WAITS
-  const { first, networkFee } = plan
+  const fee = planReplacement({ signed, rate: terms.rate, feeMax: payout.networkFeeMax, nowMs })
+  if (first === undefined || (found === null && fee === null)) return WAITS
+  const { script, account } = terms
   const held = await listSpendableCoins(signer.pool, tenantOf(payout), payout.network, payout.id)
   const coins = first.inputs.map((input) =>
     held.find((coin) => coin.txid === input.txid && coin.outputIndex === input.output_index),
@@ -144,18 +145,21 @@ async function signReplacement(
   if (coins.some((coin) => coin === undefined)) return WAITS
   const change =
     first.change === null ? null : { amount: BigInt(first.change.amount), index: first.change.change_index }
-  const built = buildTransaction(terms.account, {
-    coins: coins.flatMap((coin) => coin ?? []),
-    script: terms.script,
-    amount: payout.amount - networkFee,
-    change,
-  })
-  if (found !== null && built.txid !== found.txid) return WAITS
-  const inputs = first.inputs
-  const number = signed.length + 1
-  const fromHeight = first.from_height
-  const entry = entryOf(payout, { number, digest, built, networkFee, inputs, change, fromHeight, nowMs })
-  return { kind: 'signed', entry }
+  const spent = coins.flatMap((coin) => coin ?? [])
+  const signedFor = (networkFee: bigint): UtxoEntry => {
+    const built = buildTransaction(account, {
+      coins: spent,
+      script,
+      amount: payout.amount - networkFee,
+      change,
+    })
+    const { inputs, from_height: fromHeight } = first
+    const number = signed.length + 1
+    return entryOf(payout, { number, digest, built, networkFee, inputs, change, fromHeight, nowMs })
+  }
+  const forgotten = found === null ? null : signedFor(found.networkFee)
+  if (forgotten !== null && forgotten.txid === found?.txid) return { kind: 'signed', entry: forgotten }
+  return fee === null ? WAITS : { kind: 'signed', entry: signedFor(fee) }
 }
 
 function entryOf(
@@ -226,7 +230,7 @@ function planReplacement(waiting: {
   readonly rate: bigint
   readonly feeMax: bigint
   readonly nowMs: number
-}): { readonly first: UtxoEntry; readonly networkFee: bigint } | null {
+}): bigint | null {
   const first = waiting.signed[0]
   const last = waiting.signed.at(-1)
   if (first === undefined || last === undefined || last.number > REPLACEMENTS_MAX) return null
@@ -235,7 +239,7 @@ function planReplacement(waiting: {
   const wanted = feeFor(vbytes, waiting.rate)
   const least = BigInt(last.network_fee) + feeFor(vbytes, INCREMENT)
   if (wanted < least || least > waiting.feeMax) return null
-  return { first, networkFee: wanted < waiting.feeMax ? wanted : waiting.feeMax }
+  return wanted < waiting.feeMax ? wanted : waiting.feeMax
 }
 
 /**
@@ -246,13 +250,12 @@ async function findForgotten(
   signer: SigningContext,
   payout: Payout,
   signed: readonly UtxoEntry[],
-): Promise<{ readonly first: UtxoEntry; readonly networkFee: bigint; readonly txid: string } | null> {
+): Promise<{ readonly networkFee: bigint; readonly txid: string } | null> {
   const found = await loadFoundPayout(signer.pool, tenantOf(payout), payout.id)
-  const [first] = signed
-  if (found === null || first === undefined || signed.some(({ txid }) => txid === found.txid)) return null
+  if (found === null || signed.some(({ txid }) => txid === found.txid)) return null
   const networkFee = payout.amount - found.value
   if (networkFee <= 0n || networkFee > payout.networkFeeMax || signed.length > REPLACEMENTS_MAX) return null
-  return { first, networkFee, txid: found.txid }
+  return { networkFee, txid: found.txid }
 }
 
 /** Signals that the transaction may be replaced by one with a higher fee (BIP125), without a relative lock (BIP68). */
