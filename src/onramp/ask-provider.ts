@@ -42,9 +42,17 @@ export async function askProvider(dispatcher: Dispatcher, question: Question): P
     response.body.on('error', () => {})
     const text = await readCapped(response.body, bytesMax)
     if (text === null) return { kind: 'failed', reason: `more than ${bytesMax} bytes` }
-    return { kind: 'answer', status: response.statusCode, body: JSON.parse(text) }
+    return answerOf(response.statusCode, text)
   } catch (cause) {
     return { kind: 'failed', reason: reasonOf(cause), cause }
+  }
+}
+
+function answerOf(status: number, text: string): Asked {
+  try {
+    return { kind: 'answer', status, body: JSON.parse(text) }
+  } catch (cause) {
+    return { kind: 'failed', reason: status < 400 ? 'not JSON' : `HTTP status ${status}`, cause }
   }
 }
 
@@ -61,7 +69,6 @@ async function readCapped(body: Dispatcher.ResponseData['body'], bytesMax: numbe
 }
 
 function reasonOf(cause: unknown): string {
-  if (cause instanceof SyntaxError) return 'not JSON'
   if (cause instanceof Error && cause.name === 'TimeoutError') return 'too slow'
   return 'no connection, or one that broke'
 }

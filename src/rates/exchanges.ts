@@ -16,6 +16,8 @@ type Ticker = {
 
 type ReadTicker =
   | { readonly kind: 'ticker'; readonly ticker: Ticker }
+  /** An error of the exchange's own, in the form that it documents. */
+  | { readonly kind: 'declined'; readonly reason: string }
   | { readonly kind: 'refused'; readonly reason: string }
 
 /** An exchange is data: where its public ticker stands, what it calls each market, how its answer reads. */
@@ -79,7 +81,7 @@ const kraken: Exchange = {
     if (!parsed.success) return refusedBy(parsed.error)
     // Kraken's messages begin with E for errors and W for warnings.
     const error = parsed.data.error.find((message) => message.startsWith('E'))
-    if (error !== undefined) return { kind: 'refused', reason: `the exchange says ${error.slice(0, 80)}` }
+    if (error !== undefined) return { kind: 'declined', reason: `the exchange says ${error.slice(0, 80)}` }
     const answered = Object.entries(parsed.data.result ?? {})
     const [name, entry] = answered[0] ?? []
     if (answered.length !== 1 || entry === undefined) {

@@ -64,6 +64,7 @@ async function readCapped(body: Dispatcher.ResponseData['body']): Promise<string
 function priceOf(exchange: Exchange, symbol: PriceSymbol, market: string, answer: unknown): FetchedPrice {
   const read = exchange.read(answer, market)
   if (read.kind === 'refused') return { kind: 'bad_answer', reason: read.reason }
+  if (read.kind === 'declined') return { kind: 'no_answer', reason: read.reason }
   const { last, book, timeMs } = read.ticker
   const price = parsePlausiblePrice(symbol, last)
   if (price === null) return { kind: 'bad_answer', reason: `no plausible price: ${JSON.stringify(last)}` }

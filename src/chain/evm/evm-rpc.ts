@@ -15,16 +15,20 @@ const REVERTED = 3
 const REVERTED_WORD = /\brevert/i
 /** What providers say where a range of blocks, or its answer, is too large for them. */
 const RANGE_WORDS =
-  /block range|range (is )?too (large|wide)|limit(ed)? to|more than \d+ (results|logs)|response size|too many (results|blocks)|max(imum)? (range|results)|exceeds? (the )?(max|range|limit)/i
+  /block range|ranges? over|range (is )?too (large|wide)|limit(ed)? to|more than \d+ (results|logs)|response (size|too large)|too many (results|blocks)|max(imum)? (range|results)|exceeds? (the )?(max|range|limit)/i
 const METHOD_WORDS =
   /method .*(not|n't) |not (supported|available|whitelisted|allowed|enabled)|unsupported method/i
-const RATE_WORDS = /rate.?limit|too many requests|capacity|throttl|daily request/i
+/** Infura's for a day's credits, HTTP's for too many requests, QuickNode's for those of a second. */
+const NOT_NOW = [402, 429, -32007]
+const NOT_NOW_WORDS =
+  /rate.?(limit|exceeded)|too many requests|capacity|throttl|daily request|no backend|backend (is|offline)/i
 
 /** The node understood the request and rejected it. */
 export class EvmRpcError extends ChainUnavailable {
   override name = 'EvmRpcError'
   readonly code: number
-  readonly kind: 'no_such_method' | 'range_too_large' | 'rate_limited' | 'other'
+  /** `not_now`: a limit of its plan is reached, or no node stands behind what answers. */
+  readonly kind: 'no_such_method' | 'range_too_large' | 'not_now' | 'other'
 
   constructor(where: string, method: string, answer: { code: number; message: string }) {
     super(`the node at ${where} answered ${method} with: ${answer.message} (${answer.code})`)
@@ -35,14 +39,17 @@ export class EvmRpcError extends ChainUnavailable {
 
 /** Whether this one question is too much for the node: others, about the same block, it may answer. */
 export function isTooMuch(error: unknown): error is ChainUnavailable {
-  return error instanceof AnswerTooLarge || (error instanceof EvmRpcError && error.kind !== 'rate_limited')
+  return error instanceof AnswerTooLarge || (error instanceof EvmRpcError && error.kind !== 'not_now')
 }
 
 function kindOf({ code, message }: { code: number; message: string }): EvmRpcError['kind'] {
   if (code === REVERTED || REVERTED_WORD.test(message)) return 'other'
-  if (METHOD_NOT_FOUND.includes(code) || METHOD_WORDS.test(message)) return 'no_such_method'
-  if (RATE_WORDS.test(message)) return 'rate_limited'
-  if (RANGE_WORDS.test(message) || code === LIMIT_EXCEEDED) return 'range_too_large'
+  if (METHOD_NOT_FOUND.includes(code)) return 'no_such_method'
+  if (NOT_NOW.includes(code) || NOT_NOW_WORDS.test(message)) return 'not_now'
+  // Before a missing method: a range, too, may be "not supported".
+  if (RANGE_WORDS.test(message)) return 'range_too_large'
+  if (METHOD_WORDS.test(message)) return 'no_such_method'
+  if (code === LIMIT_EXCEEDED) return 'range_too_large'
   return 'other'
 }
 

@@ -1,3 +1,5 @@
+import * as kit from '@solana/kit'
+import { z } from 'zod'
 import { ChainUnavailable } from '../adapter.ts'
 import { HttpConnection } from '../http-connection.ts'
 
@@ -41,6 +43,12 @@ const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 const ANSWER_MS_MAX = 20_000
 const CONNECTIONS_MAX = 8
 
+const failedSchema = z.object({ error: z.object({ code: z.number(), message: z.string() }) })
+/** Codes that kit makes errors of. It breaks on others, which say something of the provider, as that a limit is reached. */
+const KNOWN_CODES = new Set(
+  Object.entries(kit).flatMap(([name, code]) => (name.startsWith('SOLANA_ERROR__JSON_RPC__') ? [code] : [])),
+)
+
 /** What calls cost, for whoever measures it. */
 export type RpcCost = { calls: number; bytesSent: number; bytesReceived: number }
 
@@ -65,6 +73,16 @@ export class SolanaTransport {
     return this.#connection.close()
   }
 
+  #parse(status: number, text: string): unknown {
+    try {
+      return parseLosslessJson(text)
+    } catch (error) {
+      throw new ChainUnavailable(`the node at ${this.#setting} answers ${status} and no JSON`, {
+        cause: error,
+      })
+    }
+  }
+
   /** One call. */
   send = async ({ payload, signal }: { payload: unknown; signal?: AbortSignal }): Promise<unknown> => {
     const body = JSON.stringify(payload, (_key, value: unknown) =>
@@ -78,12 +96,16 @@ export class SolanaTransport {
       throw new ChainUnavailable(
         `the node at ${this.#setting} refuses so many calls (429): ask less, or take a larger plan`,
       )
-    try {
-      return parseLosslessJson(text)
-    } catch (error) {
-      throw new ChainUnavailable(`the node at ${this.#setting} answers ${status} and no JSON`, {
-        cause: error,
-      })
+    if (status === 401 || status === 403)
+      throw new ChainUnavailable(
+        `the node at ${this.#setting} refuses the key (${status}): correct it in ${this.#setting}`,
+      )
+    const answer = this.#parse(status, text)
+    const failed = failedSchema.safeParse(answer)
+    if (failed.success && !KNOWN_CODES.has(failed.data.error.code)) {
+      const { code, message } = failed.data.error
+      throw new ChainUnavailable(`the node at ${this.#setting} answers: ${message} (${code})`)
     }
+    return answer
   }
 }

@@ -134,9 +134,13 @@ export class RpcClient {
         `the node at ${this.#where} does not serve this address: add it to the node's rpcallowip`,
       )
     }
+    if (status === 429) {
+      throw new ChainUnavailable(`${this.#where} answers only so many calls (429): raise its plan`)
+    }
     if (status === 503) {
       throw new ChainUnavailable(`the node at ${this.#where} is overloaded: raise its rpcworkqueue`)
     }
+    if (status > 500) throw new ChainUnavailable(`${this.#where} fails with HTTP ${status}`)
   }
 
   #parse(text: string): Answer {
