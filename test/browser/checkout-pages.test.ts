@@ -1,5 +1,4 @@
 // @module-tag chromium
-import { mkdir } from 'node:fs/promises'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -20,7 +19,6 @@ import {
   unnamed,
 } from '../support/page-checks.ts'
 
-const SCREENSHOTS = new URL('../../test-output/screenshots/', import.meta.url).pathname
 const ADDRESS_EVM = '0x52908400098527886E0F7030069857D2E4169EE7'
 
 /** Every page by name, at the time at which it is what its name says. */
@@ -195,7 +193,6 @@ beforeAll(async () => {
     .webp()
     .toBuffer()
   server.brand({ colour: '#ffb400', logo: LOGO }, new Uint8Array(bytes))
-  await mkdir(SCREENSHOTS, { recursive: true })
 })
 afterAll(async () => {
   await browser?.close()
@@ -238,9 +235,10 @@ function announceWallet(): void {
 const words: { [page: string]: Set<string> } = {}
 
 describe.each(LAYOUTS)('in $name', (layout) => {
-  let context: BrowserContext
+  let page: Page
+  let alerts: string[]
   beforeAll(async () => {
-    context = await browser.newContext({
+    const context = await browser.newContext({
       viewport: { width: layout.width, height: 900 },
       colorScheme: layout.colorScheme,
       javaScriptEnabled: layout.javaScriptEnabled,
@@ -248,16 +246,17 @@ describe.each(LAYOUTS)('in $name', (layout) => {
       locale: layout.language ?? 'en-US',
     })
     await context.addInitScript(announceWallet)
+    // One tab for all: a tab of its own for each page takes more than twice the time.
+    page = await context.newPage()
+    alerts = complaintsOf(page)
   })
-  afterAll(() => context.close())
+  afterAll(() => page.context().close())
 
   test.each([...Object.keys(PAGES), ...Object.keys(MORE_PAGES)])(
     'the page of %s is whole, clean and readable',
     async (name) => {
-      const url = put(name)
-      const page = await context.newPage()
-      const alerts = complaintsOf(page)
-      await page.goto(url)
+      alerts.length = 0
+      await page.goto(put(name))
       expect(await page.locator('h1').count()).toBe(1)
       expect(await overflow(page)).toBe(0)
       expect(await lowContrast(page)).toEqual([])
@@ -271,9 +270,7 @@ describe.each(LAYOUTS)('in $name', (layout) => {
       words[`${name} ${layout.language}`]?.add(await wordsOf(page))
       // The browser itself tells of a page that is not there, and that is what two of them are about.
       expect(alerts.filter((text) => !text.includes('Failed to load resource'))).toEqual([])
-      // Last, because it makes the window as tall as the page.
-      await photograph(page, `${SCREENSHOTS}${name}-${layout.name}.png`)
-      await page.close()
+      await photograph(page, `${name}-${layout.name}`)
     },
   )
 })

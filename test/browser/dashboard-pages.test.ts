@@ -1,5 +1,4 @@
 // @module-tag chromium
-import { mkdir } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { photograph } from '../support/browser.ts'
@@ -10,19 +9,16 @@ import { axeContrastFaults, axeFaults, cutTables, overflow } from '../support/pa
 import { randomLitecoinAddress } from '../support/resources.ts'
 import { until } from '../support/until.ts'
 
-const SCREENSHOTS = new URL('../../test-output/screenshots/dashboard/', import.meta.url).pathname
 const PAID_MS_MAX = 30_000
 /** They differ from each other in everything. Each page is drawn in the other scheme too; `npm run test:long` reads its contrast there. */
 const LAYOUTS = [
   { colorScheme: 'light', other: 'dark', width: 1280 },
   { colorScheme: 'dark', other: 'light', width: 360 },
 ] as const
-const HEIGHT = 900
 
 let dashboard: Dashboard
 const ids = { paid: '', short: '', open: '', link: '', endpoint: '', event: '', payout: '' }
 beforeAll(async () => {
-  await mkdir(SCREENSHOTS, { recursive: true })
   dashboard = await startDashboard({ WEBHOOK_ALLOW_PRIVATE: '1' })
   await fillShop()
 })
@@ -160,16 +156,15 @@ describe.each(LAYOUTS)('in $colorScheme, $width pixels wide', (layout) => {
     await visitor.open(path)
     await page.locator('[aria-busy=true], .bone').first().waitFor({ state: 'detached' })
     // What stands beside the page all the way down is drawn so, too.
-    await photograph(page, `${SCREENSHOTS}${name}-${colorScheme}-${width}.png`)
+    await photograph(page, `dashboard/${name}-${colorScheme}-${width}`)
     expect(await page.locator('h1').count()).toBe(1)
     expect(await overflow(page)).toBe(0)
     expect(await cutTables(page)).toEqual([])
     expect(await axeFaults(page)).toEqual([])
     await page.emulateMedia({ colorScheme: other })
-    await page.screenshot({ path: `${SCREENSHOTS}${name}-${other}-${width}.png` })
+    await photograph(page, `dashboard/${name}-${other}-${width}`)
     if (process.env.LONG === '1') expect(await axeContrastFaults(page)).toEqual([])
     await page.emulateMedia({ colorScheme })
-    await page.setViewportSize({ width, height: HEIGHT })
     // A browser logs an answer that is no success; the page of what does not exist asks for one.
     expect(alerts.filter((line) => !(name === 'invoice-unknown' && /404/.test(line)))).toEqual([])
   }
@@ -197,9 +192,7 @@ describe.each(LAYOUTS)('in $colorScheme, $width pixels wide', (layout) => {
       const dialog = page.getByRole('dialog', { name: title }).last()
       await dialog.getByRole('heading', { name: title }).waitFor()
       await dialog.locator('.bone').first().waitFor({ state: 'detached' })
-      await page.screenshot({
-        path: `${SCREENSHOTS}dialog-${name}-${layout.colorScheme}-${layout.width}.png`,
-      })
+      await photograph(page, `dashboard/dialog-${name}-${layout.colorScheme}-${layout.width}`)
       expect(await overflow(page)).toBe(0)
       expect(await dialog.evaluate((element) => element.contains(document.activeElement))).toBe(true)
       expect(await axeFaults(page, 'dialog')).toEqual([])

@@ -1,8 +1,8 @@
 // @module-tag chromium
-import { mkdir } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/runtime/new-id.ts'
+import { photograph } from '../support/browser.ts'
 import {
   askFromPage,
   type Dashboard,
@@ -22,7 +22,6 @@ import { until } from '../support/until.ts'
 
 const SIGNER_MS_MAX = 60_000
 const LTC = 100_000_000n
-const SCREENSHOTS = process.env.SCREENSHOTS
 
 let dashboard: Dashboard
 beforeAll(async () => {
@@ -31,12 +30,6 @@ beforeAll(async () => {
 afterAll(() => dashboard?.close())
 
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
-
-async function keepScreenshot(page: Page, name: string): Promise<void> {
-  if (SCREENSHOTS === undefined) return
-  await mkdir(SCREENSHOTS, { recursive: true })
-  await page.screenshot({ path: `${SCREENSHOTS}/${name}.png` })
-}
 
 /** Asks for a live payout to an address on the list, and shows its page. */
 async function requestLivePayout({ page, open }: Visitor, merchantId: string): Promise<string> {
@@ -114,7 +107,7 @@ test('a passkey approves a live payout, shown whole, in one step, and the signer
   const path = new URL(page.url()).pathname.replace('/dashboard', '')
   await press(page, 'Approve')
   await page.getByText('add a passkey or set up your authenticator app').waitFor()
-  await keepScreenshot(page, 'not-ready')
+  await photograph(page, 'not-ready')
   await open('/settings/security')
   await page.getByPlaceholder('Laptop').fill('Work laptop')
   await press(page, 'Add a passkey')
@@ -128,7 +121,7 @@ test('a passkey approves a live payout, shown whole, in one step, and the signer
   await dialog.getByText(address).waitFor()
   await dialog.getByText('0.5 LTC').first().waitFor()
   expect(await axeFaults(page, 'dialog')).toEqual([])
-  await keepScreenshot(page, 'passkey')
+  await photograph(page, 'passkey')
   await press(page, 'Approve with passkey')
   await page.locator('.badge', { hasText: /Approved|Failed/ }).waitFor()
   // Its signature is right; what the table says of the waiting time is not what the signer knows.
@@ -173,9 +166,9 @@ test('without a passkey a code of the authenticator app approves, and a wrong on
   await page.getByLabel('6-digit code').fill(wrong)
   await press(page, 'Approve and send')
   await dialog.getByRole('alert').getByText("That code isn't right. Enter the 6-digit code").waitFor()
-  await keepScreenshot(page, 'wrong-code')
+  await photograph(page, 'wrong-code')
   await page.getByLabel('6-digit code').fill(await codeOf(secret))
-  await keepScreenshot(page, 'code')
+  await photograph(page, 'code')
   await press(page, 'Approve and send')
   await page.locator('.badge', { hasText: /Approved|Failed/ }).waitFor()
   expect(await verdictOn(merchantId)).toEqual({ kind: 'totp', code: 'approver_too_new' })

@@ -7,8 +7,6 @@ import { type Body, invoicesOf } from '../support/app-invoices.ts'
 import { launchBrowser, photograph } from '../support/browser.ts'
 import { complaintsOf } from '../support/page-checks.ts'
 
-const SCREENSHOTS = new URL('../../test-output/screenshots/', import.meta.url).pathname
-
 let app: App
 beforeAll(async () => {
   app = await startApp(await makeDataDir())
@@ -142,7 +140,7 @@ test('each test card does what the page says: declined and abandoned pay nothing
     const heading = page.locator('#heading')
     const shows = async (words: RegExp, name: string) => {
       await expect.poll(() => heading.textContent().catch(() => '')).toMatch(words)
-      await photograph(page, `${SCREENSHOTS}sandbox-card-${name}.png`)
+      await photograph(page, `sandbox-card-${name}`)
     }
     /** From the invoice's page to the card page, by what a buyer presses. */
     const begin = async (link: string) => {

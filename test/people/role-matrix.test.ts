@@ -33,11 +33,7 @@ async function freshResources(livemode: boolean): Promise<Resources> {
       [merchantId],
     )
   }
-  // A shop has a hundred keys at most.
-  await people.api.writeSealed(
-    'update api_key set revoked_at = now() where merchant_id = $1 and revoked_at is null',
-    [merchantId],
-  )
+  await people.api.database.owner.query('delete from api_key where merchant_id = $1', [merchantId])
   return seedResources(people.api, { merchantId, livemode })
 }
 
@@ -79,7 +75,6 @@ describe.each(ROUTES.map((route) => [`${route.method.toUpperCase()} ${route.path
         let own = await freshResources(livemode)
         for (const role of ROLES) {
           for (const factor of FACTORS) {
-            if (route.method !== 'get') own = await freshResources(livemode)
             await become(role, factor)
             const answer = await ask(route, livemode, own)
             const due = dueProblem(route, role, factor, livemode)
@@ -88,6 +83,7 @@ describe.each(ROUTES.map((route) => [`${route.method.toUpperCase()} ${route.path
               expect([answer.status, answer.body?.error?.code], about).toEqual([403, due])
             } else {
               expect(rowOf(route).reached ?? [route.success.status], about).toContain(answer.status)
+              if (route.method !== 'get') own = await freshResources(livemode)
             }
           }
         }

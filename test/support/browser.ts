@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { programPath } from './programs.ts'
 
@@ -23,17 +24,24 @@ export async function launchBrowser(): Promise<Browser> {
   })
 }
 
+/** Where `SCREENSHOTS=FOLDER` keeps a picture of every page that the tests look at; by default nothing draws them. */
+const SCREENSHOTS = process.env.SCREENSHOTS
+
 /**
- * A picture of the whole page, taken in a window that is made as tall as the page before. A window that Chromium has to
- * enlarge for a picture and make small again may have nothing drawn at that moment ("Unable to capture screenshot").
+ * A picture of the whole page, taken in a window that is made as tall as the page before, and as it was after. A window
+ * that Chromium has to enlarge for a picture and make small again may have nothing drawn at that moment ("Unable to
+ * capture screenshot").
  */
-export async function photograph(page: Page, path: string): Promise<void> {
+export async function photograph(page: Page, name: string): Promise<void> {
+  if (SCREENSHOTS === undefined) return
+  const window = page.viewportSize()
   const size = await page.evaluate(() => ({
     width: innerWidth,
     height: Math.max(innerHeight, document.documentElement.scrollHeight),
   }))
   await page.setViewportSize(size)
-  await page.screenshot({ path })
+  await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) })
+  if (window !== null) await page.setViewportSize(window)
 }
 
 /** The page's requests of that pattern wait until what this answers is called. */
