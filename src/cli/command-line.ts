@@ -161,9 +161,10 @@ function addInspections(program: Command, output: Output, done: (exitCode: numbe
   program
     .command('doctor')
     .description('say what is configured, reachable, synced and in date, with a fix for each fault')
-    .action(async () => {
-      const { doctorCommand } = await import('./doctor.ts')
-      done(await doctorCommand(output))
+    .option('--live', 'only ask the services outside, and print a report without secrets', false)
+    .action(async ({ live }: { live: boolean }) => {
+      const { doctorCommand, doctorLiveCommand } = await import('./doctor.ts')
+      done(await (live ? doctorLiveCommand(output, VERSION) : doctorCommand(output)))
     })
 }
 

@@ -1,7 +1,8 @@
-import { type Config, loadProcessConfig } from '../config/config.ts'
+import { type Config, givenSettings, loadProcessConfig } from '../config/config.ts'
 import { type Finding, fault } from '../doctor/finding.ts'
 import { inspectBackup } from '../doctor/inspect-backup.ts'
 import { inspectDatabase } from '../doctor/inspect-database.ts'
+import { inspectLive } from '../doctor/inspect-live.ts'
 import { inspectNetworks } from '../doctor/inspect-networks.ts'
 import { inspectCards, inspectPrices, inspectSetup } from '../doctor/inspect-setup.ts'
 import {
@@ -15,6 +16,7 @@ import {
   inspectOutcomes,
   inspectStoppedPayouts,
 } from '../doctor/inspect-signer.ts'
+import { redactorOf } from '../doctor/redact.ts'
 import { type ChainNode, configuredNodes } from '../nodes/chain-nodes.ts'
 import { openSandboxNodes } from '../nodes/open-sandbox-nodes.ts'
 import { openAsOwner } from '../postgres/open-database.ts'
@@ -25,22 +27,43 @@ import type { Output } from './command-context.ts'
 
 const MARKS: { readonly [kind in Finding['kind']]: string } = { ok: '✓', notice: '·', fault: '✗' }
 
+/** Prints findings as they come, and says at the end whether there was a fault. */
+function reportTo(output: Output, clean: (text: string) => string) {
+  let faults = 0
+  return {
+    tell: (findings: readonly Finding[]) => {
+      for (const { kind, text } of findings) {
+        if (kind === 'fault') faults += 1
+        output.line(`${MARKS[kind]} ${clean(text)}`)
+      }
+    },
+    /** The command's exit code. */
+    end: (): number => {
+      output.line(faults === 0 ? 'All is well.' : `${faults} ${faults === 1 ? 'fault' : 'faults'} to fix.`)
+      return faults === 0 ? 0 : 1
+    },
+  }
+}
+
+/** `paylink doctor --live`: asks every configured service of the outside, and prints a report fit for a bug report. */
+export async function doctorLiveCommand(output: Output, version: string): Promise<number> {
+  const config = loadProcessConfig()
+  const { tell, end } = reportTo(output, redactorOf(givenSettings()))
+  const { version: node, platform, arch } = process
+  output.line(`Paylink ${version}, Node.js ${node}, ${platform} ${arch}, ${systemClock().toISOString()}`)
+  tell(await inspectLive(config, systemClock))
+  return end()
+}
+
 /** `paylink doctor`: says how everything stands; exit code 1 where there is a fault. */
 export async function doctorCommand(output: Output): Promise<number> {
   const config = loadProcessConfig()
-  let faults = 0
-  const tell = (findings: readonly Finding[]) => {
-    for (const { kind, text } of findings) {
-      if (kind === 'fault') faults += 1
-      output.line(`${MARKS[kind]} ${withoutSecrets(text)}`)
-    }
-  }
+  const { tell, end } = reportTo(output, withoutSecrets)
   tell(await inspectSetup(config))
   tell(await inspectStored(config))
   tell(await inspectPrices(config, systemClock))
   tell(await inspectCards(config.onramps, systemClock))
-  output.line(faults === 0 ? 'All is well.' : `${faults} ${faults === 1 ? 'fault' : 'faults'} to fix.`)
-  return faults === 0 ? 0 : 1
+  return end()
 }
 
 async function inspectStored(config: Config): Promise<Finding[]> {

@@ -19,11 +19,21 @@ export async function inspectBackup(
   }
   const last = await loadLastBackup(pool)
   if (last === null) return [fault('Backups: none was made yet; run paylink backup')]
-  const hours = (clock().getTime() - last.startedAt.getTime()) / HOUR_MS
-  const said = `the last good one is ${hours.toFixed(1)} hours old (${last.place})`
+  return [newestBackupFinding(backup, last.startedAt, last.place, clock)]
+}
+
+/** Whether the newest backup is too old. `place` stands beside its age. */
+export function newestBackupFinding(
+  { everyHours }: BackupConfig,
+  madeAt: Date,
+  place: string,
+  clock: Clock,
+): Finding {
+  const hours = (clock().getTime() - madeAt.getTime()) / HOUR_MS
+  const said = `the last good one is ${hours.toFixed(1)} hours old (${place})`
   // One may fail, or a machine be off for a night.
-  const most = backup.everyHours === null ? UNSCHEDULED_HOURS_MAX : 2 * backup.everyHours + 1
+  const most = everyHours === null ? UNSCHEDULED_HOURS_MAX : 2 * everyHours + 1
   return hours <= most
-    ? [ok(`Backups: ${said}`)]
-    : [fault(`Backups: ${said}; run paylink backup, and read the log for why none was made since`)]
+    ? ok(`Backups: ${said}`)
+    : fault(`Backups: ${said}; run paylink backup, and read the log for why none was made since`)
 }

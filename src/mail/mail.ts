@@ -59,15 +59,7 @@ function openUnmarkedMail(options: { smtpUrl: string | null; from: string; log: 
       close: async () => {},
     }
   }
-  const transport = createTransport({
-    url: smtpUrl,
-    connectionTimeout: TIMEOUT_MS,
-    greetingTimeout: TIMEOUT_MS,
-    socketTimeout: TIMEOUT_MS,
-    socketCloseTimeout: HANG_UP_MS,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  })
+  const transport = smtpTransport(smtpUrl)
   const queue = new FairQueue<Waiting>(WAITING_MAX)
   const underWay = new Set<Promise<void>>()
   const retries = new Map<NodeJS.Timeout, Waiting>()
@@ -133,6 +125,19 @@ function openUnmarkedMail(options: { smtpUrl: string | null; from: string; log: 
     },
   }
 }
+
+/** The way to a mail server. `requireTLS`: a connection that is not encrypted fails with the code `ETLS`. */
+export const smtpTransport = (smtpUrl: string, { requireTLS = false } = {}) =>
+  createTransport({
+    url: smtpUrl,
+    requireTLS,
+    connectionTimeout: TIMEOUT_MS,
+    greetingTimeout: TIMEOUT_MS,
+    socketTimeout: TIMEOUT_MS,
+    socketCloseTimeout: HANG_UP_MS,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
 
 type Waiting = { readonly message: Email; readonly sender: string; readonly tries: number }
 

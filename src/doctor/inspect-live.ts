@@ -1,0 +1,191 @@
+import { backupTimeOf } from '../backup/backup-name.ts'
+import { openStore } from '../backup/open-store.ts'
+import type { Config } from '../config/config.ts'
+import { formatPrice } from '../core/money.ts'
+import { agreePrice, type Observation } from '../core/rates/median.ts'
+import { PRICE_SYMBOLS, type PriceSymbol } from '../core/rates/plausible-price.ts'
+import { ConnectFailed } from '../delivery/outcome-code.ts'
+import { createDnsResolver, resolveBySystem } from '../delivery/resolve-host.ts'
+import { connectVetted } from '../delivery/vetted-connect.ts'
+import { smtpTransport } from '../mail/mail.ts'
+import { configuredNodes } from '../nodes/chain-nodes.ts'
+import { exchangesAt } from '../rates/exchanges.ts'
+import { fetchPrice, openExchangeConnections, REQUEST_TIMEOUT_MS } from '../rates/fetch-price.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { describeError } from '../runtime/log.ts'
+import { StartRefused } from '../runtime/start-refused.ts'
+import { type Finding, fault, notice, ok } from './finding.ts'
+import { newestBackupFinding } from './inspect-backup.ts'
+import { inspectLiveNetworks } from './inspect-live-networks.ts'
+import { inspectCards } from './inspect-setup.ts'
+
+/** Everything outside that the settings name, asked now and only read. */
+export async function inspectLive(config: Config, clock: Clock): Promise<Finding[]> {
+  const found = await Promise.all([
+    inspectLivePrices(config, clock),
+    inspectLiveNetworks(configuredNodes(config), clock),
+    inspectCards(config.onramps, clock),
+    inspectMail(config.smtpUrl),
+    inspectBackupTarget(config.backup, clock),
+    inspectClock(config, clock),
+    inspectWebhookWay(config),
+  ])
+  return found.flat()
+}
+
+/** Each exchange's price of each coin, how old it is by the exchange's own time, and how far they lie apart. */
+async function inspectLivePrices(config: Config, clock: Clock): Promise<Finding[]> {
+  const dispatcher = openExchangeConnections()
+  try {
+    return await Promise.all(PRICE_SYMBOLS.map((symbol) => inspectPrice(config, clock, symbol, dispatcher)))
+  } finally {
+    await dispatcher.close()
+  }
+}
+
+async function inspectPrice(
+  { priceSources, priceUrls }: Config,
+  clock: Clock,
+  symbol: PriceSymbol,
+  dispatcher: ReturnType<typeof openExchangeConnections>,
+): Promise<Finding> {
+  const observations: Observation[] = []
+  const told = await Promise.all(
+    exchangesAt(priceSources, priceUrls).map(async (exchange) => {
+      const market = exchange.markets[symbol]
+      if (market === undefined) return []
+      const { signal } = new AbortController()
+      const asked = { dispatcher, timeoutMs: REQUEST_TIMEOUT_MS, signal }
+      const fetched = await fetchPrice(exchange, symbol, market, asked)
+      if (fetched.kind !== 'price') return [`${exchange.name}: ${fetched.reason}`]
+      const { price, exchangeTimeMs } = fetched
+      const nowMs = clock().getTime()
+      observations.push({ source: exchange.name, price, receivedAtMs: nowMs, exchangeTimeMs })
+      const age = exchangeTimeMs === null ? 'tells no time' : `${seconds(nowMs - exchangeTimeMs)} old`
+      return [`${exchange.name} ${formatPrice(price)} (${age})`]
+    }),
+  )
+  const said = `Price of ${symbol}: ${told.flat().join(', ')}`
+  if (agreePrice(observations, clock().getTime()).kind === 'agreed')
+    return ok(`${said}; apart by ${spreadOf(observations)} %`)
+  return fault(`${said}; no two fresh ones agree, and invoices in it are refused`)
+}
+
+const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
+
+/** Hundredths of a percent are enough. */
+function spreadOf(observations: readonly Observation[]): string {
+  const [lowest = 1n, ...rest] = observations.map(({ price }) => price).sort((a, b) => (a < b ? -1 : 1))
+  const highest = rest.at(-1) ?? lowest
+  return (Number(((highest - lowest) * 10_000n) / lowest) / 100).toFixed(2)
+}
+
+/** Connects, greets, encrypts and signs in; no mail is sent. */
+async function inspectMail(smtpUrl: string | null): Promise<Finding[]> {
+  if (smtpUrl === null) return [notice('E-mail: off; set SMTP_URL')]
+  const { host, username } = new URL(smtpUrl)
+  const signedIn = username === '' ? 'asks for no password' : 'takes the password'
+  try {
+    await verifySmtp(smtpUrl, true)
+    return [ok(`E-mail: ${host} answers, encrypts, and ${signedIn}`)]
+  } catch (error) {
+    const isWithoutTls = error instanceof Error && 'code' in error && error.code === 'ETLS'
+    if (!isWithoutTls) return [fault(`E-mail: ${host}: ${describeError(error)}; see SMTP_URL`)]
+    return [await unencrypted(smtpUrl, host, signedIn)]
+  }
+}
+
+async function unencrypted(smtpUrl: string, host: string, signedIn: string): Promise<Finding> {
+  try {
+    await verifySmtp(smtpUrl, false)
+    return notice(`E-mail: ${host} answers and ${signedIn}, but does not encrypt: use smtps:`)
+  } catch (error) {
+    return fault(`E-mail: ${host}: ${describeError(error)}; see SMTP_URL`)
+  }
+}
+
+async function verifySmtp(smtpUrl: string, requireTLS: boolean): Promise<void> {
+  const transport = smtpTransport(smtpUrl, { requireTLS })
+  try {
+    await transport.verify()
+  } finally {
+    transport.close()
+  }
+}
+
+async function inspectBackupTarget(backup: Config['backup'], clock: Clock): Promise<Finding[]> {
+  if (backup === null) return [notice('Backups: off; set BACKUP_TO')]
+  const store = openStore(backup.target)
+  try {
+    const names = await store.list()
+    const newest = names.at(-1)
+    const place = `${store.description} lists ${names.length}`
+    if (newest === undefined) return [fault(`Backups: ${place}; run paylink backup`)]
+    return [newestBackupFinding(backup, backupTimeOf(newest), place, clock)]
+  } catch (error) {
+    if (!(error instanceof StartRefused)) throw error
+    return [fault(`Backups: ${error.message}`)]
+  }
+}
+
+/** What codes, signatures and prices forgive is much more; what is off by this much goes on drifting. */
+const CLOCK_OFF_MS_MAX = 5_000
+const DATE_TIMEOUT_MS = 5_000
+/** A Date header names a second, of which we cannot know how much is over. */
+const HALF_A_SECOND_MS = 500
+
+/** This machine's clock against the middle one of those that exchanges and card providers tell. */
+async function inspectClock(config: Config, clock: Clock): Promise<Finding[]> {
+  const { coinbase, moonpay } = config.onramps
+  const origins = new Set(
+    [...exchangeUrls(config), coinbase?.apiUrl, moonpay?.apiUrl].flatMap((url) =>
+      url == null ? [] : [new URL(url).origin],
+    ),
+  )
+  const told = await Promise.all([...origins].map((origin) => clockOffset(origin, clock)))
+  const offsets = told.filter((offset) => offset !== null).sort((a, b) => a - b)
+  const middle = offsets[Math.floor(offsets.length / 2)]
+  if (middle === undefined) return [notice('Clock: nobody tells the time to compare it with')]
+  const said = `Clock: ${seconds(Math.abs(middle))} ${middle < 0 ? 'ahead' : 'behind'}, by ${offsets.length} servers`
+  if (Math.abs(middle) <= CLOCK_OFF_MS_MAX) return [ok(said)]
+  return [fault(`${said}: set it by NTP; prices, webhooks and sign-in codes are refused by a wrong one`)]
+}
+
+const exchangeUrls = ({ priceSources, priceUrls }: Config): string[] =>
+  exchangesAt(priceSources, priceUrls).map(({ baseUrl }) => baseUrl)
+
+/** Milliseconds that a server's clock is ahead of ours; null where it does not tell. */
+async function clockOffset(origin: string, clock: Clock): Promise<number | null> {
+  try {
+    const askedMs = clock().getTime()
+    const signal = AbortSignal.timeout(DATE_TIMEOUT_MS)
+    const { headers } = await fetch(origin, { method: 'HEAD', redirect: 'manual', signal })
+    const middleMs = (askedMs + clock().getTime()) / 2
+    const date = Date.parse(headers.get('date') ?? '')
+    return Number.isNaN(date) ? null : date + HALF_A_SECOND_MS - middleMs
+  } catch {
+    // Whether it can be reached is told with its prices and cards.
+    return null
+  }
+}
+
+/** Whether this machine lets webhooks out: names resolve, and TLS is spoken, in the way that deliveries are made. */
+async function inspectWebhookWay(config: Config): Promise<Finding[]> {
+  const publicOnly = !config.webhookAllowPrivate
+  const resolve = publicOnly ? createDnsResolver() : resolveBySystem
+  const failures: string[] = []
+  for (const url of exchangeUrls(config)) {
+    const { hostname, protocol, port, host } = new URL(url)
+    try {
+      const socket = await connectVetted({ publicOnly, resolve }, { hostname, protocol, port })
+      socket.destroy()
+      return [ok(`Webhooks: connections get out (tried with ${host})`)]
+    } catch (error) {
+      if (!(error instanceof ConnectFailed)) throw error
+      failures.push(`${host}: ${describeError(error)}`)
+    }
+  }
+  return [
+    fault(`Webhooks: no connection gets out (${failures.join('; ')}): let this machine out on port 443`),
+  ]
+}
