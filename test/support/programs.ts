@@ -49,6 +49,7 @@ const PROGRAMS = {
   script: { ...debian('script', 'bsdutils'), check: ['-qec', 'true', '/dev/null'] },
   pgbackrest: debian('pgbackrest'),
   patroni: debian('patroni', 'patroni etcd-server haproxy'),
+  podman: debian('podman', 'podman buildah runc debootstrap'),
 } satisfies { readonly [name: string]: Program }
 export type ProgramName = keyof typeof PROGRAMS
 

@@ -1,0 +1,113 @@
+// @module-tag podman
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { freePort } from '../../src/runtime/free-port.ts'
+import { until } from '../support/until.ts'
+
+/** The image is built from the repository and runs as compose.yaml runs it. Needs root and Debian's podman. */
+
+const run = promisify(execFile)
+const ROOT = new URL('../..', import.meta.url).pathname
+const STAND_IN = new URL('node-image.sh', import.meta.url).pathname
+const NODE_IMAGE = 'docker.io/library/node:24-bookworm-slim'
+const BUILD_MS_MAX = 900_000
+const READY_MS_MAX = 120_000
+const CERTIFICATES = '/etc/ssl/certs'
+const CHROOT = { ...process.env, BUILDAH_ISOLATION: 'chroot' }
+/** What compose.yaml gives every container. */
+const LOCKED = ['--read-only', '--tmpfs=/tmp', '--cap-drop=ALL', '--security-opt=no-new-privileges']
+
+const name = `paylink-test-${randomBytes(4).toString('hex')}`
+let folder: string
+let port: number
+const podman = async (...args: readonly string[]) =>
+  (await run('podman', args, { maxBuffer: 10_000_000 })).stdout
+const inside = (script: string) => podman('exec', name, 'sh', '-c', script)
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'paylink-image-'))
+  port = await freePort()
+  const pulled = await run('podman', ['pull', '--quiet', NODE_IMAGE]).then(
+    () => true,
+    () => false,
+  )
+  if (!pulled && !(await podman('images', '--quiet', NODE_IMAGE))) await run(STAND_IN, [NODE_IMAGE])
+  // npm inside asks the registry that npm here asks, and believes whom this machine believes.
+  const npmrc = join(folder, 'npmrc')
+  const own = join(homedir(), '.npmrc')
+  await (existsSync(own) ? copyFile(own, npmrc) : writeFile(npmrc, ''))
+  const cafile = join(CERTIFICATES, 'ca-certificates.crt')
+  if (existsSync(cafile)) await writeFile(npmrc, `\ncafile=${cafile}\n`, { flag: 'a' })
+  const mounts = [`${npmrc}:/root/.npmrc:ro`, `${CERTIFICATES}:${CERTIFICATES}:ro`]
+  const given = ['--pull-never', '--network=host', ...mounts.map((mount) => `--volume=${mount}`)]
+  await run('buildah', ['bud', '--format=docker', ...given, '--tag', name, ROOT], {
+    env: CHROOT,
+    maxBuffer: 100_000_000,
+  })
+}, BUILD_MS_MAX)
+afterAll(async () => {
+  await podman('rm', '--force', '--ignore', name)
+  await podman('volume', 'rm', '--force', name)
+  await podman('rmi', '--force', '--ignore', name)
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function start(): Promise<{ key: string }> {
+  const env = [`--env=PORT=${port}`, `--env=OPERATOR_PORT=${await freePort()}`]
+  const limits = ['--ulimit=nofile=4096:4096', '--ulimit=nproc=4096:4096']
+  const given = ['--network=host', `--volume=${name}:/data`, ...LOCKED, ...limits, ...env]
+  await podman('run', '--detach', '--runtime=runc', '--name', name, ...given, name)
+  const logs = async () => {
+    const { stdout, stderr } = await run('podman', ['logs', name])
+    return stdout + stderr
+  }
+  await until(async () => (await logs()).includes('Stop with Ctrl-C'), { timeoutMs: READY_MS_MAX })
+  return { key: /Test API key +(\S+)/.exec(await logs())?.[1] ?? '' }
+}
+
+async function ask(key: string, method: string, path: string, body?: object) {
+  const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
+    method,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  expect(response.status).toBeLessThan(300)
+  return z
+    .looseObject({ id: z.string().optional(), status: z.string().optional() })
+    .parse(await response.json())
+}
+
+test('the image runs without rights on a read-only disk, takes payments, and keeps them in its volume', {
+  timeout: BUILD_MS_MAX,
+}, async () => {
+  const { key } = await start()
+  expect(await inside('id -u')).toBe('1000\n')
+  expect(await inside('grep CapBnd /proc/self/status')).toMatch(/\b0{16}\n/)
+  await expect(inside('touch /app/new')).rejects.toThrow(/Read-only file system/)
+  expect(await inside('node /app/deploy/health-check.mjs && echo healthy')).toBe('healthy\n')
+  // What only a build needs stays out of it, and so does everything of this machine's.
+  const left = await inside('ls -a /app; ls /app/node_modules /root 2>/dev/null || true')
+  for (const unwanted of ['playwright-core', 'axe-core', 'src', 'test', '.git', '.npmrc'])
+    expect(left.split('\n')).not.toContain(unwanted)
+  const paid: string[] = []
+  for (const asset of ['LTC', 'USDC_BASE', 'SOL']) {
+    const { id = '' } = await ask(key, 'POST', '/invoices', { usd_amount: '7.00', asset })
+    await ask(key, 'POST', `/test/invoices/${id}/pay`, { scenario: 'exact' })
+    await until(async () => (await ask(key, 'GET', `/invoices/${id}`)).status === 'paid', {
+      timeoutMs: READY_MS_MAX,
+    })
+    paid.push(id)
+  }
+  await podman('stop', '--time=45', name)
+  expect(await podman('inspect', name, '--format={{.State.ExitCode}}')).toBe('0\n')
+  await podman('rm', name)
+  const again = await start()
+  for (const id of paid) expect((await ask(again.key, 'GET', `/invoices/${id}`)).status).toBe('paid')
+})
