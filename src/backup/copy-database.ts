@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import pg from 'pg'
@@ -59,16 +60,35 @@ async function withClient<Result>(
  */
 export function withDatabaseParts<Result>(
   ownerUrl: string,
-  work: (shape: DatabaseShape, parts: () => AsyncGenerator<TablePart>) => Promise<Result>,
+  work: (
+    shape: DatabaseShape,
+    parts: () => AsyncGenerator<TablePart>,
+    installation: string,
+  ) => Promise<Result>,
 ): Promise<Result> {
   return withClient(ownerUrl, 'paylink-backup', async (client) => {
     // Before the snapshot: a migration that is under way would otherwise be half in it.
     await client.query('select pg_advisory_lock_shared($1)', [MIGRATION_LOCK_KEY])
     return withCopyTransaction(client, 'reads', async () => {
       const shape = await readShape(client)
-      return work(shape, () => readParts(client, shape))
+      return work(shape, () => readParts(client, shape), await readInstallation(client))
     })
   })
+}
+
+/** Digits of a backup's name. */
+const INSTALLATION_DIGITS = 8
+
+/**
+ * Which installation the database is, in eight hexadecimal digits: the same for all its life, after a restore too. All
+ * that were never started are one.
+ */
+async function readInstallation(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ told: string }>(
+    `select encode(key_check, 'hex') || ' ' || extract(epoch from created_at) as told from installation_secret`,
+  )
+  const told = `paylink installation ${rows[0]?.told ?? ''}`
+  return createHash('sha256').update(told).digest('hex').slice(0, INSTALLATION_DIGITS)
 }
 
 async function readShape(client: pg.Client): Promise<DatabaseShape> {

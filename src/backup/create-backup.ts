@@ -4,7 +4,7 @@ import { envLine } from '../config/env-file.ts'
 import { signerFolderName } from '../runtime/data-dir.ts'
 import { type ArchiveEntry, sealArchive } from './backup-archive.ts'
 import { readDataFiles } from './backup-files.ts'
-import { backupName } from './backup-name.ts'
+import { backupName, installationOf } from './backup-name.ts'
 import type { BackupStore } from './backup-store.ts'
 import { type DatabaseShape, databaseShape, type TablePart, withDatabaseParts } from './copy-database.ts'
 
@@ -52,12 +52,14 @@ export type MadeBackup = {
  */
 export async function createBackup(plan: BackupPlan): Promise<MadeBackup> {
   const { store } = plan
-  const name = backupName(plan.madeAt, randomBytes(4).toString('hex'))
   const seen = { hasSigner: false }
-  const bytes = await withDatabaseParts(plan.ownerUrl, async (shape, parts) =>
-    store.write(name, await sealArchive(entriesOf(plan, shape, parts(), seen), plan.recipients)),
-  )
-  const removed = (await store.list()).slice(0, -plan.keep)
+  const { name, bytes } = await withDatabaseParts(plan.ownerUrl, async (shape, parts, installation) => {
+    const name = backupName(plan.madeAt, installation, randomBytes(4).toString('hex'))
+    const sealed = await sealArchive(entriesOf(plan, shape, parts(), seen), plan.recipients)
+    return { name, bytes: await store.write(name, sealed) }
+  })
+  const isOwn = (other: string) => installationOf(other) === installationOf(name)
+  const removed = (await store.list()).filter(isOwn).slice(0, -plan.keep)
   for (const old of removed) await store.remove(old)
   return { name, bytes, hasSigner: seen.hasSigner, removed }
 }

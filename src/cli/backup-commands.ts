@@ -1,7 +1,7 @@
 import { open, readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { generateX25519Identity, identityToRecipient } from 'age-encryption'
-import { isBackupName } from '../backup/backup-name.ts'
+import { isBackupName, newestOfEach } from '../backup/backup-name.ts'
 import type { BackupStore } from '../backup/backup-store.ts'
 import { megabytes } from '../backup/create-backup.ts'
 import { readFileBytes } from '../backup/folder-store.ts'
@@ -188,7 +188,7 @@ async function readIdentity(path: string): Promise<string> {
   return key.trim()
 }
 
-/** A file, an object of a store, or one of the configured store's, of which `latest` is the newest. */
+/** A file, an object of a store, or one of the configured store's, of which `latest` is the newest of the one installation. */
 async function findBackup(backup: string): Promise<AsyncIterable<Uint8Array>> {
   const [, folder, name] = /^(s3:\/\/.+)\/([^/]+)$/.exec(backup) ?? []
   if (folder !== undefined && name !== undefined) return pick(openStore(processTarget(folder)), name)
@@ -201,9 +201,12 @@ async function findBackup(backup: string): Promise<AsyncIterable<Uint8Array>> {
 
 async function pick(store: BackupStore, name: string): Promise<AsyncIterable<Uint8Array>> {
   if (name !== 'latest') return store.read(name)
-  const newest = (await store.list()).at(-1)
+  const [newest, ...others] = newestOfEach(await store.list())
   if (newest === undefined) throw new StartRefused(`${store.description} holds no backup`)
-  return store.read(newest)
+  if (others.length === 0) return store.read(newest)
+  throw new StartRefused(
+    `${store.description} holds backups of several installations: name the one to restore. The newest of each: ${[newest, ...others].join(', ')}`,
+  )
 }
 
 /** Shows on standard error how far a long work has come. */

@@ -1,4 +1,4 @@
-import { backupTimeOf } from '../backup/backup-name.ts'
+import { backupTimeOf, newestOfEach } from '../backup/backup-name.ts'
 import { openStore } from '../backup/open-store.ts'
 import type { Config } from '../config/config.ts'
 import { formatPrice } from '../core/money.ts'
@@ -119,7 +119,9 @@ async function inspectBackupTarget(backup: Config['backup'], clock: Clock): Prom
   try {
     const names = await store.list()
     const newest = names.at(-1)
-    const place = `${store.description} lists ${names.length}`
+    const installations = newestOfEach(names).length
+    const shared = installations > 1 ? ` of ${installations} installations` : ''
+    const place = `${store.description} lists ${names.length}${shared}`
     if (newest === undefined) return [fault(`Backups: ${place}; run paylink backup`)]
     return [newestBackupFinding(backup, backupTimeOf(newest), place, clock)]
   } catch (error) {
