@@ -80,34 +80,21 @@ function spreadOf(observations: readonly Observation[]): string {
   return (Number(((highest - lowest) * 10_000n) / lowest) / 100).toFixed(2)
 }
 
-/** Connects, greets, encrypts and signs in; no mail is sent. */
-async function inspectMail(smtpUrl: string | null): Promise<Finding[]> {
+/** Connects, greets, encrypts and signs in; no mail is sent. Without encryption only where the server offers none. */
+async function inspectMail(smtpUrl: string | null, requireTLS = true): Promise<Finding[]> {
   if (smtpUrl === null) return [notice('E-mail: off; set SMTP_URL')]
   const { host, username } = new URL(smtpUrl)
   const signedIn = username === '' ? 'asks for no password' : 'takes the password'
-  try {
-    await verifySmtp(smtpUrl, true)
-    return [ok(`E-mail: ${host} answers, encrypts, and ${signedIn}`)]
-  } catch (error) {
-    const isWithoutTls = error instanceof Error && 'code' in error && error.code === 'ETLS'
-    if (!isWithoutTls) return [fault(`E-mail: ${host}: ${describeError(error)}; see SMTP_URL`)]
-    return [await unencrypted(smtpUrl, host, signedIn)]
-  }
-}
-
-async function unencrypted(smtpUrl: string, host: string, signedIn: string): Promise<Finding> {
-  try {
-    await verifySmtp(smtpUrl, false)
-    return notice(`E-mail: ${host} answers and ${signedIn}, but does not encrypt: use smtps:`)
-  } catch (error) {
-    return fault(`E-mail: ${host}: ${describeError(error)}; see SMTP_URL`)
-  }
-}
-
-async function verifySmtp(smtpUrl: string, requireTLS: boolean): Promise<void> {
   const transport = smtpTransport(smtpUrl, { requireTLS })
   try {
     await transport.verify()
+    return requireTLS
+      ? [ok(`E-mail: ${host} answers, encrypts, and ${signedIn}`)]
+      : [notice(`E-mail: ${host} answers and ${signedIn}, but does not encrypt: use smtps:`)]
+  } catch (error) {
+    const isWithoutTls = error instanceof Error && 'code' in error && error.code === 'ETLS'
+    if (requireTLS && isWithoutTls) return inspectMail(smtpUrl, false)
+    return [fault(`E-mail: ${host}: ${describeError(error)}; see SMTP_URL`)]
   } finally {
     transport.close()
   }
@@ -148,7 +135,7 @@ async function inspectClock(config: Config, clock: Clock): Promise<Finding[]> {
   const offsets = told.filter((offset) => offset !== null).sort((a, b) => a - b)
   const middle = offsets[Math.floor(offsets.length / 2)]
   if (middle === undefined) return [notice('Clock: nobody tells the time to compare it with')]
-  const said = `Clock: ${seconds(Math.abs(middle))} ${middle < 0 ? 'ahead' : 'behind'}, by ${offsets.length} servers`
+  const said = `Clock: ${seconds(Math.abs(middle))} ${middle < 0 ? 'ahead' : 'behind'} (servers that told the time: ${offsets.length})`
   if (Math.abs(middle) <= CLOCK_OFF_MS_MAX) return [ok(said)]
   return [fault(`${said}: set it by NTP; prices, webhooks and sign-in codes are refused by a wrong one`)]
 }
