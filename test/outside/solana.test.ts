@@ -36,6 +36,27 @@ test('a node’s answers are its slots, blocks, balances and signatures', async 
   expect(await rpc.signaturesFor(OWNER, null, 0)).toMatchObject([{ slot: 381_234_114, err: null }])
 })
 
+test('transactions, alone and in a block, name every account with its balances', async () => {
+  const [payer, paid, system] = [OWNER, 'mfcyqEXB3DnHXki6KjjmZck6YjmZLvpAByy2fj4nh6B', '1'.repeat(32)]
+  const told = {
+    signature: expect.stringMatching(/^5h6x/),
+    failed: false,
+    accounts: [payer, paid, system],
+    pre: [1_000_005_000n, 0n, 1n],
+    post: [750_000_000n, 250_000_000n, 1n],
+    preTokens: [],
+    postTokens: [{ accountIndex: 1, owner: paid, uiTokenAmount: { amount: '42' } }],
+  }
+  outside.give(answer('transaction'))
+  expect(await rpc.transaction('x')).toMatchObject({ slot: 381_234_114, lifetime: OWNER, ...told })
+  outside.give(answer('block with accounts'))
+  expect(await rpc.blockWithAccounts(381_234_567)).toMatchObject({ transactions: [told] })
+  outside.give(answer('statuses of signatures'))
+  expect(await rpc.statuses(['a', 'b'])).toEqual(
+    new Map([['a', { slot: 381_234_114, failed: false, isFinal: true }]]),
+  )
+})
+
 test.each([
   ['node behind', -32_005, /behind by 42 slots/],
   ['slot skipped', -32_007, /Slot 312 was skipped/],

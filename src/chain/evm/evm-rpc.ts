@@ -18,6 +18,8 @@ const RANGE_WORDS =
   /block range|ranges? over|range (is )?too (large|wide)|limit(ed)? to|more than \d+ (results|logs)|response (size|too large)|too many (results|blocks)|max(imum)? (range|results)|exceeds? (the )?(max|range|limit)/i
 const METHOD_WORDS =
   /method .*(not|n't) |not (supported|available|whitelisted|allowed|enabled)|unsupported method/i
+/** State of a block that the node no longer has is "not available", and the method is. */
+const STATE_WORDS = /missing trie node|\bstate\b.*(not |un)available/i
 /** Infura's for a day's credits, HTTP's for too many requests, QuickNode's for those of a second. */
 const NOT_NOW = [402, 429, -32007]
 const NOT_NOW_WORDS =
@@ -48,7 +50,7 @@ function kindOf({ code, message }: { code: number; message: string }): EvmRpcErr
   if (NOT_NOW.includes(code) || NOT_NOW_WORDS.test(message)) return 'not_now'
   // Before a missing method: a range, too, may be "not supported".
   if (RANGE_WORDS.test(message)) return 'range_too_large'
-  if (METHOD_WORDS.test(message)) return 'no_such_method'
+  if (METHOD_WORDS.test(message) && !STATE_WORDS.test(message)) return 'no_such_method'
   if (code === LIMIT_EXCEEDED) return 'range_too_large'
   return 'other'
 }
