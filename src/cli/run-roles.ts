@@ -12,6 +12,7 @@ import { createHealthApp } from '../http/public/health.ts'
 import { type HttpPart, startHttpServer } from '../http/server.ts'
 import { type ChainNode, configuredNodes, evmIdentitiesOf } from '../nodes/chain-nodes.ts'
 import { openOnramps } from '../onramp/open-onramps.ts'
+import { openDatabaseClock } from '../postgres/database-clock.ts'
 import { latestMigration } from '../postgres/migrate.ts'
 import { createNotifier, type Notifier } from '../postgres/notify.ts'
 import type { OpenDatabase } from '../postgres/open-database.ts'
@@ -95,15 +96,24 @@ function startScheduledBackups(context: RoleContext, { database }: RunOptions, s
 /** Opens what the roles share: connections, nodes, metrics. */
 async function openContext(options: RunOptions, stops: StopList): Promise<RoleContext> {
   const { config, database, log, onFatal } = options
-  const clock = systemClock
   const { poolOf, waiting } = createRolePools(database.roleUrls, log, stops)
+  const clock = await openClock(options, poolOf, stops)
   const metrics = createMetrics(log)
   metrics.gauge('paylink_database_waiting', 'Callers that wait for a database connection', async () =>
     waiting().map(({ role, count }) => ({ label: role, value: count })),
   )
-  const nodes = await openNodes(options, clock, stops)
+  const nodes = await openNodes(options, systemClock, stops)
   const activity = followActivity({ ...options, urls: database.roleUrls }, stops)
   return { config, clock, log, metrics, urls: database.roleUrls, poolOf, nodes, activity, onFatal }
+}
+
+/** Deliveries go by the host's clock, which they compare with the database's; sandbox chains have no database. */
+async function openClock({ roles, log }: RunOptions, poolOf: RoleContext['poolOf'], stops: StopList) {
+  const role = roles.has('api') || roles.has('checkout') ? 'api' : roles.has('watcher') ? 'watcher' : null
+  if (role === null) return systemClock
+  const { clock, stop } = await openDatabaseClock(poolOf(role), log)
+  stops.add("the database's clock", async () => stop())
+  return clock
 }
 
 /** Every role that needs a chain also serves the sandbox chains, unless another process does. */
@@ -126,7 +136,7 @@ async function startWorkers(context: RoleContext, options: RunOptions, stops: St
   const keyring = hasSite ? await openInstallationKeyring(config, context.poolOf('api'), clock) : null
   if (roles.has('delivery')) {
     const opener = await openForDelivery(config, context.poolOf('delivery'))
-    const delivery = await startDeliveryRole({ ...context, keyring: opener })
+    const delivery = await startDeliveryRole({ ...context, clock: systemClock, keyring: opener })
     stops.add('the deliveries', () => delivery.stop())
   }
   if (roles.has('watcher')) {

@@ -2,7 +2,7 @@ import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freePort } from '../../src/runtime/free-port.ts'
-import { makeDataDir, runProgram, startApp, startRoles } from '../support/app.ts'
+import { makeDataDir, makeKey, runProgram, startApp, startRoles } from '../support/app.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
@@ -86,14 +86,3 @@ test('the whole sandbox runs on a PostgreSQL of one’s own, and makes no server
   expect(await app.stop()).toBe(0)
   await expect(access(join(place.dataDir, 'postgres'))).rejects.toThrow('ENOENT')
 })
-
-async function makeKey(env: { [name: string]: string }): Promise<string> {
-  const merchant = await runProgram(
-    ['merchant', 'create', '--name', 'S', '--email', 'a@b.example', '--json'],
-    env,
-  )
-  const { id } = JSON.parse(merchant.stdout)
-  const scopes = 'invoices:read,invoices:write'
-  const args = ['key', 'create', '--merchant', id, '--mode', 'test', '--scopes', scopes, '--json']
-  return JSON.parse((await runProgram(args, env)).stdout).key
-}

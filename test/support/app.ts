@@ -213,3 +213,15 @@ async function ask(url: string, key: string, method: string, body?: object, head
   const answer: unknown = JSON.parse(text)
   return { status: response.status, body: answer }
 }
+
+/** A shop made by command, and a test key of it for invoices. */
+export async function makeKey(env: Environment): Promise<string> {
+  const merchant = await runProgram(
+    ['merchant', 'create', '--name', 'S', '--email', 'a@b.example', '--json'],
+    env,
+  )
+  const { id } = JSON.parse(merchant.stdout)
+  const scopes = 'invoices:read,invoices:write'
+  const args = ['key', 'create', '--merchant', id, '--mode', 'test', '--scopes', scopes, '--json']
+  return JSON.parse((await runProgram(args, env)).stdout).key
+}
