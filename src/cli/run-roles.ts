@@ -19,14 +19,8 @@ import type { OpenDatabase } from '../postgres/open-database.ts'
 import { exchangesAt } from '../rates/exchanges.ts'
 import { keepPrices } from '../rates/keep-prices.ts'
 import { createPriceBook } from '../rates/price-book.ts'
-import { openApi } from '../roles/api.ts'
-import { openCheckout } from '../roles/checkout.ts'
-import { openCompat } from '../roles/compat.ts'
-import { startDeliveryRole } from '../roles/delivery.ts'
-import { openPeopleRole } from '../roles/people.ts'
 import type { RoleContext, RoleName } from '../roles/role.ts'
 import { openSandboxControl, startSandboxRole } from '../roles/sandbox.ts'
-import { startWatcherRole } from '../roles/watcher.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { hasCode } from '../runtime/data-dir.ts'
 import type { Log } from '../runtime/log.ts'
@@ -61,7 +55,8 @@ export type RunOptions = {
 }
 
 /**
- * Wires and starts the given roles in this process, except the signer, which beside others gets its own process.
+ * Wires and starts the given roles in this process, except the signer, which beside others gets its own process. Each
+ * role's code is loaded where it starts: a delivery worker carries no sign-in.
  * Everything that was started is stopped in the opposite order, even if a later step fails.
  */
 export async function runRoles(options: RunOptions): Promise<StopList> {
@@ -136,6 +131,7 @@ async function startWorkers(context: RoleContext, options: RunOptions, stops: St
   const keyring = hasSite ? await openInstallationKeyring(config, context.poolOf('api'), clock) : null
   if (roles.has('delivery')) {
     const opener = await openForDelivery(config, context.poolOf('delivery'))
+    const { startDeliveryRole } = await import('../roles/delivery.ts')
     const delivery = await startDeliveryRole({ ...context, clock: systemClock, keyring: opener })
     stops.add('the deliveries', () => delivery.stop())
   }
@@ -143,6 +139,7 @@ async function startWorkers(context: RoleContext, options: RunOptions, stops: St
     const notifier = createNotifier(context.poolOf('watcher'), (error) => logLost(log, error))
     stops.add("the watcher's notifications", () => notifier.close())
     const outcomeKey = await findOutcomeKey(config)
+    const { startWatcherRole } = await import('../roles/watcher.ts')
     const watcher = startWatcherRole({ ...context, notifier, outcomeKey })
     stops.add('the watcher', () => watcher.stop())
   }
@@ -184,6 +181,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
     stops.add('the card providers', () => onramps.close())
     const { baseUrl, serviceFeeBps, x402, staging } = config
     const own = { listenUrl: context.urls.api, baseUrl, serviceFeeBps, onramps, x402, staging }
+    const { openCheckout } = await import('../roles/checkout.ts')
     const checkout = openCheckout({ ...shared, ...own })
     stops.add('the checkout', () => checkout.stop())
     endStreams = checkout.endStreams
@@ -275,6 +273,9 @@ async function openApiParts(
   const { baseUrl, rateLimits, webhookAllowPrivate, smtpUrl, serviceFeeBps, compatApis, signUp, staging } =
     config
   const { pool, log } = shared
+  const { openPeopleRole } = await import('../roles/people.ts')
+  const { openApi } = await import('../roles/api.ts')
+  const { openCompat } = await import('../roles/compat.ts')
   const sealed = await sealOlderAccess(shared)
   if (sealed !== null && sealed > 0)
     log.warn({ rows: sealed }, 'sealed the people, members and keys of the release before')
