@@ -29,8 +29,7 @@ export async function readDoctorFacts(db: Queryable): Promise<DoctorFacts> {
     awaiting: number
   }>(
     `select current_setting('server_version') as server_version, clock_timestamp() as now,
-       current_setting('fsync') = 'on' and current_setting('full_page_writes') = 'on'
-         and current_setting('synchronous_commit') <> 'off' as is_durable,
+       current_setting('fsync') = 'on' and current_setting('full_page_writes') = 'on' as is_durable,
        (select count(*)::int from merchant) as merchants,
        (select count(*)::int from account_key where xpub is not null) as account_keys,
        exists (select from pg_stat_activity where application_name = 'paylink-signer'

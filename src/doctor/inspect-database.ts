@@ -29,9 +29,7 @@ export async function inspectDatabase(config: Config, pool: Pool): Promise<Findi
       : fault(`Migrations: the database has ${version} of ${wanted}; run paylink migrate`),
     facts.isDurable
       ? ok('Commits are durable')
-      : fault(
-          'fsync, full_page_writes or synchronous_commit is off: a power cut loses payments; turn them on',
-        ),
+      : fault('fsync or full_page_writes is off: a power cut loses payments; turn them on'),
     Math.abs(skewMs) <= CLOCK_SKEW_MS_MAX
       ? ok('The clocks of this machine and the database agree')
       : fault(

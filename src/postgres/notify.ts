@@ -1,5 +1,5 @@
 import pg from 'pg'
-import type { Pool } from './pool.ts'
+import { type Pool, SESSION_OPTIONS } from './pool.ts'
 
 const INVOICE_CHANNEL = 'paylink_invoice'
 const DELIVERY_CHANNEL = 'paylink_delivery'
@@ -147,6 +147,7 @@ export function listenFor(
     const next = new pg.Client({
       connectionString,
       application_name: 'paylink-listen',
+      options: SESSION_OPTIONS,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,

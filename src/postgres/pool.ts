@@ -51,6 +51,32 @@ const ANSWER_MS_MAX = STATEMENT_TIMEOUT_MS + 5_000
 /** An idle connection to a machine that is gone is found out some ten seconds after that. */
 const KEEP_ALIVE_DELAY_MS = 10_000
 
+/**
+ * What every session of a process starts with. A role may set its own defaults (ALTER ROLE … SET), which outlive its
+ * password; what a connection names at its start goes before them. So whoever had a login once cannot change what the
+ * statements of the process mean, or stop its writes. Compiling a statement takes longer than running it.
+ */
+export const SESSION_OPTIONS = [
+  'search_path=public',
+  'default_transaction_isolation=read\\ committed',
+  'default_transaction_read_only=off',
+  'default_transaction_deferrable=off',
+  'synchronous_commit=on',
+  'row_security=on',
+  'lock_timeout=0',
+  'idle_session_timeout=0',
+  'DateStyle=ISO',
+  'IntervalStyle=postgres',
+  'TimeZone=UTC',
+  'bytea_output=hex',
+  'extra_float_digits=1',
+  'standard_conforming_strings=on',
+  'transform_null_equals=off',
+  'jit=off',
+]
+  .map((setting) => `-c ${setting}`)
+  .join(' ')
+
 const TYPE_INT8 = 20
 const TYPE_NUMERIC = 1700
 
@@ -80,8 +106,7 @@ export function openPool(options: {
     connectionTimeoutMillis: options.connectMsMax ?? CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_MS_MAX,
     statement_timeout: STATEMENT_TIMEOUT_MS,
-    // Statements here take a millisecond or two, and compiling one takes a hundred.
-    options: '-c jit=off',
+    options: SESSION_OPTIONS,
     query_timeout: options.answerMsMax ?? ANSWER_MS_MAX,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,

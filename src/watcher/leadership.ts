@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { CHAINS, type Network } from '../core/assets.ts'
-import type { Queryable } from '../postgres/pool.ts'
+import { type Queryable, SESSION_OPTIONS } from '../postgres/pool.ts'
 import { confirmLockSession, prepareLockSession } from '../postgres/session-lock.ts'
 import type { Pause } from '../runtime/activity.ts'
 import { pauseUnless } from '../runtime/repeat.ts'
@@ -62,6 +62,7 @@ async function attempt(
   const client = new pg.Client({
     connectionString,
     application_name: `paylink-watcher-${network}`,
+    options: SESSION_OPTIONS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
