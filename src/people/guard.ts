@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import { APIError, createAuthMiddleware, getSessionFromCtx } from 'better-auth/api'
-import { setSessionCookie } from 'better-auth/cookies'
+import { deleteSessionCookie, setSessionCookie } from 'better-auth/cookies'
 import type { AccessSeals } from '../core/people/access-seals.ts'
 import { isFreshSecondFactor } from '../core/people/second-factor.ts'
 import { forgetGuesses, isInvited, isKnownPlace, presentCode, takeGuess } from '../db/people/people.ts'
@@ -55,6 +55,7 @@ export function guardHooks(deps: GuardDeps) {
     }),
     after: createAuthMiddleware(async (ctx) => {
       if (ctx.context.returned instanceof APIError) return
+      if (ctx.path === '/sign-in/email') await requireSamePassword(ctx)
       await forgetPasswordGuesses(deps, ctx)
       if (SECOND_FACTOR_PATHS.has(ctx.path)) await renewSession(deps, ctx)
       if (SECOND_FACTOR_ENDING_PATHS.has(ctx.path)) await forgetProofs(ctx)
@@ -122,6 +123,26 @@ async function countPasswordGuess(deps: GuardDeps, ctx: Context): Promise<void> 
   const subject = await passwordGuessed(deps, ctx)
   if (subject === null) return
   if (!(await isCounted(deps, subject, PASSWORD_GUESSES_MAX))) throw tooManyGuesses()
+}
+
+/**
+ * A password may be replaced after it was found right and before its sign-in is written, which the reset then does not
+ * see. Looked at again, once the sign-in is there: a reset that comes later ends it.
+ */
+async function requireSamePassword(ctx: Context): Promise<void> {
+  const made = ctx.context.newSession
+  if (made === null) return
+  const hash = (await ctx.context.internalAdapter.findCredentialAccount(made.user.id))?.password
+  const password: unknown = ctx.body?.password
+  const isBoth = typeof hash === 'string' && typeof password === 'string'
+  if (isBoth && (await ctx.context.password.verify({ hash, password }))) return
+  await ctx.context.internalAdapter.deleteSession(made.session.token)
+  deleteSessionCookie(ctx)
+  ctx.context.setNewSession(null)
+  throw new APIError('UNAUTHORIZED', {
+    code: 'INVALID_EMAIL_OR_PASSWORD',
+    message: 'Invalid email or password',
+  })
 }
 
 async function forgetPasswordGuesses(deps: GuardDeps, ctx: Context): Promise<void> {

@@ -9,6 +9,7 @@ import {
   type TestBrowser,
   type TestPeople,
 } from '../support/people.ts'
+import { until } from '../support/until.ts'
 
 let people: TestPeople
 beforeAll(async () => {
@@ -151,6 +152,43 @@ test('ended sign-ins are dead: signed out, revoked, or after a password reset', 
   expect((await fresh.ask('POST', '/api/auth/reset-password', reset)).status).toBe(200)
   expect((await assets(browser)).status).toBe(401)
   expect((await fresh.ask('POST', '/api/auth/reset-password', reset)).status).toBe(400)
+})
+
+test('a sign-in whose password was replaced meanwhile gives no session', async () => {
+  const { email } = await people.signUp('Gus')
+  await people.browser().ask('POST', '/api/auth/request-password-reset', { email })
+  const message = people.emails.findLast((one) => one.to === email && one.subject.includes('new password'))
+  const token = /token=(\S+)/.exec(message?.text ?? '')?.[1]
+  const { owner } = people.api.database
+  // The sign-in has found its password right, and waits before it writes its session.
+  await owner.query(`create function wait_here() returns trigger language plpgsql as
+    'begin perform pg_advisory_xact_lock(4711); return new; end';
+    create trigger wait_here before insert on person_session for each row execute function wait_here()`)
+  const gate = await owner.connect()
+  const late = people.browser()
+  try {
+    await gate.query('select pg_advisory_lock(4711)')
+    const answer = late.ask('POST', '/api/auth/sign-in/email', { email, password: PASSWORD })
+    await until(async () => {
+      const { rows } = await owner.query(
+        `select from pg_locks where locktype = 'advisory' and objid = 4711 and not granted`,
+      )
+      return rows.length === 1
+    })
+    const reset = { newPassword: 'another long password', token }
+    expect((await people.browser().ask('POST', '/api/auth/reset-password', reset)).status).toBe(200)
+    await gate.query('select pg_advisory_unlock(4711)')
+    expect((await answer).status).toBe(401)
+    expect((await assets(late)).status).toBe(401)
+    const kept = await owner.query(
+      'select from person_session where user_id = (select id from person where email = $1)',
+      [email],
+    )
+    expect(kept.rowCount).toBe(0)
+  } finally {
+    gate.release(true)
+    await owner.query('drop trigger wait_here on person_session; drop function wait_here()')
+  }
 })
 
 test('whether an address is known cannot be read from sign-in or reset', async () => {
