@@ -67,3 +67,31 @@ test('a request in another’s name, with SQL, spares its maker the second manag
   await world.turn()
   expect(await world.outcomeOf(unproved)).toBe('approval_unproved')
 })
+
+test('a manager who was taken out, put back with SQL, pays known destinations at once, and no new one', async () => {
+  const { tenant, destinationId } = await openShop()
+  const passkey = createTestPasskey()
+  const former = await world.addManager(tenant, 'owner')
+  await world.addPasskey(former, passkey)
+  await world.turn()
+  world.waitADay()
+  const { api } = world.database.pools
+  const { rows } = await api.query<{ member: object }>(
+    'select to_jsonb(m) as member from organization_member m where id = $1',
+    [former],
+  )
+  await api.query('delete from organization_member where id = $1', [former])
+  await world.turn()
+  await api.query(
+    'insert into organization_member select * from jsonb_populate_record(null::organization_member, $1)',
+    [rows[0]?.member],
+  )
+  const approve = async (destination: string) => {
+    const payout = await world.request(tenant, destination, '0.1')
+    await world.approveWith(payout, former, passkey.approve(world.digestOf(payout)))
+    await world.turn()
+    return world.outcomeOf(payout)
+  }
+  expect(await approve(destinationId)).toBe('signed')
+  expect(await approve(await world.plant(tenant))).toBe('waits')
+})
