@@ -115,6 +115,8 @@ export async function allowFeesCommand(given: AllowArguments, output: Output): P
     )
   })
   switch (added.kind) {
+    case 'own':
+      throw new UsageError('--address: payouts leave from this address; use one of a wallet of your own')
     case 'lookalike':
       throw new UsageError(
         `--address begins and ends like ${added.of}, which was used before, but is a different one: compare them character by character`,

@@ -11,6 +11,7 @@ import {
 import {
   countPayoutDestinations,
   insertPayoutDestination,
+  isSignersAccount,
   listUsedAddresses,
   loadPayoutDestination,
   lockPayoutDestinations,
@@ -19,7 +20,8 @@ import {
 
 /**
  * Puts an address on the merchant's list, in the caller's transaction. An address that only looks like one of the list's is
- * refused: it was made to be taken for it.
+ * refused: it was made to be taken for it. So is a wallet of the signer's own: a payout to it would leave the merchant's
+ * balance and stay where it is.
  */
 export async function addPayoutDestination(
   tx: Tx,
@@ -34,11 +36,13 @@ export async function addPayoutDestination(
   },
 ): Promise<
   | { readonly kind: 'added'; readonly destination: PayoutDestination }
+  | { readonly kind: 'own' }
   | { readonly kind: 'lookalike'; readonly of: string }
   | { readonly kind: 'listed' }
   | { readonly kind: 'too_many' }
 > {
   const { tenant, asset, address, name, by, now } = input
+  if (await isSignersAccount(tx, address)) return { kind: 'own' }
   await lockPayoutDestinations(tx, tenant)
   const { keyFamily } = ASSETS[asset]
   const alike = ASSET_IDS.filter((other) => ASSETS[other].keyFamily === keyFamily)
@@ -70,11 +74,13 @@ export async function allowFeeDestination(
   },
 ): Promise<
   | { readonly kind: 'added'; readonly destination: FeeDestination }
+  | { readonly kind: 'own' }
   | { readonly kind: 'lookalike'; readonly of: string }
   | { readonly kind: 'listed' }
   | { readonly kind: 'too_many' }
 > {
   const { livemode, asset, address, name, by, now } = input
+  if (await isSignersAccount(tx, address)) return { kind: 'own' }
   await lockFeeDestinations(tx)
   const known = await listFeeDestinations(tx, livemode, COMPARED_MAX)
   const used = known.flatMap((one) =>

@@ -152,6 +152,43 @@ test('an address of another network, mistyped or in another spelling is refused 
   expect(twice.body.error.code).toBe('destination_exists')
 })
 
+test('an account that payouts leave from is no destination: its payout would stay where it is', async () => {
+  shop = await api.addMerchant()
+  const { owner } = api.database
+  const hot = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+  await owner.query(
+    `insert into hot_wallet (network, address, chain_id, height, nonce, balance, base_fee, tip, l1_fee, updated_at)
+     values ('base-test', decode($1, 'hex'), 84532, 1, 0, 0, 1, 1, 0, now())`,
+    [hot.slice(2)],
+  )
+  const [feePayer, vault, nonceAccount] = [
+    '7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtV',
+    'GThUX1Atko4tqhN2NaiTazWSeFWMuiUvfFnyJyUghFMJ',
+    '3emsAVdmGKERbHjmGfQ6oZ1e35dkf5iYcS6U4CPKFVaa',
+  ]
+  await owner.query(
+    `insert into solana_house (network, fee_payer, vault, nonce_accounts) values ('solana-test', $1, $2, $3)`,
+    [feePayer, vault, [nonceAccount]],
+  )
+  const own = [
+    ['USDC_BASE', hot],
+    ['ETH', hot],
+    ['SOL', feePayer],
+    ['SOL', vault],
+    ['SOL', nonceAccount],
+  ]
+  for (const [asset, address] of own) {
+    const answer = await post('/payout-destinations', { asset, address, name: 'x' })
+    expect([answer.status, answer.body.error?.code], `${asset} ${address}`).toEqual([
+      400,
+      'destination_address_invalid',
+    ])
+    expect(answer.body.error.message).toContain('Payouts leave from this address')
+  }
+  await owner.query('delete from hot_wallet')
+  await owner.query('delete from solana_house')
+})
+
 test('an address that imitates a used one is refused with that one named, even if it was removed', async () => {
   shop = await api.addMerchant()
   const used = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'

@@ -44,6 +44,16 @@ export async function lockPayoutDestinations(tx: Tx, tenant: Tenant): Promise<vo
   ])
 }
 
+/** Whether an address is one that payouts leave from: a hot wallet, or an account of the signer's on Solana. */
+export async function isSignersAccount(tx: Tx, address: string): Promise<boolean> {
+  const { rows } = await tx.query<{ own: boolean }>(
+    `select exists (select from hot_wallet where '0x' || encode(address, 'hex') = lower($1))
+       or exists (select from solana_house where $1 = any (nonce_accounts || array[fee_payer, vault])) as own`,
+    [address],
+  )
+  return rows[0]?.own === true
+}
+
 /** Writes a destination. False where the address stands on the list already (payout_destination_once). */
 export async function insertPayoutDestination(
   tx: Tx,

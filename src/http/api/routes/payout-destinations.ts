@@ -63,6 +63,11 @@ export const createPayoutDestinationRoute = defineRoute({
       now: deps.clock(),
     })
     switch (added.kind) {
+      case 'own':
+        throw new ApiProblem('destination_address_invalid', {
+          param: 'address',
+          message: 'Payouts leave from this address. Use one of a wallet of your own.',
+        })
       case 'lookalike':
         throw new ApiProblem('destination_lookalike', {
           param: 'address',
