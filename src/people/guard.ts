@@ -1,6 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { APIError, createAuthMiddleware, getSessionFromCtx } from 'better-auth/api'
 import { deleteSessionCookie, setSessionCookie } from 'better-auth/cookies'
+import { z } from 'zod'
 import type { AccessSeals } from '../core/people/access-seals.ts'
 import { isFreshSecondFactor } from '../core/people/second-factor.ts'
 import { forgetGuesses, isInvited, isKnownPlace, presentCode, takeGuess } from '../db/people/people.ts'
@@ -51,6 +52,7 @@ export function guardHooks(deps: GuardDeps) {
       if (CODE_PATHS.has(ctx.path)) await countCodeGuess(deps, ctx)
       if (ctx.path === '/two-factor/verify-totp') await requireConfirmedToEnrol(ctx)
       if (ctx.path === '/sign-up/email') await requireOpenSignUp(deps, ctx)
+      if (ctx.path === '/verify-email') await requireOwnAccount(ctx)
       if (STEP_UP_PATHS.has(ctx.path)) await requireFreshSecondFactor(deps, ctx)
     }),
     after: createAuthMiddleware(async (ctx) => {
@@ -143,6 +145,35 @@ async function requireSamePassword(ctx: Context): Promise<void> {
     code: 'INVALID_EMAIL_OR_PASSWORD',
     message: 'Invalid email or password',
   })
+}
+
+/**
+ * Who confirms an address is signed in to its account. Else the owner of a mailbox who presses the button would confirm an
+ * account whose password a stranger chose.
+ */
+async function requireOwnAccount(ctx: Context): Promise<void> {
+  const email = emailOfLink(ctx.query?.token)
+  // The library says what is wrong with the link.
+  if (email === null) return
+  const session = await getSessionFromCtx(ctx)
+  if (session?.user.email === email) return
+  throw new APIError('UNAUTHORIZED', {
+    code: 'SIGN_IN_FIRST',
+    message: 'Sign in with this address and your password first, then confirm it.',
+  })
+}
+
+const linkClaims = z.object({ email: z.string() })
+
+/** The address that a link confirms, by its token (a JWT, RFC 7519), which is yet to be verified. */
+function emailOfLink(token: unknown): string | null {
+  if (typeof token !== 'string') return null
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+    return linkClaims.parse(claims).email
+  } catch {
+    return null
+  }
 }
 
 async function forgetPasswordGuesses(deps: GuardDeps, ctx: Context): Promise<void> {

@@ -27,8 +27,8 @@ function tokenFor(email: string, page: string): string {
   return /token=(\S+)/.exec(mail?.text ?? '')?.[1] ?? ''
 }
 
-const confirm = (email: string) =>
-  people.browser().ask('GET', `/api/auth/verify-email?token=${tokenFor(email, 'verify-email')}`)
+const confirm = (email: string, browser: TestBrowser) =>
+  browser.ask('GET', `/api/auth/verify-email?token=${tokenFor(email, 'verify-email')}`)
 
 async function choosePassword(email: string, newPassword: string): Promise<void> {
   const browser = people.browser()
@@ -38,13 +38,31 @@ async function choosePassword(email: string, newPassword: string): Promise<void>
 }
 
 describe('somebody who signed up with an address of another’s', () => {
+  test('is confirmed by nobody who does not know the password, also not by the mailbox’s owner', async () => {
+    const email = 'pressed@example.com'
+    const stranger = await newcomer(email)
+    const owner = await newcomer('somebody-else@example.com')
+    for (const browser of [people.browser(), owner]) {
+      const answer = await confirm(email, browser)
+      expect([answer.status, answer.body.code]).toEqual([401, 'SIGN_IN_FIRST'])
+    }
+    const { user } = (await stranger.ask('GET', '/api/auth/get-session')).body
+    expect(user.emailVerified).toBe(false)
+    // Who chose a new password by the mailbox signs in with it, and confirms.
+    await choosePassword(email, NEW_PASSWORD)
+    const signedIn = people.browser()
+    await post(signedIn, '/sign-in/email', { email, password: NEW_PASSWORD })
+    expect((await confirm(email, signedIn)).status).toBe(200)
+    expect((await stranger.ask('GET', '/api/auth/get-session')).body).toBe(null)
+  })
+
   test('enrols no second factor before the address is confirmed', async () => {
     const email = 'unconfirmed@example.com'
     const browser = await newcomer(email)
     const enable = () => post(browser, '/two-factor/enable', { password: PASSWORD })
     const refused = await enable()
     expect([refused.status, refused.body.code]).toEqual([403, 'EMAIL_UNVERIFIED'])
-    expect((await confirm(email)).status).toBe(200)
+    expect((await confirm(email, browser)).status).toBe(200)
     expect((await enable()).status).toBe(200)
   })
 
@@ -83,7 +101,7 @@ describe('somebody who signed up with an address of another’s', () => {
     expect([signedIn.status, signedIn.body.twoFactorRedirect]).toEqual([200, undefined])
     expect((await owner.ask('GET', '/api/auth/passkey/list-user-passkeys')).body).toEqual([])
     expect((await post(owner, '/send-verification-email', { email })).status).toBe(200)
-    expect((await confirm(email)).status).toBe(200)
+    expect((await confirm(email, owner)).status).toBe(200)
     expect((await post(owner, '/two-factor/enable', { password: NEW_PASSWORD })).status).toBe(200)
     const { seals } = people.api.deps
     const findings = await withSystemTransaction(people.api.database.owner, (tx) =>
@@ -97,14 +115,14 @@ describe('somebody who signed up with an address of another’s', () => {
     const squatter = await newcomer(email)
     await people.enableSecondFactor(squatter)
     await people.api.writeSealed('update person set email_verified = false where email = $1', [email])
-    expect((await confirm(email)).status).toBe(200)
+    expect((await confirm(email, squatter)).status).toBe(200)
     const { user } = (await squatter.ask('GET', '/api/auth/get-session')).body
     expect([user.emailVerified, user.twoFactorEnabled]).toEqual([true, false])
   })
 
   test('is made no owner of a shop by the operator’s command', async () => {
     const email = 'asked-for@example.com'
-    await newcomer(email)
+    const browser = await newcomer(email)
     const { seals } = people.api.deps
     const make = () =>
       createMerchant(
@@ -112,14 +130,14 @@ describe('somebody who signed up with an address of another’s', () => {
         { name: 'Shop', email },
       )
     await expect(make()).rejects.toThrow('has not confirmed it')
-    expect((await confirm(email)).status).toBe(200)
+    expect((await confirm(email, browser)).status).toBe(200)
     expect((await make()).passwordToken).toBe(null)
   })
 
   test('a second factor of a confirmed address stays when its owner chooses a new password', async () => {
     const email = 'kept@example.com'
     const browser = await newcomer(email)
-    await confirm(email)
+    await confirm(email, browser)
     await people.enableSecondFactor(browser)
     await choosePassword(email, NEW_PASSWORD)
     const signedIn = await post(people.browser(), '/sign-in/email', {

@@ -1,20 +1,48 @@
-import { useMutation } from '@tanstack/react-query'
-import { getRouteApi } from '@tanstack/react-router'
-import { people } from '../api/people.ts'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { people, sessionQuery } from '../api/people.ts'
 import { useEnter } from '../app/enter.ts'
 import { Button } from '../parts/button.tsx'
 import { Door } from '../parts/door.tsx'
 import { Note, ProblemNote } from '../parts/note.tsx'
+import { Skeleton } from '../parts/table.tsx'
 
 const route = getRouteApi('/outside/verify-email')
+const TITLE = 'Confirm your e-mail address'
 
-/** By a button: mail scanners open links, and must not confirm for anybody. */
+/**
+ * By a button: mail scanners open links, and must not confirm for anybody. Signed in: a stranger may have opened the
+ * account with somebody else's address.
+ */
 export function VerifyEmailPage() {
-  const { token } = route.useSearch()
-  const enter = useEnter()
-  const verify = useMutation({ mutationFn: () => people.verifyEmail(token ?? '') })
+  const { token = '' } = route.useSearch()
+  const session = useQuery(sessionQuery)
+  if (session.isPending) return <Loading />
+  if (session.data === undefined || session.data === null) return <SignInFirst token={token} />
+  return <Confirm token={token} email={session.data.user.email} />
+}
+
+function SignInFirst({ token }: { token: string }) {
+  const next = `/verify-email?token=${encodeURIComponent(token)}`
   return (
-    <Door title="Confirm your e-mail address">
+    <Door title={TITLE} lead="Sign in first, with the password that you chose.">
+      <div className="stack">
+        <Link className="button primary" to="/sign-in" search={{ next }}>
+          Sign in
+        </Link>
+        <p>
+          You never signed up? Close this page: somebody may have used your address. Nothing is confirmed.
+        </p>
+      </div>
+    </Door>
+  )
+}
+
+function Confirm({ token, email }: { token: string; email: string }) {
+  const enter = useEnter()
+  const verify = useMutation({ mutationFn: () => people.verifyEmail(token) })
+  return (
+    <Door title={TITLE}>
       {verify.isSuccess ? (
         <div className="stack">
           <Note kind="good">
@@ -26,7 +54,7 @@ export function VerifyEmailPage() {
         </div>
       ) : (
         <div className="stack">
-          <p>Press the button, and this address is yours here.</p>
+          <p>You are signed in as {email}.</p>
           <ProblemNote error={verify.error} />
           <Button look="primary" busy={verify.isPending} onClick={() => verify.mutate()}>
             Confirm my address
@@ -36,3 +64,9 @@ export function VerifyEmailPage() {
     </Door>
   )
 }
+
+const Loading = () => (
+  <Door title={TITLE}>
+    <Skeleton lines={2} />
+  </Door>
+)
