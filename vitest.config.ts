@@ -15,8 +15,8 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     tags: programTags(),
     reporters: ['default', new SkippedReporter()],
-    // Two cores: more files at once only fight over them.
-    maxWorkers: 2,
+    // On two cores: files wait for nodes and timers a quarter of their time, so a third fills them.
+    maxWorkers: 3,
     testTimeout: LONG_TEST_TIMEOUT_MS,
     hookTimeout: LONG_TEST_TIMEOUT_MS,
     expect: { poll: { timeout: AWAITED_MS_MAX } },
