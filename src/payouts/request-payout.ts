@@ -291,7 +291,7 @@ async function estimateFromHotWallet(
   const credit = await loadSweptCredit(tx, tenant, { ...of, counts: 'planned' })
   let missing = amount + (await sumUnsignedPayouts(tx, tenant, { ...of, before: null })) - credit
   let transactions = 1n
-  const { orphans, addresses, crumbs } = await listSweepSources(tx, tenant, { ...of, cost })
+  const { orphans, addresses, dust } = await listSweepSources(tx, tenant, { ...of, cost })
   for (const { amount: swept, isSigned } of [
     ...orphans,
     ...addresses.map((each) => ({ ...each, isSigned: false })),
@@ -302,5 +302,5 @@ async function estimateFromHotWallet(
     transactions += 1n
   }
   // Where the rest is not in the merchant's balance either, the ledger says so.
-  return missing > 0n && missing <= crumbs ? null : cost * transactions
+  return missing > 0n && missing <= dust ? null : cost * transactions
 }

@@ -152,7 +152,7 @@ type SweepSources = {
   readonly orphans: readonly OrphanSweep[]
   readonly addresses: readonly SweepableAddress[]
   /** What of both together is worth no more than each one's sweep takes: it waits for a cheaper hour. */
-  readonly crumbs: bigint
+  readonly dust: bigint
 }
 
 /** `cost`: what a sweep takes of its amount. Served by sweep_by_asset, and by transfer's and sweep_transfer's keys. */
@@ -172,11 +172,11 @@ export async function listSweepSources(
   )
   const found = await listSweepable(db, tenant, of)
   const isWorth = ({ amount }: { readonly amount: bigint }) => amount > of.cost
-  const crumbs = [...rows, ...found].filter((each) => !isWorth(each))
+  const dust = [...rows, ...found].filter((each) => !isWorth(each))
   return {
     orphans: rows.filter(isWorth),
     addresses: found.filter(isWorth),
-    crumbs: crumbs.reduce((sum, { amount }) => sum + amount, 0n),
+    dust: dust.reduce((sum, { amount }) => sum + amount, 0n),
   }
 }
 

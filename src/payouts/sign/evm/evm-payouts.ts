@@ -153,12 +153,12 @@ async function lacksCrumbs({ pool }: SigningContext, payout: Payout, { wallet }:
   const tenant = tenantOf(payout)
   const cost = gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
   const credit = await loadSweptCredit(pool, tenant, { network, asset, counts: 'planned' })
-  const { orphans, addresses, crumbs } = await listSweepSources(pool, tenant, { network, asset, cost })
+  const { orphans, addresses, dust } = await listSweepSources(pool, tenant, { network, asset, cost })
   const missing = [...orphans, ...addresses].reduce(
     (left, { amount }) => left - amount,
     payout.amount - credit,
   )
-  return missing > 0n && missing <= crumbs
+  return missing > 0n && missing <= dust
 }
 
 /** Whether the hot wallet holds what the payout sends, and pays for it. */
