@@ -81,14 +81,14 @@ async function readEvmBalances(
   held: readonly HeldMoney[],
   stop: AbortSignal,
 ): Promise<bigint[]> {
-  const carrier = openAccountsClient(node)
-  const close = closeAtStop(carrier, stop)
+  const client = openAccountsClient(node)
+  const close = closeAtStop(client, stop)
   try {
-    await carrier.parameters()
+    await client.parameters()
     const balances: bigint[] = []
     for (const { asset, program } of held) {
       balances.push(
-        await (asset === 'USDC_BASE' ? carrier.tokenBalanceOf(program) : carrier.balanceOf(program)),
+        await (asset === 'USDC_BASE' ? client.tokenBalanceOf(program) : client.balanceOf(program)),
       )
     }
     return balances

@@ -29,10 +29,10 @@ export async function auditCoins(
   const rpc = new RpcClient(url, node.rpcSetting)
   const close = closeAtStop(rpc, stop)
   try {
-    const carrier = new UtxoPayoutClient(rpc, realmOf(node))
+    const client = new UtxoPayoutClient(rpc, realmOf(node))
     const missing: BookedCoin[] = []
     for (const coin of coins) {
-      if (!(await carrier.isUnspent(coin.txid, coin.outputIndex))) missing.push(coin)
+      if (!(await client.isUnspent(coin.txid, coin.outputIndex))) missing.push(coin)
     }
     const booked = missing.length === 0 ? new Set() : new Set((await stillBooked()).map(nameOf))
     const findings = missing
@@ -45,7 +45,7 @@ export async function auditCoins(
         }),
       )
     for (const { merchantId, txid, outputIndex, payoutId } of spent) {
-      if (!(await carrier.isUnspent(txid, outputIndex))) continue
+      if (!(await client.isUnspent(txid, outputIndex))) continue
       const detail = `is confirmed, and the chain still has ${txid}:${outputIndex}, which it spends`
       findings.push({ merchantId, subject: payoutId, detail })
     }

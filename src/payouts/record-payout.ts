@@ -35,9 +35,9 @@ import {
 /** What became of a payout's transactions. Facts are absolute: told twice, they change nothing. */
 export type PayoutFact =
   /** A node has accepted it. */
-  | { readonly kind: 'sent'; readonly carrier: PayoutTransaction }
+  | { readonly kind: 'sent'; readonly transaction: PayoutTransaction }
   /** It is in a block and final. */
-  | { readonly kind: 'final'; readonly carrier: PayoutTransaction }
+  | { readonly kind: 'final'; readonly transaction: PayoutTransaction }
   /** It will never happen. Coins of `unspent` are free again. */
   | { readonly kind: 'dead'; readonly code: string; readonly unspent: readonly Outpoint[] }
 
@@ -56,8 +56,8 @@ export function recordPayout(
       if (before === null) break
       const isKnown =
         step.kind === 'replace' &&
-        before.payout.txid === step.carrier.txid &&
-        before.payout.networkFee === step.carrier.networkFee
+        before.payout.txid === step.transaction.txid &&
+        before.payout.networkFee === step.transaction.networkFee
       const advance = advancePayout(before.payout, step)
       if (isKnown || advance.kind === 'refused') continue
       const written = await commitPayoutAdvance(tx, before, advance, { now, requestId: null, by: 'chain' })
@@ -74,13 +74,13 @@ function stepsOf(fact: PayoutFact, nowMs: number): readonly PayoutInput[] {
   switch (fact.kind) {
     case 'sent':
       return [
-        { kind: 'submit', carrier: fact.carrier, nowMs },
-        { kind: 'replace', carrier: fact.carrier, nowMs },
+        { kind: 'submit', transaction: fact.transaction, nowMs },
+        { kind: 'replace', transaction: fact.transaction, nowMs },
       ]
     case 'final':
       return [
-        { kind: 'submit', carrier: fact.carrier, nowMs },
-        { kind: 'confirm', carrier: fact.carrier, nowMs },
+        { kind: 'submit', transaction: fact.transaction, nowMs },
+        { kind: 'confirm', transaction: fact.transaction, nowMs },
       ]
     case 'dead':
       return [{ kind: 'fail', code: fact.code, nowMs }]

@@ -92,10 +92,10 @@ async function payOut(amount: string): Promise<void> {
 }
 
 async function confirm(payoutId: string): Promise<void> {
-  const carrier = { txid: `tx of ${payoutId}`, networkFee: 100n }
+  const transaction = { txid: `tx of ${payoutId}`, networkFee: 100n }
   await recordPayout(
     { pool: database.pools.watcher, clock },
-    { tenant, payoutId, fact: { kind: 'final', carrier } },
+    { tenant, payoutId, fact: { kind: 'final', transaction } },
   )
 }
 

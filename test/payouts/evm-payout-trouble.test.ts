@@ -462,12 +462,12 @@ test('a node that has dropped its receipts makes no dead payout of one that was 
   proxy.lie('eth_sendRawTransaction', () => {
     throw new Error('nonce too low')
   })
-  const carrier = world.carrierAt(proxy.url)
+  const transaction = world.carrierAt(proxy.url)
   try {
-    const tracker = world.tracker(() => carrier)
+    const tracker = world.tracker(() => transaction)
     for (let pass = 0; pass < 3; pass++) await tracker.pass()
   } finally {
-    await carrier.close()
+    await transaction.close()
     await proxy.close()
   }
   expect(proxy.calls).toContain('eth_getTransactionReceipt')
@@ -506,9 +506,9 @@ test.each([
     const proxy = await startRpcProxy(world.anvil.url)
     let turn = 0
     behindOneUrl(proxy, height, () => picks(turn++))
-    const carrier = world.carrierAt(proxy.url)
+    const transaction = world.carrierAt(proxy.url)
     try {
-      const tracker = world.tracker(() => carrier)
+      const tracker = world.tracker(() => transaction)
       for (let pass = 0; pass < 6; pass++) {
         await tracker.pass()
         await world.sign()
@@ -517,7 +517,7 @@ test.each([
       proxy.tellTheTruth()
       await tracker.pass()
     } finally {
-      await carrier.close()
+      await transaction.close()
       await proxy.close()
     }
     expect((await world.load(tenant, payout.id)).status).toBe('confirmed')

@@ -195,14 +195,14 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
   test('a branch tells what a coin was made of, unless its node declares it invalid', async () => {
     const rpc = new RpcClient(node.rpcUrl, 'the test')
     try {
-      const carrier = new UtxoPayoutClient(rpc, 'test')
+      const transaction = new UtxoPayoutClient(rpc, 'test')
       const txid = await node.pay(await node.newAddress(), '1')
       const block = await node.mineOnly([txid])
       const from = await height()
       await node.rpc('invalidateblock', [block])
-      expect(await carrier.left(txid, from)).toBeNull()
+      expect(await transaction.left(txid, from)).toBeNull()
       await outgrow(block)
-      expect(await carrier.left(txid, from)).toMatchObject([{ txid, forkHeight: from - 1 }])
+      expect(await transaction.left(txid, from)).toMatchObject([{ txid, forkHeight: from - 1 }])
       await node.mine(1)
     } finally {
       await rpc.close()

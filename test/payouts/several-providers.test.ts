@@ -33,7 +33,7 @@ beforeAll(async () => {
   proxied = world.carrierAt(proxy.url)
 }, 60_000)
 afterAll(async () => {
-  for (const carrier of [dead, honest, proxied]) await carrier?.close()
+  for (const transaction of [dead, honest, proxied]) await transaction?.close()
   await proxy?.close()
   await world?.close()
 })

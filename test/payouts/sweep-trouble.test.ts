@@ -626,11 +626,11 @@ test('of more sweeps than one look takes each gets its turn, also while the node
   }
   for (let n = 1; n <= 7; n++) await addSweep(n)
   const asked: string[] = []
-  const carrier = world.carrierAt(world.anvil.url)
+  const transaction = world.carrierAt(world.anvil.url)
   const chain: EvmPayoutChain = {
-    ...boundChain(carrier),
+    ...boundChain(transaction),
     receiptOf: async (txid) => {
-      if (!txid.startsWith('turn')) return carrier.receiptOf(txid)
+      if (!txid.startsWith('turn')) return transaction.receiptOf(txid)
       asked.push(txid)
       if (txid === 'turn2') throw new ChainUnavailable('it fails over this one')
       return null
@@ -660,7 +660,7 @@ test('of more sweeps than one look takes each gets its turn, also while the node
     expect(await look()).toEqual(['turn1', 'turn2'])
     expect(await look()).toEqual(['turn3', 'turn4', 'turn5'])
   } finally {
-    await carrier.close()
+    await transaction.close()
     await owner.query(`delete from sweep_transaction where sweep_id like 'turn%'`)
     await owner.query(`delete from sweep where id like 'turn%'`)
   }

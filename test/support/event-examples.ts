@@ -127,14 +127,14 @@ function payoutExamples(merchantId: string, idOf: (kind: IdKind, now: Date) => s
     })
   }
   const by = 'usr_Yd3kQz7WmB1xTn5RcV9a'
-  const carrier = { txid: TXID, networkFee: 1_410n }
+  const transaction = { txid: TXID, networkFee: 1_410n }
   const [asked] = requestEffects(requested).flatMap((effect) => (effect.kind === 'event' ? effect.type : []))
   return [
     tell(requested, asked ?? '', 1, 0),
     ...follow([
       { kind: 'approve', by, nowMs: at(DECIDED_AT_MINUTES) },
-      { kind: 'submit', carrier, nowMs: at(6) },
-      { kind: 'confirm', carrier, nowMs: at(9) },
+      { kind: 'submit', transaction, nowMs: at(6) },
+      { kind: 'confirm', transaction, nowMs: at(9) },
     ]),
     ...follow([{ kind: 'reject', by, nowMs: at(DECIDED_AT_MINUTES) }]),
     ...follow([

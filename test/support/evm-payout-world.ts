@@ -30,7 +30,7 @@ export class EvmPayoutWorld extends PayoutSteps {
   /** Address of the token's contract; null on Ethereum. */
   readonly token: string | null
   readonly #holder: string
-  readonly #carrier: EvmPayoutClient
+  readonly #transaction: EvmPayoutClient
   readonly #programs: (index: number) => Uint8Array
   readonly hot: Uint8Array
 
@@ -46,7 +46,7 @@ export class EvmPayoutWorld extends PayoutSteps {
     const account = parts.accounts.accounts.find(({ keyspace }) => keyspace === 'evm-test')
     this.#programs = receiveEvmPrograms(account?.xpub ?? '')
     this.hot = hotWalletOf(account?.xpub ?? '')
-    this.#carrier = this.carrierAt(of.anvil.url)
+    this.#transaction = this.carrierAt(of.anvil.url)
   }
 
   /** What asks the node at this URL, which may be one that lies. */
@@ -70,7 +70,7 @@ export class EvmPayoutWorld extends PayoutSteps {
   }
 
   async close(): Promise<void> {
-    await this.#carrier.close()
+    await this.#transaction.close()
     await this.anvil.remove()
     await this.closeParts()
   }
@@ -173,13 +173,13 @@ export class EvmPayoutWorld extends PayoutSteps {
     wrap: (chain: EvmPayoutChain) => EvmPayoutChain = (chain) => chain,
     topUp: ((address: Uint8Array) => Promise<void>) | null = null,
   ): PayoutTracker {
-    return this.courierOf([{ name: 'the node', chain: wrap(this.#carrier) }], topUp)
+    return this.courierOf([{ name: 'the node', chain: wrap(this.#transaction) }], topUp)
   }
 
   /** A tracker that was just started and was given no key to seal with. */
   keylessTracker(): PayoutTracker {
     return this.courierOf(
-      [{ name: 'the node', chain: this.#carrier }],
+      [{ name: 'the node', chain: this.#transaction }],
       null,
       this.sealerOf(this.network, null),
     )
@@ -227,8 +227,8 @@ export class EvmPayoutWorld extends PayoutSteps {
   holds(asset: EvmAsset, address: Uint8Array | string): Promise<bigint> {
     const program = typeof address === 'string' ? Buffer.from(address.slice(2), 'hex') : address
     return ASSETS[asset].id === 'USDC_BASE'
-      ? this.#carrier.tokenBalanceOf(program)
-      : this.#carrier.balanceOf(program)
+      ? this.#transaction.tokenBalanceOf(program)
+      : this.#transaction.balanceOf(program)
   }
 
   /** Numbers of the signed transactions of a payout or of the sweeps for its sake. */

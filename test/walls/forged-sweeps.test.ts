@@ -122,7 +122,7 @@ describe.each(ASSETS)('$asset', ({ asset, unit }) => {
     )
     await updateSweep(owner, forged, {
       status: 'done',
-      carrier: { txid: '0xcopied', cost: 0n },
+      transaction: { txid: '0xcopied', cost: 0n },
       finalAt: world.now,
     })
     const second = await world.payout(shop, asset, '0.5')
@@ -142,7 +142,7 @@ describe.each(ASSETS)('$asset', ({ asset, unit }) => {
     await world.until(victim, own.id, 'confirmed')
     const held = await world.holds(asset, world.hot)
     const sweep = await forgeSweep(pools.watcher, payout, await placeOf(thief), unit / 2n)
-    const done = { status: 'done', carrier: { txid: '0xforged', cost: 0n }, finalAt: world.now } as const
+    const done = { status: 'done', transaction: { txid: '0xforged', cost: 0n }, finalAt: world.now } as const
     await expect(updateSweep(pools.watcher, sweep, done)).rejects.toThrow('row-level security')
     await updateSweep(owner, sweep, done)
     expect(await auditedOf(sweep.id)).toEqual(

@@ -127,11 +127,11 @@ test('with the watcher’s login a made-up deposit is called swept, and nobody i
     'select txid, cost from sweep_transaction where sweep_id = $1',
     [sweep.id],
   )
-  const [carrier] = signed
-  if (carrier !== undefined)
-    await updateSweep(watcher, sweep, { status: 'done', carrier, finalAt: world.now })
+  const [transaction] = signed
+  if (transaction !== undefined)
+    await updateSweep(watcher, sweep, { status: 'done', transaction, finalAt: world.now })
   await turns()
-  expect(carrier).toBeDefined()
+  expect(transaction).toBeDefined()
   expect(await world.holds('ETH_BASE', payout.destination)).toBe(0n)
   expect(await namedOf(sweep.id)).toEqual(expect.arrayContaining(['outcomes_base-test', 'outcome_is_sealed']))
   expect(unsealedSaid()).toContainEqual(

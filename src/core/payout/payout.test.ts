@@ -29,14 +29,17 @@ const REQUESTED: Payout = {
   failedAtMs: null,
 }
 
-const carrier = fc.record({
+const transaction = fc.record({
   txid: fc.constantFrom('a'.repeat(64), 'b'.repeat(64)),
   networkFee: fc.bigInt({ min: 0n, max: 900n }),
 })
 const inputs: fc.Arbitrary<PayoutInput> = fc
   .oneof(
     fc.record({ kind: fc.constantFrom('approve' as const, 'reject' as const), by: fc.constant('usr_1') }),
-    fc.record({ kind: fc.constantFrom('submit' as const, 'replace' as const, 'confirm' as const), carrier }),
+    fc.record({
+      kind: fc.constantFrom('submit' as const, 'replace' as const, 'confirm' as const),
+      transaction,
+    }),
     fc.record({ kind: fc.constant('fail' as const), code: fc.constant('input_spent_elsewhere') }),
   )
   .map((input) => ({ ...input, nowMs: 1 }))
@@ -86,7 +89,7 @@ test('a payout takes only allowed steps, tells each once, and its money moves ba
 test('a transaction whose fee is above what was approved carries nothing', () => {
   const approved: Payout = { ...REQUESTED, status: 'approved' }
   expect(() =>
-    advancePayout(approved, { kind: 'submit', carrier: { txid: 'a', networkFee: 901n }, nowMs: 1 }),
+    advancePayout(approved, { kind: 'submit', transaction: { txid: 'a', networkFee: 901n }, nowMs: 1 }),
   ).toThrow(/above what was approved/)
 })
 

@@ -60,10 +60,10 @@ export type PayoutTransaction = { readonly txid: string; readonly networkFee: bi
 export type PayoutInput = { readonly nowMs: number } & (
   | { readonly kind: 'approve'; readonly by: string }
   | { readonly kind: 'reject'; readonly by: string }
-  | { readonly kind: 'submit'; readonly carrier: PayoutTransaction }
-  /** A replacement with a higher fee took the carrier's place. */
-  | { readonly kind: 'replace'; readonly carrier: PayoutTransaction }
-  | { readonly kind: 'confirm'; readonly carrier: PayoutTransaction }
+  | { readonly kind: 'submit'; readonly transaction: PayoutTransaction }
+  /** A replacement with a higher fee took the transaction's place. */
+  | { readonly kind: 'replace'; readonly transaction: PayoutTransaction }
+  | { readonly kind: 'confirm'; readonly transaction: PayoutTransaction }
   | { readonly kind: 'fail'; readonly code: string }
 )
 
@@ -110,18 +110,18 @@ export function advancePayout(payout: Payout, input: PayoutInput): PayoutAdvance
     case 'submit':
       if (status !== 'approved') return REFUSED
       return advanced(payout, {
-        ...carriedBy(payout, input),
+        ...termsWithin(payout, input),
         status: 'submitted',
         submittedAtMs: input.nowMs,
       })
     case 'replace':
       if (status !== 'submitted') return REFUSED
-      return { kind: 'advanced', next: { ...payout, ...carriedBy(payout, input) }, effects: [] }
+      return { kind: 'advanced', next: { ...payout, ...termsWithin(payout, input) }, effects: [] }
     case 'confirm':
       if (status !== 'submitted') return REFUSED
       return advanced(
         payout,
-        { ...carriedBy(payout, input), status: 'confirmed', confirmedAtMs: input.nowMs },
+        { ...termsWithin(payout, input), status: 'confirmed', confirmedAtMs: input.nowMs },
         'settle',
       )
     case 'fail':
@@ -140,11 +140,14 @@ export function advancePayout(payout: Payout, input: PayoutInput): PayoutAdvance
 export const netAmountOf = (payout: Pick<Payout, 'amount' | 'networkFee'>): bigint =>
   payout.amount - payout.networkFee
 
-function carriedBy(payout: Payout, { carrier }: { readonly carrier: PayoutTransaction }): Partial<Payout> {
-  if (carrier.networkFee < 0n || carrier.networkFee > payout.networkFeeMax) {
-    throw new PayoutContradicted(`the fee of ${carrier.txid} is above what was approved for ${payout.id}`)
+function termsWithin(
+  payout: Payout,
+  { transaction }: { readonly transaction: PayoutTransaction },
+): Partial<Payout> {
+  if (transaction.networkFee < 0n || transaction.networkFee > payout.networkFeeMax) {
+    throw new PayoutContradicted(`the fee of ${transaction.txid} is above what was approved for ${payout.id}`)
   }
-  return { txid: carrier.txid, networkFee: carrier.networkFee }
+  return { txid: transaction.txid, networkFee: transaction.networkFee }
 }
 
 function advanced(

@@ -181,7 +181,10 @@ export class PayoutTracker {
           return this.#alarm(payout, PAID_AFTER_ALL, { mined: standing.transaction.txid })
         if (payout.status === 'confirmed' && payout.txid !== standing.transaction.txid)
           this.#alarm(payout, BOOKED_OTHERWISE, { mined: standing.transaction.txid })
-        await this.#tell(payout, { kind: standing.isFinal ? 'final' : 'sent', carrier: standing.transaction })
+        await this.#tell(payout, {
+          kind: standing.isFinal ? 'final' : 'sent',
+          transaction: standing.transaction,
+        })
         return
       case 'dead':
         await this.#tellDead(one, { code: standing.code, unspent: [] })
@@ -194,7 +197,7 @@ export class PayoutTracker {
       const verdict = await broadcaster.broadcast(transaction.raw)
       if (verdict.kind === 'known') {
         broadcaster.taken?.(payout)
-        await this.#tell(payout, { kind: 'sent', carrier: transaction })
+        await this.#tell(payout, { kind: 'sent', transaction })
         return
       }
       if (verdict.kind === 'refused') this.#alert(payout, verdict.reason)

@@ -320,7 +320,7 @@ export async function updateSweep(
   sweep: Pick<Sweep, 'merchantId' | 'livemode' | 'id'>,
   fact: {
     readonly status: Sweep['status']
-    readonly carrier: { readonly txid: string; readonly cost: bigint } | null
+    readonly transaction: { readonly txid: string; readonly cost: bigint } | null
     readonly finalAt: Date | null
   },
 ): Promise<boolean> {
@@ -333,8 +333,8 @@ export async function updateSweep(
       sweep.id,
       sweep.livemode,
       fact.status,
-      fact.carrier?.txid ?? null,
-      fact.carrier?.cost ?? null,
+      fact.transaction?.txid ?? null,
+      fact.transaction?.cost ?? null,
       fact.finalAt,
     ],
   )

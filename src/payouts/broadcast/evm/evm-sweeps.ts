@@ -120,7 +120,7 @@ export class EvmSweeps {
       const receipt = await providers.current.receiptOf(transaction.txid)
       if (receipt === null) continue
       const isFinal = finalized !== null && receipt.height <= finalized
-      return this.#tell(sweep, { carrier: transaction, receipt, isFinal })
+      return this.#tell(sweep, { transaction, receipt, isFinal })
     }
     if (sweep.status === 'done') await this.#tell(sweep, null)
     await this.#send(sweep, transactions)
@@ -158,7 +158,7 @@ export class EvmSweeps {
   /** It never happens any more, and what it was to take may be swept anew. */
   async #fail(sweep: Sweep, why: string): Promise<void> {
     const { pool, clock, log } = this.#parts
-    const fact = { status: 'failed', carrier: null, finalAt: clock() } as const
+    const fact = { status: 'failed', transaction: null, finalAt: clock() } as const
     if (await updateSweep(pool, sweep, fact)) log.error({ sweepId: sweep.id }, `a sweep failed: ${why}`)
   }
 
@@ -166,24 +166,24 @@ export class EvmSweeps {
   async #tell(
     sweep: Sweep,
     found: {
-      readonly carrier: SweepTransaction
+      readonly transaction: SweepTransaction
       readonly receipt: EvmReceiptFound
       readonly isFinal: boolean
     } | null,
   ): Promise<void> {
     const { pool, clock, providers } = this.#parts
     if (found === null) {
-      await updateSweep(pool, sweep, { status: 'planned', carrier: null, finalAt: null })
+      await updateSweep(pool, sweep, { status: 'planned', transaction: null, finalAt: null })
       return
     }
-    const { carrier, receipt, isFinal } = found
-    const { txid } = carrier
+    const { transaction, receipt, isFinal } = found
+    const { txid } = transaction
     if (receipt.succeeded) {
       // What is final is not looked after any more. Until then the word of one provider is as good as a block that may go.
       const isAgreed =
         isFinal && (await providers.anotherSays(sweep.id, (chain) => isFinalWith(chain, txid, receipt)))
       await this.#parts.sealer.landed(txid)
-      await updateSweep(pool, sweep, { status: 'done', carrier, finalAt: isAgreed ? clock() : null })
+      await updateSweep(pool, sweep, { status: 'done', transaction, finalAt: isAgreed ? clock() : null })
       return
     }
     // Until it is final a reorganisation may let it succeed.

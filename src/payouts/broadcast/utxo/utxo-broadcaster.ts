@@ -21,7 +21,7 @@ import { type Broadcaster, type Followed, PAID_BY_UNKNOWN, type Standing } from 
 import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
 import type { Found, FoundBlock, SoughtTransaction, Spender } from './utxo-payout-client.ts'
 
-/** A chain of coins, as payouts see it; see chain/utxo/payout-carrier. */
+/** A chain of coins, as payouts see it */
 export type PayoutChain = PayoutProvider & {
   feeRate(): Promise<bigint | null>
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
