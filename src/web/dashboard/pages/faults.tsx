@@ -5,7 +5,7 @@ import { ProblemNote } from '../parts/note.tsx'
 
 export function NotFound() {
   return (
-    <main className="door">
+    <main className="auth">
       <h1>Page not found</h1>
       <p>The address is wrong, or what it named is gone.</p>
       <Link className="button primary" to="/">
@@ -27,7 +27,7 @@ export function PageFault({ error }: { error: unknown }) {
     return () => clearInterval(timer)
   }, [passes, router])
   return (
-    <main className="door">
+    <main className="auth">
       <h1>This page could not be shown</h1>
       <ProblemNote error={error} />
       <a className="button primary" href={window.location.href}>

@@ -2,8 +2,8 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { people, sessionQuery } from '../api/people.ts'
 import { useEnter } from '../app/enter.ts'
+import { AuthCard } from '../parts/auth-card.tsx'
 import { Button } from '../parts/button.tsx'
-import { Door } from '../parts/door.tsx'
 import { Note, ProblemNote } from '../parts/note.tsx'
 import { Skeleton } from '../parts/table.tsx'
 
@@ -18,7 +18,10 @@ export function InvitationPage() {
   if (session.isPending) return <Loading />
   if (!isSignedIn) {
     return (
-      <Door title="You are invited" lead="Sign in, or sign up with the address that the invitation came to.">
+      <AuthCard
+        title="You are invited"
+        lead="Sign in, or sign up with the address that the invitation came to."
+      >
         <div className="stack">
           <Link className="button primary" to="/sign-in" search={{ next }}>
             Sign in
@@ -27,7 +30,7 @@ export function InvitationPage() {
             Sign up
           </Link>
         </div>
-      </Door>
+      </AuthCard>
     )
   }
   return (
@@ -56,7 +59,7 @@ function Accept({ id, email, isVerified }: { id: string; email: string; isVerifi
   const sendAgain = useMutation({ mutationFn: () => people.sendVerification(email) })
   if (!isVerified) {
     return (
-      <Door title="Confirm your address first">
+      <AuthCard title="Confirm your address first">
         <div className="stack">
           <p>
             The invitation is for whoever reads the mail of {email}. Open the link that we sent there, then
@@ -68,32 +71,32 @@ function Accept({ id, email, isVerified }: { id: string; email: string; isVerifi
             Send the link again
           </Button>
         </div>
-      </Door>
+      </AuthCard>
     )
   }
   if (invitation.isPending) return <Loading />
   if (invitation.error !== null) {
     return (
-      <Door title="This invitation cannot be opened" lead={`You are signed in as ${email}.`}>
+      <AuthCard title="This invitation cannot be opened" lead={`You are signed in as ${email}.`}>
         <ProblemNote error={invitation.error} />
-      </Door>
+      </AuthCard>
     )
   }
   const { organizationName, inviterEmail, role } = invitation.data
   return (
-    <Door title={`Join ${organizationName}`} lead={`${inviterEmail} invites you as ${role}.`}>
+    <AuthCard title={`Join ${organizationName}`} lead={`${inviterEmail} invites you as ${role}.`}>
       <div className="stack">
         <ProblemNote error={accept.error} />
         <Button look="primary" busy={accept.isPending} onClick={() => accept.mutate()}>
           Join the shop
         </Button>
       </div>
-    </Door>
+    </AuthCard>
   )
 }
 
 const Loading = () => (
-  <Door title="Invitation">
+  <AuthCard title="Invitation">
     <Skeleton lines={2} />
-  </Door>
+  </AuthCard>
 )

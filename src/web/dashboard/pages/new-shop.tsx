@@ -3,8 +3,8 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useEnter } from '../app/enter.ts'
 import { openShop } from '../app/first-steps.ts'
+import { AuthCard } from '../parts/auth-card.tsx'
 import { Button } from '../parts/button.tsx'
-import { Door } from '../parts/door.tsx'
 import { Field } from '../parts/field.tsx'
 import { ProblemNote } from '../parts/note.tsx'
 
@@ -14,7 +14,7 @@ export function NewShopPage() {
   const enter = useEnter()
   const open = useMutation({ mutationFn: () => openShop(name.trim()), onSuccess: () => enter() })
   return (
-    <Door
+    <AuthCard
       title="Open a shop"
       lead="You belong to no shop yet. Open one, or follow the link of an invitation."
     >
@@ -39,11 +39,11 @@ export function NewShopPage() {
           Open my shop
         </Button>
       </form>
-      <p className="door-links">
+      <p className="auth-links">
         <Link to="/sign-in" search={{}}>
           Sign in as somebody else
         </Link>
       </p>
-    </Door>
+    </AuthCard>
   )
 }

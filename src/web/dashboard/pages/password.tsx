@@ -2,8 +2,8 @@ import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { people } from '../api/people.ts'
+import { AuthCard } from '../parts/auth-card.tsx'
 import { Button } from '../parts/button.tsx'
-import { Door } from '../parts/door.tsx'
 import { Field } from '../parts/field.tsx'
 import { Note, ProblemNote } from '../parts/note.tsx'
 
@@ -13,7 +13,7 @@ export function ForgotPasswordPage() {
   const [email, setEmail] = useState('')
   const ask = useMutation({ mutationFn: () => people.requestReset(email.trim()) })
   return (
-    <Door title="Forgot your password?" lead="We send you a link to choose a new one.">
+    <AuthCard title="Forgot your password?" lead="We send you a link to choose a new one.">
       {ask.isSuccess ? (
         <Note kind="good">
           <p>
@@ -44,12 +44,12 @@ export function ForgotPasswordPage() {
           </Button>
         </form>
       )}
-      <p className="door-links">
+      <p className="auth-links">
         <Link to="/sign-in" search={{}}>
           Back to sign in
         </Link>
       </p>
-    </Door>
+    </AuthCard>
   )
 }
 
@@ -61,18 +61,18 @@ export function ResetPasswordPage() {
   })
   if (reset.isSuccess) {
     return (
-      <Door title="Your new password is set">
+      <AuthCard title="Your new password is set">
         <Note kind="good">
           <p>Every earlier sign-in of yours was ended.</p>
         </Note>
         <Link className="button primary" to="/sign-in" search={{}}>
           Sign in
         </Link>
-      </Door>
+      </AuthCard>
     )
   }
   return (
-    <Door title="Choose a new password">
+    <AuthCard title="Choose a new password">
       {token === undefined ? (
         <Note kind="bad">
           <p>This link is not whole. Open it from the e-mail again, or ask for a new one.</p>
@@ -102,9 +102,9 @@ export function ResetPasswordPage() {
           Set the password
         </Button>
       </form>
-      <p className="door-links">
+      <p className="auth-links">
         <Link to="/forgot-password">Ask for a new link</Link>
       </p>
-    </Door>
+    </AuthCard>
   )
 }

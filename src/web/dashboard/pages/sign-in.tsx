@@ -5,8 +5,8 @@ import { canUsePasskeys, provePasskey } from '../api/passkeys.ts'
 import { people } from '../api/people.ts'
 import { useEnter } from '../app/enter.ts'
 import { SecondFactorForm } from '../app/second-factor.tsx'
+import { AuthCard } from '../parts/auth-card.tsx'
 import { Button } from '../parts/button.tsx'
-import { Door } from '../parts/door.tsx'
 import { Field } from '../parts/field.tsx'
 import { ProblemNote } from '../parts/note.tsx'
 
@@ -18,9 +18,9 @@ export function SignInPage() {
   const enter = useEnter()
   if (needsCode) {
     return (
-      <Door title="Second factor" lead="Your password is right. Now prove your second factor.">
+      <AuthCard title="Second factor" lead="Your password is right. Now prove your second factor.">
         <SecondFactorForm hasTotp onProved={() => void enter(next)} />
-      </Door>
+      </AuthCard>
     )
   }
   return <PasswordStep next={next} onCodeNeeded={() => setNeedsCode(true)} />
@@ -36,7 +36,7 @@ function PasswordStep({ next, onCodeNeeded }: { next: string | undefined; onCode
   })
   const byPasskey = useMutation({ mutationFn: provePasskey, onSuccess: () => enter(next) })
   return (
-    <Door title="Sign in">
+    <AuthCard title="Sign in">
       <form
         className="stack"
         onSubmit={(event) => {
@@ -72,12 +72,12 @@ function PasswordStep({ next, onCodeNeeded }: { next: string | undefined; onCode
           </Button>
         ) : null}
       </form>
-      <p className="door-links">
+      <p className="auth-links">
         <Link to="/forgot-password">Forgot your password?</Link>
         <Link to="/sign-up" search={{ next }}>
           New here? Sign up
         </Link>
       </p>
-    </Door>
+    </AuthCard>
   )
 }

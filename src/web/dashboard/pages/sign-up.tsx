@@ -4,8 +4,8 @@ import { useState } from 'react'
 import { people, signUpQuery } from '../api/people.ts'
 import { useEnter } from '../app/enter.ts'
 import { openShop } from '../app/first-steps.ts'
+import { AuthCard } from '../parts/auth-card.tsx'
 import { Button } from '../parts/button.tsx'
-import { Door } from '../parts/door.tsx'
 import { Field } from '../parts/field.tsx'
 import { ProblemNote } from '../parts/note.tsx'
 
@@ -31,17 +31,17 @@ export function SignUpPage() {
   const { data: offered } = useQuery(signUpQuery)
   if (offered !== undefined && offered.mode !== 'open' && !(offered.mode === 'invite' && isInvited)) {
     return (
-      <Door title="Sign-up is closed" lead={offered.message ?? ''}>
-        <p className="door-links">
+      <AuthCard title="Sign-up is closed" lead={offered.message ?? ''}>
+        <p className="auth-links">
           <Link to="/sign-in" search={{ next }}>
             Have an account? Sign in
           </Link>
         </p>
-      </Door>
+      </AuthCard>
     )
   }
   return (
-    <Door
+    <AuthCard
       title="Start taking payments"
       lead="The test mode needs no wallet: your first paid invoice is minutes away."
     >
@@ -100,11 +100,11 @@ export function SignUpPage() {
           {isInvited ? 'Sign up' : 'Open my shop'}
         </Button>
       </form>
-      <p className="door-links">
+      <p className="auth-links">
         <Link to="/sign-in" search={{ next }}>
           Have an account? Sign in
         </Link>
       </p>
-    </Door>
+    </AuthCard>
   )
 }

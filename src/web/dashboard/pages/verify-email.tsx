@@ -2,8 +2,8 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { people, sessionQuery } from '../api/people.ts'
 import { useEnter } from '../app/enter.ts'
+import { AuthCard } from '../parts/auth-card.tsx'
 import { Button } from '../parts/button.tsx'
-import { Door } from '../parts/door.tsx'
 import { Note, ProblemNote } from '../parts/note.tsx'
 import { Skeleton } from '../parts/table.tsx'
 
@@ -25,7 +25,7 @@ export function VerifyEmailPage() {
 function SignInFirst({ token }: { token: string }) {
   const next = `/verify-email?token=${encodeURIComponent(token)}`
   return (
-    <Door title={TITLE} lead="Sign in first, with the password that you chose.">
+    <AuthCard title={TITLE} lead="Sign in first, with the password that you chose.">
       <div className="stack">
         <Link className="button primary" to="/sign-in" search={{ next }}>
           Sign in
@@ -34,7 +34,7 @@ function SignInFirst({ token }: { token: string }) {
           You never signed up? Close this page: somebody may have used your address. Nothing is confirmed.
         </p>
       </div>
-    </Door>
+    </AuthCard>
   )
 }
 
@@ -42,7 +42,7 @@ function Confirm({ token, email }: { token: string; email: string }) {
   const enter = useEnter()
   const verify = useMutation({ mutationFn: () => people.verifyEmail(token) })
   return (
-    <Door title={TITLE}>
+    <AuthCard title={TITLE}>
       {verify.isSuccess ? (
         <div className="stack">
           <Note kind="good">
@@ -61,12 +61,12 @@ function Confirm({ token, email }: { token: string; email: string }) {
           </Button>
         </div>
       )}
-    </Door>
+    </AuthCard>
   )
 }
 
 const Loading = () => (
-  <Door title={TITLE}>
+  <AuthCard title={TITLE}>
     <Skeleton lines={2} />
-  </Door>
+  </AuthCard>
 )

@@ -1,13 +1,21 @@
 import { type ReactNode, useEffect } from 'react'
 
 /** A page in front of the dashboard: one card, one thing to do. */
-export function Door({ title, lead, children }: { title: string; lead?: ReactNode; children: ReactNode }) {
+export function AuthCard({
+  title,
+  lead,
+  children,
+}: {
+  title: string
+  lead?: ReactNode
+  children: ReactNode
+}) {
   useEffect(() => {
     document.title = `${title} · Paylink`
   }, [title])
   return (
-    <main className="door">
-      <p className="door-brand">
+    <main className="auth">
+      <p className="auth-brand">
         <img src="/dashboard/icon.svg" alt="" width="32" height="32" /> Paylink
       </p>
       <div className="card">
