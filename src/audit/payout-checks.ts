@@ -112,8 +112,8 @@ export const PAYOUT_CHECKS: readonly AuditCheck[] = [
         and not (p.approved_by = '${JOURNAL_APPROVER}' and p.id in (select payout_id from lost_payout))`,
   },
   {
-    name: 'payout_is_carried_once',
-    rule: 'every submitted or confirmed payout is carried by one of its own signed transactions, within the approved fee',
+    name: 'payout_is_sent_once',
+    rule: 'every submitted or confirmed payout was sent by one of its own signed transactions, within the approved fee',
     sql: `select p.merchant_id, p.id as subject, 'is ' || p.status || ' by ' || coalesce(p.txid, 'nothing') || ', which is none of its own' as detail
       from payout p where p.status in ('submitted', 'confirmed') and not exists (
         select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id and t.txid = p.txid
@@ -152,8 +152,8 @@ export const SWEEP_CHECKS: readonly AuditCheck[] = [
       where case when s.status = 'failed' then 0 else s.amount end <> coalesce(d.total, 0)`,
   },
   {
-    name: 'sweep_is_carried_once',
-    rule: 'every sweep that is done is carried by one of its own signed transactions',
+    name: 'sweep_is_sent_once',
+    rule: 'every sweep that is done was sent by one of its own signed transactions',
     sql: `select s.merchant_id, s.id as subject, 'is done by ' || s.txid || ', which is none of its own' as detail
       from sweep s where s.status = 'done' and not exists (
         select from sweep_transaction t where t.merchant_id = s.merchant_id and t.sweep_id = s.id and t.txid = s.txid
@@ -232,7 +232,7 @@ export const SWEEP_CHECKS: readonly AuditCheck[] = [
         select from account_nonce n where n.merchant_id = t.merchant_id and n.intent_id = t.sweep_id and n.network = t.network)`,
   },
   {
-    name: 'x402_is_carried_and_seen',
+    name: 'x402_is_sent_and_seen',
     rule: 'every x402 payment that is settled is in one of its own signed transactions, and was found on the chain soon after',
     sql: `select a.merchant_id, a.id as subject, 'is settled by ' || coalesce(a.txid, 'nothing') || ', which '
         || case when t.txid is null then 'is none of its own' else 'brought nothing' end as detail

@@ -94,7 +94,7 @@ export async function submitX402Authorization(
     readonly authorization: PayerAuthorization
     /** 65 bytes, hex with 0x. */
     readonly signature: string
-    /** Whether it has too little time left to be carried to the chain. */
+    /** Whether it has too little time left to be sent to the chain. */
     readonly isLate: boolean
   },
 ): Promise<X402Submitted> {

@@ -28,8 +28,8 @@ export function startWatcherRole(context: WatcherContext): RunningRole {
   const networks = nodes.map(({ network }) => network)
   const others = endWatchOfOthers({ pool, followed: networks, log })
   const watcher = startWatcher(nodes.map((node) => followOptions(context, node)))
-  const carriers = payoutFollowers(context)
-  const payouts = startPayouts(carriers.map(({ follower }) => follower))
+  const trackers = payoutFollowers(context)
+  const payouts = startPayouts(trackers.map(({ follower }) => follower))
   const supply = supplyAddresses({ pool, networks, clock, log, pause: activity.pause })
   const audits = keepAuditing({ pool, nodes, clock, log, addressKeysFile: config.addressKeysFile })
   exposeMetrics({ metrics, pool, networks, clock })
@@ -37,10 +37,10 @@ export function startWatcherRole(context: WatcherContext): RunningRole {
     stop: async () => {
       await others.stop()
       await audits.stop()
-      const carried = payouts.stop()
+      const stopped = payouts.stop()
       // Closing the connections ends calls that wait for a node's answer.
-      await Promise.all(carriers.map(({ close }) => close()))
-      await carried
+      await Promise.all(trackers.map(({ close }) => close()))
+      await stopped
       await supply.stop()
       await watcher.stop()
     },

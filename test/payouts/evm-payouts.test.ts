@@ -191,7 +191,7 @@ const BREAKS: readonly (readonly [string, string, string])[] = [
     'update sweep set key_index = key_index - 9999',
   ],
   [
-    'sweep_is_carried_once',
+    'sweep_is_sent_once',
     `update sweep_transaction set txid = txid || 'x'`,
     'update sweep_transaction set txid = left(txid, -1)',
   ],

@@ -104,7 +104,7 @@ const BREAKS: readonly (readonly [string, () => string, () => string])[] = [
     () => `update payout set approved_by = 'key_b' where id = '${confirmed.id}'`,
   ],
   [
-    'payout_is_carried_once',
+    'payout_is_sent_once',
     () => `update payout_transaction set txid = repeat('e', 64) || txid where payout_id = '${confirmed.id}'`,
     () => `update payout_transaction set txid = substr(txid, 65) where payout_id = '${confirmed.id}'`,
   ],

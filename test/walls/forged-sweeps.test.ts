@@ -146,7 +146,7 @@ describe.each(ASSETS)('$asset', ({ asset, unit }) => {
     await expect(updateSweep(pools.watcher, sweep, done)).rejects.toThrow('row-level security')
     await updateSweep(owner, sweep, done)
     expect(await auditedOf(sweep.id)).toEqual(
-      expect.arrayContaining(['sweep_takes_own_deposits', 'sweep_is_carried_once']),
+      expect.arrayContaining(['sweep_takes_own_deposits', 'sweep_is_sent_once']),
     )
     await turns()
     expect(await world.holds(asset, payout.destination)).toBe(0n)

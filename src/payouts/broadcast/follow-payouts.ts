@@ -114,7 +114,7 @@ export class PayoutTracker {
     }
   }
 
-  /** One payout that cannot be carried on must not hold up the others; what its node or the database lacks, all of them lack. */
+  /** One payout that cannot be followed must not hold up the others; what its node or the database lacks, all of them lack. */
   async #attempt(payout: Payout, work: () => Promise<void>): Promise<void> {
     try {
       await work()
@@ -123,7 +123,7 @@ export class PayoutTracker {
       const isContradicted = isConstraintViolation(error) || error instanceof PayoutContradicted
       const message = isContradicted
         ? 'a payout contradicts what the database holds'
-        : 'a payout cannot be carried on'
+        : 'a payout cannot be followed'
       if (this.#told.isNew(payout.id, message))
         this.#parts.log.error({ err: error, payoutId: payout.id }, message)
     }
@@ -282,7 +282,7 @@ async function keepCarrying(parts: PayoutFollower, intervalMs: number, stop: Abo
       if (stop.aborted) return
       // The watcher already reports that a node is away.
       if (error instanceof ChainUnavailable) log.debug({ err: error, network }, 'payouts wait for their node')
-      else log.error({ err: error, network }, 'payouts cannot be carried')
+      else log.error({ err: error, network }, 'payouts cannot be followed')
       await pauseUnless(stop, FAULT_PAUSE_MS)
     }
   }

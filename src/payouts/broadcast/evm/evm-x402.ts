@@ -107,7 +107,7 @@ export class EvmX402 {
     })
   }
 
-  /** Where the signer was faster after all, it stays as it is, and is carried. */
+  /** Where the signer was faster after all, it stays as it is, and is sent. */
   async #refuse(authorization: X402Authorization, reason: string): Promise<void> {
     const { pool, clock } = this.#parts
     await withTransaction(pool, tenantOf(authorization), (tx) =>

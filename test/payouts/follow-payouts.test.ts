@@ -643,7 +643,7 @@ test('a payout that cannot be signed is one alarm, and holds up no other', async
   expect(await signed()).toEqual([payouts[0].id, payouts[1].id])
 })
 
-test('a payout that cannot be carried on is one alarm, and holds up no other', async () => {
+test('a payout that cannot be followed is one alarm, and holds up no other', async () => {
   const [bad, other] = [await world.openShop([LTC]), await world.openShop([LTC])]
   const payouts = [await world.payout(bad, '0.5'), await world.payout(other, '0.5')] as const
   await world.sign()
@@ -660,7 +660,7 @@ test('a payout that cannot be carried on is one alarm, and holds up no other', a
     (await world.load(other, payouts[1].id)).status,
   ]
   expect(await statuses()).toEqual(['approved', 'submitted'])
-  expect(world.logged.filter((line) => line.includes('a payout cannot be carried on'))).toHaveLength(1)
+  expect(world.logged.filter((line) => line.includes('a payout cannot be followed'))).toHaveLength(1)
   await owner.query('drop trigger refuse_change on payout')
   await tracker.pass()
   expect(await statuses()).toEqual(['submitted', 'submitted'])
