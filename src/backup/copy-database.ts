@@ -84,11 +84,11 @@ const INSTALLATION_DIGITS = 8
  * that were never started are one.
  */
 async function readInstallation(client: pg.Client): Promise<string> {
-  const { rows } = await client.query<{ told: string }>(
-    `select encode(key_check, 'hex') || ' ' || extract(epoch from created_at) as told from installation_secret`,
+  const { rows } = await client.query<{ identity: string }>(
+    `select encode(key_check, 'hex') || ' ' || extract(epoch from created_at) as identity from installation_secret`,
   )
-  const told = `paylink installation ${rows[0]?.told ?? ''}`
-  return createHash('sha256').update(told).digest('hex').slice(0, INSTALLATION_DIGITS)
+  const identity = `paylink installation ${rows[0]?.identity ?? ''}`
+  return createHash('sha256').update(identity).digest('hex').slice(0, INSTALLATION_DIGITS)
 }
 
 async function readShape(client: pg.Client): Promise<DatabaseShape> {

@@ -50,7 +50,7 @@ async function inspectPrice(
   dispatcher: ReturnType<typeof openExchangeConnections>,
 ): Promise<Finding> {
   const observations: Observation[] = []
-  const told = await Promise.all(
+  const quotes = await Promise.all(
     exchangesAt(priceSources, priceUrls).map(async (exchange) => {
       const market = exchange.markets[symbol]
       if (market === undefined) return []
@@ -65,7 +65,7 @@ async function inspectPrice(
       return [`${exchange.name} ${formatPrice(price)} (${age})`]
     }),
   )
-  const said = `Price of ${symbol}: ${told.flat().join(', ')}`
+  const said = `Price of ${symbol}: ${quotes.flat().join(', ')}`
   if (agreePrice(observations, clock().getTime()).kind === 'agreed')
     return ok(`${said}; apart by ${spreadOf(observations)} %`)
   return fault(`${said}; no two fresh ones agree, and invoices in it are refused`)
@@ -131,8 +131,8 @@ async function inspectClock(config: Config, clock: Clock): Promise<Finding[]> {
       url == null ? [] : [new URL(url).origin],
     ),
   )
-  const told = await Promise.all([...origins].map((origin) => clockOffset(origin, clock)))
-  const offsets = told.filter((offset) => offset !== null).sort((a, b) => a - b)
+  const measured = await Promise.all([...origins].map((origin) => clockOffset(origin, clock)))
+  const offsets = measured.filter((offset) => offset !== null).sort((a, b) => a - b)
   const middle = offsets[Math.floor(offsets.length / 2)]
   if (middle === undefined) return [notice('Clock: nobody tells the time to compare it with')]
   const said = `Clock: ${seconds(Math.abs(middle))} ${middle < 0 ? 'ahead' : 'behind'} (servers that told the time: ${offsets.length})`

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freePort } from '../../src/runtime/free-port.ts'
-import { makeDataDir, makeKey, startRoles } from '../support/app.ts'
+import { askApi, makeDataDir, makeKey, startRoles } from '../support/app.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
@@ -39,11 +39,11 @@ const ahead = (ms: number) => ({
 })
 
 test.each([
-  ['the site', 'two hours behind', HOURS_2, -HOURS_2],
-  ['the site', 'two hours ahead', -HOURS_2, HOURS_2],
+  { watcher: 'ahead', watcherMs: HOURS_2, site: 'behind', siteMs: -HOURS_2 },
+  { watcher: 'behind', watcherMs: -HOURS_2, site: 'ahead', siteMs: HOURS_2 },
 ])(
-  'a watcher whose host is not at the time of %s, %s, expires nothing early',
-  async (_, __, watcherMs, siteMs) => {
+  'with a watcher two hours $watcher and a site two hours $site nothing expires early',
+  async ({ watcherMs, siteMs }) => {
     const port = String(await freePort())
     const shared = { DATA_DIR: place.dataDir, PORT: port }
     const started = await Promise.all([
@@ -60,12 +60,8 @@ test.each([
       const owner = { DATA_DIR: place.dataDir, DATABASE_URL: database.ownerUrl }
       const key = await makeKey(owner)
       const ask = async (method: string, path: string, body?: object) => {
-        const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
-          method,
-          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        })
-        return { status: response.status, body: (await response.json()) as InvoiceAnswer }
+        const answer = await askApi(`http://127.0.0.1:${port}/api/v1${path}`, key, method, body)
+        return { ...answer, body: answer.body as InvoiceAnswer }
       }
       let id = ''
       await until(

@@ -2,7 +2,7 @@ import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freePort } from '../../src/runtime/free-port.ts'
-import { makeDataDir, makeKey, runProgram, startApp, startRoles } from '../support/app.ts'
+import { askApi, makeDataDir, makeKey, runProgram, startApp, startRoles } from '../support/app.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
@@ -34,12 +34,8 @@ test('each role in a process of its own, with its own login alone, takes a payme
   const owner = { DATA_DIR: place.dataDir, DATABASE_URL: database.ownerUrl }
   const key = await makeKey(owner)
   const ask = async (method: string, path: string, body?: object) => {
-    const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    return { status: response.status, body: (await response.json()) as { id: string; status: string } }
+    const answer = await askApi(`http://127.0.0.1:${port}/api/v1${path}`, key, method, body)
+    return { ...answer, body: answer.body as { id: string; status: string } }
   }
   let id = ''
   await until(

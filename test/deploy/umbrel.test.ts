@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { loadConfig } from '../../src/config/config.ts'
+import { RECEIPT_KEYS_PATH } from '../../src/http/public/receipts.ts'
 import { isBuyersPath } from '../../src/web/checkout/app.ts'
 import { readRootFile } from '../support/root-file.ts'
 
@@ -101,13 +102,14 @@ test('the service starts with the variables that it is given', async () => {
   expect(config.dataDir).toBe('/data')
 })
 
-test("buyers and shops need no password of Umbrel's, and signing up does", async () => {
+test("buyers, shops and card providers need no password of Umbrel's, and signing up does", async () => {
   const open = (await readServices()).app_proxy.environment.PROXY_AUTH_WHITELIST.split(',')
   const isOpen = (path: string) =>
     open.some((pattern) => (pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern))
   for (const path of ['/i/token', '/i/token/card', '/l/link', '/logo/mer_x/y.webp', '/embed.js'])
     expect([path, isBuyersPath(path), isOpen(path)]).toEqual([path, true, true])
-  expect(isOpen('/api/v1/invoices')).toBe(true)
+  for (const path of ['/api/v1/invoices', '/onramp/moonpay/webhook', RECEIPT_KEYS_PATH])
+    expect([path, isOpen(path)]).toEqual([path, true])
   for (const path of [
     '/',
     '/dashboard/',

@@ -107,7 +107,7 @@ export async function startApp(options: StartOptions): Promise<App> {
     },
     signal: (name) => void child.kill(name),
     exited: () => inTime(exited, child),
-    api: (method, path, body, headers) => ask(baseUrl + path, apiKey, method, body, headers),
+    api: (method, path, body, headers) => askApi(baseUrl + path, apiKey, method, body, headers),
     command: (...args) => runProgram(args, env),
   }
 }
@@ -202,7 +202,14 @@ async function inTime<Result>(ended: Promise<Result>, child: ChildProcess): Prom
   }
 }
 
-async function ask(url: string, key: string, method: string, body?: object, headers: Environment = {}) {
+/** A request with a key; its answer is held to the API's document. */
+export async function askApi(
+  url: string,
+  key: string,
+  method: string,
+  body?: object,
+  headers: Environment = {},
+) {
   const response = await fetch(url, {
     method,
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
