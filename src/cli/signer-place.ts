@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { type Config, loadProcessConfig } from '../config/config.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { hasCode, openDataDir, signerFolderOf } from '../runtime/data-dir.ts'
+import { markFolder } from '../runtime/data-dir-kind.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { entropyOf, wordsOf } from '../signer/derive.ts'
 import { fileKeySource, type KeySource } from '../signer/key-source.ts'
@@ -21,6 +22,7 @@ export function signerPlace(config: Config = loadProcessConfig()): SignerPlace {
 
 export async function openSignerFolder({ config, folder }: SignerPlace): Promise<void> {
   await openDataDir(config.dataDir)
+  await markFolder(config)
   await mkdir(folder, { recursive: true, mode: FOLDER_OWNER_ONLY })
 }
 

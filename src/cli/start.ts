@@ -4,6 +4,7 @@ import { STAGING_WORDS } from '../core/staging.ts'
 import { type OpenDatabase, type OpenOptions, openDatabase } from '../postgres/open-database.ts'
 import { ROLE_NAMES, type RoleName } from '../roles/role.ts'
 import { openDataDir } from '../runtime/data-dir.ts'
+import { markFolder, refuseOtherFolder } from '../runtime/data-dir-kind.ts'
 import { createLogger, describeError, type Log } from '../runtime/log.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { urlHost } from '../runtime/url-host.ts'
@@ -65,10 +66,12 @@ async function begin({ config, roles, log, stop, everything, output }: Start): P
   const onStep = (line: string) =>
     output.line(`· ${line} (${((performance.now() - startedAt) / 1_000).toFixed(1)} s)`)
   await openDataDir(config.dataDir)
+  await refuseOtherFolder(config)
   await refuseHalfRestored(config.dataDir)
   if (stop.signal.aborted) return
   const database = await openIfNeeded(roles, config, { onStep, onLost: (error) => stop.fail(error) })
   everything.add('the database', () => database.close())
+  await markFolder(config)
   if (stop.signal.aborted) return
   const run = await runnerOf(roles)
   const running = await run({ config, roles, database, log, onStep, onFatal: (error) => stop.fail(error) })

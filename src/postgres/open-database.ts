@@ -107,9 +107,9 @@ async function openAsRoles(config: DatabaseConfig, given: readonly DatabaseRole[
     const name = `${role.toUpperCase()}_DATABASE_URL`
     await checkSchema(url, name)
     const kind = await withClient(url, (client) => refuseOtherKind(client, config, name))
-    if (kind === 'unmarked' && config.staging)
+    if (kind === 'unmarked')
       throw new StartRefused(
-        `${name} leads to a database that is not for staging yet: run paylink migrate with DATABASE_URL and STAGING=1 first`,
+        `${name} leads to a database that its owner has not started on yet: run paylink migrate with DATABASE_URL${config.staging ? ' and STAGING=1' : ''} first`,
       )
   }
   const urlOf = (role: DatabaseRole) => config.roleDatabaseUrls[role] ?? ''

@@ -3,7 +3,8 @@ import type { Queryable } from './pool.ts'
 
 /**
  * Refuses a database of the other kind: in a staging one live mode is on private chains, and neither kind may ever open
- * as the other. `name` is how the operator configured it. A database that nobody has started on yet is of neither kind.
+ * as the other. `name` is how the operator configured it. A database that its owner has not started on yet is of neither
+ * kind, and no role may start on it: the owner may be about to mark it as the other one.
  */
 export async function refuseOtherKind(
   db: Queryable,

@@ -1,4 +1,6 @@
+import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { EvmAdapter } from '../../src/chain/evm/evm-adapter.ts'
 import { SolanaAdapter } from '../../src/chain/solana/solana-adapter.ts'
@@ -17,16 +19,22 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
+const IS_STAGING = /leads to a staging database, .*: set STAGING=1/
+const IS_NOT_STAGING = /leads to a database that is not for staging, and STAGING is 1/
+
 describe('a database', () => {
   let database: TestDatabase
-  let place: Awaited<ReturnType<typeof makeDataDir>>
   beforeEach(async () => {
     database = await createTestDatabase()
-    place = await makeDataDir()
-    closing.push(() => database.drop(), place.remove)
+    closing.push(() => database.drop())
+    // The template is marked; here nobody has started yet.
+    await database.owner.query('delete from installation')
   })
+  /** Each in a data folder of its own. */
   const start = async (args: readonly string[], env: { readonly [name: string]: string }) => {
-    const { code, stderr } = await runProgram(args, { DATA_DIR: place.dataDir, ...env })
+    const { dataDir, remove } = await makeDataDir()
+    closing.push(remove)
+    const { code, stderr } = await runProgram(args, { DATA_DIR: dataDir, ...env })
     return code === 0 ? 'runs' : stderr
   }
   const asOwner = (STAGING: string, ...args: readonly string[]) =>
@@ -35,9 +43,8 @@ describe('a database', () => {
   test('of staging opens as staging alone, to the owner and to every role', async () => {
     expect(await asOwner('1', 'migrate')).toBe('runs')
     expect(await asOwner('1', 'migrate')).toBe('runs')
-    const refused = /^paylink: DATABASE_URL leads to a staging database, .*: set STAGING=1/
-    expect(await asOwner('0', 'migrate')).toMatch(refused)
-    expect(await asOwner('0', 'audit')).toMatch(refused)
+    expect(await asOwner('0', 'migrate')).toMatch(IS_STAGING)
+    expect(await asOwner('0', 'audit')).toMatch(IS_STAGING)
     for (const role of ['api', 'watcher', 'delivery', 'signer'] as const) {
       const name = `${role.toUpperCase()}_DATABASE_URL`
       const told = await start(['start', role], { [name]: database.urls[role] })
@@ -47,17 +54,73 @@ describe('a database', () => {
 
   test('that is not of staging never opens as staging', async () => {
     expect(await asOwner('0', 'migrate')).toBe('runs')
-    const refused = /leads to a database that is not for staging, and STAGING is 1/
-    expect(await asOwner('1', 'migrate')).toMatch(refused)
+    expect(await asOwner('1', 'migrate')).toMatch(IS_NOT_STAGING)
     const signer = { STAGING: '1', SIGNER_DATABASE_URL: database.urls.signer }
-    expect(await start(['start', 'signer'], signer)).toMatch(refused)
+    expect(await start(['start', 'signer'], signer)).toMatch(IS_NOT_STAGING)
   })
 
-  test('that nobody started on becomes staging by its owner and by no role', async () => {
-    const signer = { STAGING: '1', SIGNER_DATABASE_URL: database.urls.signer }
-    expect(await start(['start', 'signer'], signer)).toMatch(/is not for staging yet: run paylink migrate/)
+  test('that its owner has not started on opens to no role, of either kind', async () => {
+    for (const STAGING of ['1', '0'])
+      for (const role of ['api', 'watcher', 'delivery', 'signer'] as const) {
+        const name = `${role.toUpperCase()}_DATABASE_URL`
+        const told = await start(['start', role], { STAGING, [name]: database.urls[role] })
+        expect(told).toMatch(new RegExp(`^paylink: ${name} .* its owner has not started on yet: run paylink`))
+      }
     const { rows } = await database.owner.query('select from installation')
     expect(rows).toEqual([])
+  })
+
+  test('at whose first start both kinds begin at once becomes one, and refuses the other', async () => {
+    const outcomes = await Promise.all(['0', '1', '0', '1'].map((STAGING) => asOwner(STAGING, 'migrate')))
+    const { rows } = await database.owner.query<{ staging: boolean }>('select staging from installation')
+    const [staging] = rows.map((row) => row.staging)
+    const refused = expect.stringMatching(staging ? IS_STAGING : IS_NOT_STAGING)
+    expect(outcomes).toEqual(
+      staging ? [refused, 'runs', refused, 'runs'] : ['runs', refused, 'runs', refused],
+    )
+  })
+})
+
+describe('a data folder', () => {
+  let place: Awaited<ReturnType<typeof makeDataDir>>
+  beforeEach(async () => {
+    place = await makeDataDir()
+    closing.push(place.remove)
+  })
+  const run = async (STAGING: string, args: readonly string[]) => {
+    const database = await createTestDatabase()
+    closing.push(() => database.drop())
+    await database.owner.query('delete from installation')
+    const env = { STAGING, DATABASE_URL: database.ownerUrl, DATA_DIR: place.dataDir }
+    const { code, stderr } = await runProgram(args, env)
+    return code === 0 ? 'runs' : stderr
+  }
+  const isStaging = /^paylink: DATA_DIR .* is a staging installation's: set STAGING=1, or give another folder/
+  const isNotStaging =
+    /^paylink: DATA_DIR .* is not for staging, and STAGING is 1: give staging a folder of its/
+
+  test('serves the kind that first started in it, whatever database is given', async () => {
+    expect(await run('1', ['migrate'])).toBe('runs')
+    expect(await run('0', ['migrate'])).toMatch(isStaging)
+    expect(await run('0', ['start'])).toMatch(isStaging)
+    expect(await run('0', ['signer', 'init'])).toMatch(isStaging)
+    expect(await run('1', ['migrate'])).toBe('runs')
+  })
+
+  test('of an earlier release is of the kind whose seed it holds', async () => {
+    await mkdir(join(place.dataDir, 'signer'), { recursive: true })
+    await writeFile(join(place.dataDir, 'signer', 'seed.json'), '{}')
+    expect(await run('1', ['start'])).toMatch(isNotStaging)
+    expect(await run('1', ['migrate'])).toMatch(isNotStaging)
+    expect(await run('0', ['migrate'])).toBe('runs')
+  })
+
+  test('whose database was refused is not marked', async () => {
+    const live = await createTestDatabase()
+    closing.push(() => live.drop())
+    const env = { STAGING: '1', DATABASE_URL: live.ownerUrl, DATA_DIR: place.dataDir }
+    expect((await runProgram(['migrate'], env)).stderr).toMatch(IS_NOT_STAGING)
+    expect(await run('0', ['migrate'])).toBe('runs')
   })
 })
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { findPostgresProgram } from '../../src/postgres/postgres-program.ts'
+import { markKind } from '../../src/postgres/staging-mark.ts'
 import { freePort } from '../../src/runtime/free-port.ts'
 
 export const TEMPLATE_DATABASE = 'paylink_template'
@@ -98,7 +99,16 @@ async function makeTemplate(ownerUrl: string): Promise<void> {
   } finally {
     await client.end()
   }
-  await migrate(databaseUrl(ownerUrl, TEMPLATE_DATABASE))
+  const templateUrl = databaseUrl(ownerUrl, TEMPLATE_DATABASE)
+  await migrate(templateUrl)
+  const template = new pg.Client({ connectionString: templateUrl })
+  await template.connect()
+  try {
+    // As its owner's first start marks it.
+    await markKind(template, { staging: false }, 'the template')
+  } finally {
+    await template.end()
+  }
 }
 
 /** The server's connection string with another database in it. */
