@@ -1,6 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import type { OnrampConfig } from '../onramp/open-onramps.ts'
+import { isRealProvider } from '../onramp/real-provider.ts'
 import { ConfigError, type Environment, must, origin, readerOf } from './config-values.ts'
 
 const coinbaseKey = z
@@ -42,6 +43,7 @@ export function readOnramps(env: Environment, staging: boolean): OnrampConfig {
   // Checked even when the provider is absent, so that a wrong value shows at the first start and not when the keys
   // are added.
   const coinbase = {
+    staging,
     webhookSecret: read(env, 'COINBASE_ONRAMP_WEBHOOK_SECRET') ?? null,
     apiUrl: read(env, 'COINBASE_ONRAMP_URL') ?? 'https://api.cdp.coinbase.com',
     optionsUrl: read(env, 'COINBASE_ONRAMP_OPTIONS_URL') ?? 'https://api.developer.coinbase.com',
@@ -64,7 +66,7 @@ export function readOnramps(env: Environment, staging: boolean): OnrampConfig {
 /** What a real provider sells would go to a private chain's address. */
 function refuseReal(urls: { readonly [name: string]: string }): void {
   for (const [name, url] of Object.entries(urls)) {
-    if (!/(^|\.)(coinbase|moonpay)\.com$/.test(new URL(url).hostname)) continue
+    if (!isRealProvider(new URL(url))) continue
     throw new ConfigError(`${name} must be a stand-in's while STAGING is 1: a real provider takes real money`)
   }
 }

@@ -23,6 +23,7 @@ import {
   transactionsSchema,
 } from './coinbase-answers.ts'
 import { createKeptAnswers } from './kept-answers.ts'
+import { isRealProvider } from './real-provider.ts'
 
 /** The longest that Coinbase accepts. */
 const VALID_SECONDS = 120
@@ -58,6 +59,8 @@ export type CoinbaseSettings = {
   readonly apiUrl: string
   /** `https://api.developer.coinbase.com`: what is sold where. */
   readonly optionsUrl: string
+  /** Whether it has to be a stand-in, whose page takes no real money. */
+  readonly staging?: boolean
 }
 
 type Deps = {
@@ -115,7 +118,7 @@ export function createCoinbaseOnramp(settings: CoinbaseSettings, deps: Deps): On
       if (terms.kind !== 'terms') return terms
       const body = { ...sessionRequest(order, place), paymentCurrency: terms.currency }
       const url = new URL('/platform/v2/onramp/sessions', settings.apiUrl)
-      return readSession(await ask('POST', url, ANSWER_BYTES_MAX, body), order, terms, url.protocol)
+      return readSession(await ask('POST', url, ANSWER_BYTES_MAX, body), order, terms, settings)
     },
     transactionsOf: async (reference) => {
       const url = new URL(
@@ -218,14 +221,22 @@ function sessionRequest(order: CardOrder, place: Place) {
   }
 }
 
-function readSession(asked: Asked, order: CardOrder, terms: Terms, protocol: string): ProviderAnswer {
+function readSession(
+  asked: Asked,
+  order: CardOrder,
+  terms: Terms,
+  settings: CoinbaseSettings,
+): ProviderAnswer {
   if (asked.kind === 'failed') return failed(asked.reason, asked.cause)
   if (asked.status !== 201) return errorOf(asked)
   const parsed = sessionSchema.safeParse(asked.body)
   if (!parsed.success) return failed('its session cannot be understood', parsed.error)
   const { session, quote } = parsed.data
   const url = new URL(session.onrampUrl)
-  if (url.protocol !== 'https:' && url.protocol !== protocol) return failed('its page is not on https')
+  if (url.protocol !== 'https:' && url.protocol !== new URL(settings.apiUrl).protocol)
+    return failed('its page is not on https')
+  if (settings.staging === true && isRealProvider(url))
+    return failed('its page is the real one, which takes real money, and STAGING is 1')
   const amount = quote === undefined ? order.amount : soldAmount(quote, order)
   if (amount === null) return failed('its quote is over something else than was asked for')
   return {

@@ -92,6 +92,23 @@ test('Coinbase’s options and session are an offer, with its quote or without',
   expect(await provider('coinbase').fault()).toBeNull()
 })
 
+test('in staging a session of the real page is no offer: it takes real money', async () => {
+  give()
+  const { url: apiUrl } = outside
+  const keySecret = parseCoinbaseKey(key.secret)
+  if (keySecret === null) throw new Error('no key')
+  const coinbase = { keyId: COINBASE_KEY_ID, keySecret, apiUrl, optionsUrl: apiUrl, webhookSecret: null }
+  const staging = openOnramps(
+    { coinbase: { ...coinbase, staging: true }, moonpay: null },
+    { clock: () => new Date(NOW_MS) },
+  )
+  expect(await staging.providers[0]?.begin(ORDER)).toMatchObject({
+    kind: 'failed',
+    reason: 'its page is the real one, which takes real money, and STAGING is 1',
+  })
+  await staging.close()
+})
+
 test('Coinbase’s transactions say what became of a purchase', async () => {
   give()
   expect(await provider('coinbase').transactionsOf?.(ORDER.reference)).toEqual({
