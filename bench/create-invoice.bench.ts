@@ -27,11 +27,11 @@ type LoadResult = { readonly perSecond: number; readonly latenciesMs: readonly n
 const SCRIPT = (merchantId: string) => `
 begin;
 select set_config('paylink.merchant_id', '${merchantId}', true), set_config('paylink.livemode', 'false', true);
-update address set assigned_at = now() where (keyspace, idx) = (select keyspace, idx from address where keyspace = 'litecoin-test' and parameters = 'regtest' and assigned_at is null order by assigned_at, idx limit 1 for update skip locked) returning idx, program, address;
+update address set assigned_at = now() where (keyspace, idx) = (select keyspace, idx from address where keyspace = 'litecoin-test' and parameters = 'regtest' and assigned_at is null and (leased_until is null or leased_until < now()) order by assigned_at, idx limit 1 for update skip locked) returning idx, encode(program, 'hex') as taken, address \\gset
 select md5(random()::text) as id, md5(random()::text) || '00000000' as program \\gset
-insert into invoice (merchant_id, id, livemode, status, asset, amount, usd_cents, amount_source, rate, confirmations, allow_asset_selection, external_reference, metadata, address, created_at, expires_at, announced, event_count) values ('${merchantId}', 'inv_' || :id::text, false, 'awaiting_payment', 'LTC', 49990000, 4999, 'merchant', '{"usdPerUnit": "100","quotedAt": "2026-11-21","sources": [{"name": "sandbox","usdPerUnit": "100","at": "2026-11-21"}]}', '{"LTC": 1}', false, 'order-1', '{"cart": "A"}', 'rltc1qexampleexampleexampleexampleexamplexx', now(), now() + interval '1 hour', '{"detected": false,"paid": false,"overpaid": false,"expired": false,"reorged": false,"partialSums": []}', 1);
-insert into deposit_address (merchant_id, keyspace, idx, livemode, invoice_id, program, address, created_at) values ('${merchantId}', 'litecoin-test', -(random() * 9e15)::bigint, false, 'inv_' || :id::text, decode(:program::text, 'hex'), 'rltc1qexampleexampleexampleexampleexamplexx', now());
-insert into event (merchant_id, id, livemode, event_type, resource_id, sequence, body, request_id, created_at) values ('${merchantId}', 'evt_' || :id::text, false, 'invoice.created', 'inv_' || :id::text, 1, convert_to(repeat('x', 1300), 'UTF8'), 'req_1', now());
+insert into invoice (merchant_id, id, livemode, status, asset, amount, usd_cents, amount_source, rate, confirmations, allow_asset_selection, external_reference, metadata, address, created_at, expires_at, announced, event_count) values ('${merchantId}', 'inv_' || :id::text, false, 'awaiting_payment', 'LTC', 49990000, 4999, 'merchant', '{"usdPerUnit": "100","quotedAt": "2026-11-21","sources": [{"name": "sandbox","usdPerUnit": "100","at": "2026-11-21"}]}', '{"LTC": 1}', false, 'order-1', '{"cart": "A"}', :address, now(), now() + interval '1 hour', '{"detected": false,"paid": false,"overpaid": false,"expired": false,"reorged": false,"partialSums": []}', 1);
+insert into deposit_address (merchant_id, keyspace, idx, livemode, invoice_id, program, address, created_at) values ('${merchantId}', 'litecoin-test', :idx::bigint, false, 'inv_' || :id::text, decode(:taken::text, 'hex'), :address, now());
+insert into event (merchant_id, id, livemode, event_type, resource_id, sequence, body, request_id, created_at) values ('${merchantId}', 'evt_' || :id::text, false, 'invoice.created', 'inv_' || :id::text, 1, convert_to('{"data":{"address":"' || :address::text || '","payment_uri":"litecoin:' || :address::text || '?amount=0.4999","x":"' || repeat('x', 1140) || '"}}', 'UTF8'), 'req_1', now());
 insert into event_awaiting (merchant_id, event_id, livemode, reason, since) values ('${merchantId}', 'evt_' || :id::text, false, 'no_endpoint', now());
 insert into idempotency_key (merchant_id, livemode, method, route, key, request_hash, response_status, response_body, created_at) values ('${merchantId}', false, 'post', '/invoices', :id::text, decode(:program::text, 'hex'), 201, convert_to(repeat('x', 1400), 'UTF8'), now());
 end;
@@ -126,6 +126,7 @@ const environment = async (database: TestDatabase, folder: string, port: number)
   PORT: String(port),
   OPERATOR_PORT: String(await freePort()),
   RATE_LIMIT_TEST: '100000',
+  OPEN_INVOICES_MAX: '1000000',
 })
 
 /** The rows that say that Litecoin's test network is followed: here nothing follows it. */

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Tenant } from '../core/tenant.ts'
 import { isGuarded, type Pool, type Queryable } from './pool.ts'
+import { type BatchedStatement, sendBatch } from './statement-batch.ts'
 
 /** Whose rows a transaction may see. Row level security enforces it for the API. */
 export type { Tenant }
@@ -32,9 +33,70 @@ export function withTrialTransaction<Result>(
 }
 
 function beginFor({ merchantId, livemode }: Tenant): string {
-  if (!MERCHANT_ID.test(merchantId)) throw new Error('a transaction was opened for no merchant')
+  requireMerchant(merchantId)
   // set_config(…, true) ends with the transaction; a plain SET would leak to the connection's next user.
   return `begin; select set_config('paylink.merchant_id', '${merchantId}', true), set_config('paylink.livemode', '${livemode ? 'true' : 'false'}', true)`
+}
+
+function requireMerchant(merchantId: string): void {
+  if (!MERCHANT_ID.test(merchantId)) throw new Error('a transaction was opened for no merchant')
+}
+
+const SET_TENANT = `select set_config('paylink.merchant_id', $1, true), set_config('paylink.livemode', $2, true)`
+
+/**
+ * Sends what `gather` asks for in one round trip, as one transaction that commits by itself; nothing of it happens
+ * where one of the statements fails, or `gather` throws. None of them is answered before all have committed, so `gather` must
+ * wait for none. No connection is held until it has returned.
+ */
+export async function withStatementBatch<Result>(
+  pool: Pool,
+  tenant: Tenant,
+  gather: (tx: Tx) => Promise<Result>,
+): Promise<Result> {
+  requireMerchant(tenant.merchantId)
+  const statements: BatchedStatement[] = []
+  const tx = gatherInto(statements)
+  tx.query(SET_TENANT, [tenant.merchantId, String(tenant.livemode)])
+  const result = await gather(tx)
+  const client = await pool.connect()
+  let broken: Error | undefined
+  try {
+    await sendBatch(client, statements)
+    return result
+  } catch (error) {
+    // Of a connection whose server refused as it was told to, everything is known.
+    broken = isRefusal(error) ? undefined : asError(error)
+    throw error
+  } finally {
+    client.release(broken)
+  }
+}
+
+/** An error that a function of ours raises to end a transaction whose further statements are on their way already. */
+const REFUSALS = { keyNotFresh: 'PL001', addressTaken: 'PL002' } as const
+
+/** Whether `error` is a refusal by a function of the database, and if `why` is given, that one. */
+export function isRefusal(error: unknown, why?: keyof typeof REFUSALS): boolean {
+  if (!(error instanceof Error) || !('code' in error)) return false
+  const codes: readonly string[] = why === undefined ? Object.values(REFUSALS) : [REFUSALS[why]]
+  return codes.includes(String(error.code))
+}
+
+function gatherInto(statements: BatchedStatement[]): Tx {
+  const query = <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) => {
+    const answer = new Promise<pg.QueryResult<Row>>((resolve, reject) => {
+      statements.push({
+        config: { ...preparedAs(text), text, values },
+        answered: (error, result) =>
+          error === null ? resolve(result as pg.QueryResult<Row>) : reject(error),
+      })
+    })
+    // Whoever asked need not wait: the batch itself fails with its statement.
+    answer.catch(() => {})
+    return answer
+  }
+  return { inTransaction: true, query }
 }
 
 /** A transaction over data that belongs to no tenant: network state, address pool, account keys, delivery queues. */
@@ -157,9 +219,12 @@ async function rollback(client: pg.PoolClient): Promise<Error | undefined> {
     await client.query('rollback')
     return undefined
   } catch (error) {
-    return error instanceof Error ? error : new Error('rollback failed', { cause: error })
+    return asError(error)
   }
 }
+
+const asError = (error: unknown): Error =>
+  error instanceof Error ? error : new Error('the connection failed', { cause: error })
 
 /**
  * A migration changed the result of a prepared statement, or the statement is gone: a new connection prepares it

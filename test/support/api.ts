@@ -211,7 +211,8 @@ export async function addAddresses(
   )
 }
 
-async function callApp(
+/** One request to any app of the API; the answer's body parsed, where there is one. */
+export async function callApp(
   app: ApiApp,
   method: string,
   path: string,

@@ -91,6 +91,8 @@ const BY_JOURNAL = 'a payout is shown as it is not; the signer signs each once, 
 export const UNNAMED: { readonly [attack: string]: string } = {
   'api update address.assigned_at':
     'another time is kept of when an address was taken; one that goes back to the pool is named',
+  'api update address.leased_until':
+    'addresses are kept from other processes for a time, or offered to two; whichever takes one first has it alone',
   'api update invoice.asset':
     'a buyer is asked for the amount in another coin; no address of it is shown then',
   'api update invoice.asset_picked': 'a card buys another coin than the buyer chose, for the same invoice',

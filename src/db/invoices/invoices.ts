@@ -59,9 +59,8 @@ export type StoredInvoice = { readonly invoice: Invoice; readonly eventCount: nu
 export type ClaimedAddress = { readonly idx: number; readonly program: Buffer; readonly address: string }
 
 /**
- * Takes the next address of the pool that every watched network of its keyspace matches already, the asked one among
- * them; null where there is none, or no more than are `toLeave`. Rows that other transactions hold are skipped, so that creating invoices never
- * queues. Served by address_pool, whose order it asks for; network_watch has a row for each network.
+ * Takes the pool's next address that every watched network of its keyspace matches already, the asked one among them; null
+ * where there is none, or no more than are `toLeave`. Skips rows that others hold or have leased. Served by address_pool.
  */
 export async function claimAddress(
   tx: Tx,
@@ -77,9 +76,11 @@ export async function claimAddress(
      where (keyspace, idx) = (
        select keyspace, idx from address
        where keyspace = $1 and parameters = $2 and assigned_at is null and idx <= (select through from watched)
+         and (leased_until is null or leased_until < now())
          and ($5::int = 0 or exists (
            select from address
            where keyspace = $1 and parameters = $2 and assigned_at is null and idx <= (select through from watched)
+             and (leased_until is null or leased_until < now())
            order by assigned_at, idx offset $5 limit 1))
        order by assigned_at, idx limit 1 for update skip locked)
      returning idx, program, address`,
@@ -247,8 +248,8 @@ export async function findReopening(tx: Tx, tenant: Tenant, invoiceId: string): 
 }
 
 /**
- * Holds a visit of a payment link's page until the transaction ends: of presses of one page one comes after the
- * other, and each sees what the one before has made.
+ * Holds a visit of a payment link's page until the transaction ends: presses of one page take turns, and each sees what
+ * the one before has made.
  */
 export async function lockVisit(tx: Tx, tenant: Tenant, visitDigest: Buffer): Promise<void> {
   await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [

@@ -28,6 +28,14 @@ export async function tryLockIdempotencyKey(tx: Tx, lock: bigint): Promise<boole
 }
 
 /**
+ * Marks a key that nobody has used yet as in use until the transaction ends. Fails as `isRefusal(…, 'keyNotFresh')`
+ * where it was used before, however long ago, or is in use. Served by the primary key.
+ */
+export async function claimFreshKey(tx: Tx, scope: IdempotencyScope, lock: bigint): Promise<void> {
+  await tx.query('select claim_fresh_key($1, $2, $3, $4, $5, $6)', [...keyOf(scope), lock])
+}
+
+/**
  * The answer this key was given before, however old. A statement of its own after the lock: one snapshot for both
  * could miss an answer committed in between. Served by the primary key.
  */

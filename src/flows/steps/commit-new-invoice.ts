@@ -2,10 +2,12 @@ import type { IssuedAddressCheck } from '../../core/address-batch.ts'
 import type { InvoicePlan } from '../../core/invoice/plan.ts'
 import type { NetworkFacts } from '../../core/invoice/render.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
+import { takeLeasedAddress } from '../../db/addresses/address-leases.ts'
 import { insertEvent } from '../../db/delivery/events.ts'
 import { insertInvoice } from '../../db/invoices/invoices.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { newId } from '../../runtime/new-id.ts'
+import type { LeasedAddress } from './address-leases.ts'
 import { claimIssuedAddress } from './claim-issued-address.ts'
 import { invoiceEvent } from './commit-advance.ts'
 
@@ -33,6 +35,8 @@ export async function commitNewInvoice(
     details: NewInvoiceDetails
     networkFacts: NetworkFacts
     issuedAddresses: IssuedAddressCheck
+    /** In place of one from the pool; then no statement's answer is waited for. */
+    leased?: LeasedAddress
     /** The operator's fee, in basis points. */
     serviceFeeBps: number
     /** The API request that created it; null if a buyer did. */
@@ -49,7 +53,8 @@ export async function commitNewInvoice(
 > {
   const { tenant, plan } = input
   const now = new Date(plan.terms.createdAtMs)
-  const claimed = await claimIssuedAddress(tx, tenant, plan.deposit, now, input.issuedAddresses)
+  const claimed =
+    input.leased ?? (await claimIssuedAddress(tx, tenant, plan.deposit, now, input.issuedAddresses))
   if (claimed === null) return { kind: 'no_address' }
   const invoice: Invoice = {
     ...NO_ORIGIN,
@@ -67,12 +72,13 @@ export async function commitNewInvoice(
     networkFacts: input.networkFacts,
     requestId: input.requestId,
   })
-  // Sent together: neither waits for the other's answer.
+  // Sent together: none waits for another's answer.
   const inserts = Promise.all([
+    input.leased === undefined ? null : takeLeasedAddress(tx, plan.deposit, claimed.idx, now),
     insertInvoice(tx, tenant, invoice, { ...claimed, keyspace: plan.deposit.keyspace }, event.sequence),
     insertEvent(tx, tenant, event),
   ])
-  const written = inserts.then(([, queued]) => queued)
+  const written = inserts.then(([, , queued]) => queued)
   // A caller that awaits it learns of a failure; one that fails first must not leave an unhandled rejection.
   written.catch(() => {})
   return { kind: 'created', invoice, written }

@@ -169,6 +169,7 @@ async function runRoute(
     return createOnce(deps, idempotent, {
       tenant,
       status: route.success.status,
+      ahead: () => route.ahead?.(deps, request, prepared) ?? null,
       create: (tx) => create(deps, request, tx, prepared),
       answerFirst: async (tx) => (await answerFirst?.(deps, request, tx, prepared)) ?? null,
       refuse: async (tx) => {

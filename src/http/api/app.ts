@@ -1,4 +1,5 @@
 import { type Context, Hono } from 'hono'
+import { createAddressLeases } from '../../flows/steps/address-leases.ts'
 import { AddressNotShown } from '../../flows/steps/shown-invoices.ts'
 import { isDatabaseAway } from '../../postgres/database-away.ts'
 import { newId } from '../../runtime/new-id.ts'
@@ -29,8 +30,14 @@ export type ApiApp = Hono<Variables>
 export function createApiApp(deps: ApiDeps): ApiApp {
   const elapsedMs = deps.elapsedMs ?? (() => performance.now())
   const rulesOf = createRulesCache(deps.pool, elapsedMs)
+  const leases = createAddressLeases({
+    pool: deps.pool,
+    issued: deps.issuedAddresses,
+    elapsedMs,
+    onError: (err) => deps.log.warn({ err }, 'addresses could not be leased'),
+  })
   const gate: Gate = {
-    deps: { ...deps, rulesOf, marketOf: createMarketReader({ ...deps, elapsedMs, rulesOf }) },
+    deps: { ...deps, rulesOf, marketOf: createMarketReader({ ...deps, elapsedMs, rulesOf }), leases },
     authenticate: createAuthenticate(deps, elapsedMs),
     ...(deps.findSignIn === undefined
       ? {}

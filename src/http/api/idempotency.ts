@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../core/canonical-json.ts'
 import {
+  claimFreshKey,
   deleteStoredAnswer,
   findStoredAnswer,
   IDEMPOTENCY_KEPT_MS,
@@ -9,10 +10,10 @@ import {
   storeAnswer,
   tryLockIdempotencyKey,
 } from '../../db/requests/idempotency.ts'
-import { type Tx, withTransaction } from '../../postgres/transaction.ts'
+import { isRefusal, type Tx, withStatementBatch, withTransaction } from '../../postgres/transaction.ts'
 import type { Answer } from './answer.ts'
 import { ApiProblem } from './problem.ts'
-import type { Created, RouteDeps } from './route.ts'
+import type { Ahead, Created, RouteDeps } from './route.ts'
 
 const KEY = /^[\x20-\x7e]{1,255}$/
 
@@ -47,11 +48,15 @@ export async function createOnce(
   route: {
     tenant: IdempotencyScope['tenant']
     status: number
+    ahead: () => Ahead<unknown> | null
     create: (tx: Tx) => Promise<Created<unknown>>
     answerFirst: (tx: Tx) => Promise<Created<unknown> | null>
     refuse: (tx: Tx) => Promise<void>
   },
 ): Promise<Answer> {
+  const ahead = route.ahead()
+  const made = ahead === null ? null : await createAhead(deps, request, route, ahead)
+  if (made !== null) return made
   let afterCommit: (() => void) | undefined
   const answer = await withTransaction(deps.pool, route.tenant, async (tx): Promise<Answer> => {
     const standing = await route.answerFirst(tx)
@@ -80,6 +85,37 @@ export async function createOnce(
   })
   afterCommit?.()
   return answer
+}
+
+/** The same in one round trip, for a key that is fresh; null where the database refused, and nothing has happened. */
+async function createAhead(
+  deps: RouteDeps,
+  request: IdempotentRequest | null,
+  { tenant, status }: { tenant: IdempotencyScope['tenant']; status: number },
+  ahead: Ahead<unknown>,
+): Promise<Answer | null> {
+  try {
+    const { created, answer, kept } = await withStatementBatch(deps.pool, tenant, async (tx) => {
+      const claimed = request === null ? null : claimFreshKey(tx, request.scope, lockOf(request.scope))
+      const created = await ahead.create(tx)
+      const answer = answerOf(created, status)
+      const kept = Promise.all([
+        claimed,
+        created.written,
+        request === null ? null : keepAnswer(deps, tx, request.scope, hashRequest(request), answer),
+      ])
+      // The batch fails with each of them, and is awaited first.
+      kept.catch(() => {})
+      return { created, answer, kept }
+    })
+    await kept
+    created.afterCommit?.()
+    return answer
+  } catch (error) {
+    if (!isRefusal(error)) throw error
+    if (isRefusal(error, 'keyNotFresh')) ahead.giveBack()
+    return null
+  }
 }
 
 const answerOf = (created: Created<unknown>, status: number): Answer => ({

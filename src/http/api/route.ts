@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { PaymentRules } from '../../core/payment-rules.ts'
+import type { AddressLeases } from '../../flows/steps/address-leases.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import type { ErrorCode } from '../../wire/errors.ts'
 import type { Scope } from '../../wire/scopes.ts'
@@ -16,6 +17,8 @@ export type RouteDeps = ApiDeps & {
   readonly rulesOf: (tenant: Tenant) => Promise<PaymentRules>
   /** What the merchant can sell for now in this mode. */
   readonly marketOf: MarketOf
+  /** Addresses that this process may give out. */
+  readonly leases: AddressLeases
 }
 
 /** A request that was authenticated, allowed and parsed. */
@@ -41,6 +44,14 @@ export type Created<View> = {
   readonly written?: Promise<unknown>
   /** Runs after the commit, and never for a repeated request. It must not throw. */
   readonly afterCommit?: () => void
+}
+
+/** A creation that is known to be possible, for all that this process knows. */
+export type Ahead<View> = {
+  /** `create` of the route, that waits for no statement's answer. */
+  create(tx: Tx): Promise<Created<View>>
+  /** Nothing was created. */
+  giveBack(): void
 }
 
 type Method = 'get' | 'post' | 'patch' | 'delete'
@@ -126,6 +137,15 @@ type RouteDefinition<
           prepared: NoInfer<Prepared>,
         ) => Promise<Created<NoInfer<View>>>
         /**
+         * What can be created in one round trip, or null. Tried first; where the database refuses it, because the
+         * Idempotency-Key is not fresh or something is not as it was, the request goes the way of all others.
+         */
+        readonly ahead?: (
+          deps: RouteDeps,
+          request: RouteRequest<IdOf<Path>, OutputOf<Body>, OutputOf<Query>>,
+          prepared: NoInfer<Prepared>,
+        ) => Ahead<NoInfer<View>> | null
+        /**
          * Runs before the Idempotency-Key is looked at: returns an answer that already stands, and throws every
          * rejection of `create` that takes precedence over a key's 409 and 422. Null to go on.
          */
@@ -157,6 +177,7 @@ export type Route = RouteFacts & {
     tx: Tx,
     prepared: unknown,
   ) => Promise<Created<unknown>>
+  readonly ahead?: (deps: RouteDeps, request: RouteRequest, prepared: unknown) => Ahead<unknown> | null
   readonly answerFirst?: (
     deps: RouteDeps,
     request: RouteRequest,

@@ -8,6 +8,7 @@ import {
   getCheckoutSessionRoute,
   listCheckoutSessionsRoute,
 } from './routes/checkout-sessions.ts'
+import { createInvoiceRoute } from './routes/create-invoice.ts'
 import {
   getEventRoute,
   listEventAttemptsRoute,
@@ -17,7 +18,6 @@ import {
 } from './routes/events.ts'
 import {
   cancelInvoiceRoute,
-  createInvoiceRoute,
   getInvoiceRoute,
   listImportedInvoicesRoute,
   listInvoicePaymentsRoute,

@@ -1,0 +1,129 @@
+import type { z } from 'zod'
+import { priceIn, supportIn } from '../../../core/invoice/market.ts'
+import { type InvoicePlan, planInvoice } from '../../../core/invoice/plan.ts'
+import type { AskedAmount } from '../../../core/invoice/quote.ts'
+import type { LeasedAddress } from '../../../flows/steps/address-leases.ts'
+import { commitNewInvoice } from '../../../flows/steps/commit-new-invoice.ts'
+import type { Tx } from '../../../postgres/transaction.ts'
+import { createInvoiceBody, invoiceView } from '../../../wire/invoice.ts'
+import { invoiceViewOf, refuseReturnUrl } from '../../views/checkout-views.ts'
+import type { NetworkView } from '../network-states.ts'
+import { ApiProblem } from '../problem.ts'
+import { type Created, defineRoute, type RouteDeps, type RouteRequest } from '../route.ts'
+
+/** The signer fills a pool within a second or two. */
+const NO_ADDRESS_HEADERS = { 'retry-after': '1' }
+
+export const createInvoiceRoute = defineRoute({
+  method: 'post',
+  path: '/invoices',
+  operationId: 'createInvoice',
+  tag: 'Invoices',
+  summary: 'Create an invoice',
+  description:
+    'One call for each order. Give `usd_amount`, which is turned into coins at the current price, or `amount` in coins with `asset`. Store `id` with your order and send the buyer to `checkout_url`.',
+  scope: 'invoices:write',
+  body: createInvoiceBody,
+  example: { usd_amount: '49.99', asset: 'LTC', external_reference: 'order-1042' },
+  success: { status: 201, description: 'The invoice was created.', schema: invoiceView },
+  problems: [
+    'amount_too_small',
+    'amount_too_large',
+    'asset_not_accepted',
+    'open_invoice_limit_reached',
+    'rate_unavailable',
+    'asset_unavailable',
+  ],
+
+  prepare: async (deps, { tenant, body }) => {
+    const [rules, networks, isLimitReached] = await Promise.all([
+      deps.rulesOf(tenant),
+      deps.networks.read(),
+      deps.openInvoices.isReached(tenant),
+    ])
+    const plan = planInvoice(
+      { ...askedAmount(body), asset: body.asset ?? null },
+      {
+        livemode: tenant.livemode,
+        rules,
+        supportOf: supportIn(networks, tenant.livemode),
+        priceOf: priceIn(deps.prices, tenant.livemode),
+        nowMs: deps.clock().getTime(),
+      },
+    )
+    return { plan, networks, isLimitReached }
+  },
+
+  refuse: (_deps, { body, tenant }, { plan }) => {
+    refuseReturnUrl(body.return_url, tenant.livemode)
+    if (plan.kind === 'refused') throw new ApiProblem(plan.code, { param: plan.param })
+  },
+
+  ahead: (deps, request, { plan, networks, isLimitReached }) => {
+    if (plan.kind !== 'planned' || isLimitReached) return null
+    refuseReturnUrl(request.body.return_url, request.tenant.livemode)
+    const leased = deps.leases.take(plan.deposit, request.tenant.merchantId, deps.clock())
+    if (leased === null) return null
+    return {
+      create: (tx) => createPlanned(deps, request, tx, { plan, networks, leased }),
+      giveBack: () => deps.leases.giveBack(plan.deposit, leased),
+    }
+  },
+
+  create: async (deps, request, tx, { plan, networks, isLimitReached }) => {
+    refuseReturnUrl(request.body.return_url, request.tenant.livemode)
+    if (plan.kind === 'refused') throw new ApiProblem(plan.code, { param: plan.param })
+    if (isLimitReached) throw new ApiProblem('open_invoice_limit_reached')
+    if (plan.kind === 'unavailable') throw new ApiProblem(plan.code, { param: 'asset' })
+    return createPlanned(deps, request, tx, { plan, networks })
+  },
+})
+
+async function createPlanned(
+  deps: RouteDeps,
+  { body, tenant, requestId }: RouteRequest<undefined, z.output<typeof createInvoiceBody>>,
+  tx: Tx,
+  planned: {
+    readonly plan: Extract<InvoicePlan, { kind: 'planned' }>
+    readonly networks: NetworkView
+    readonly leased?: LeasedAddress
+  },
+): Promise<Created<z.output<typeof invoiceView>>> {
+  const { plan, networks, leased } = planned
+  const created = await commitNewInvoice(tx, {
+    tenant,
+    plan,
+    details: {
+      allowAssetSelection: body.allow_asset_selection ?? false,
+      customerEmail: body.customer_email ?? null,
+      externalReference: body.external_reference ?? null,
+      metadata: body.metadata ?? null,
+      returnUrl: body.return_url ?? null,
+    },
+    networkFacts: networks.networkFacts,
+    issuedAddresses: deps.issuedAddresses,
+    ...(leased === undefined ? {} : { leased }),
+    serviceFeeBps: deps.serviceFeeBps,
+    requestId,
+  })
+  if (created.kind === 'no_address') {
+    throw new ApiProblem('asset_unavailable', { param: 'asset', headers: NO_ADDRESS_HEADERS })
+  }
+  let deliveries = 0
+  return {
+    view: invoiceViewOf(deps, networks, created.invoice),
+    written: created.written.then((queued) => {
+      deliveries = queued.deliveries
+    }),
+    afterCommit: () => {
+      deps.openInvoices.created(tenant)
+      if (deliveries > 0) deps.notifier.deliveriesWaiting()
+    },
+  }
+}
+
+/** The schema has made sure that exactly one of the two is there. */
+function askedAmount(body: z.output<typeof createInvoiceBody>): AskedAmount {
+  if (body.amount !== undefined) return { kind: 'coin', amount: body.amount }
+  return { kind: 'usd', usdAmount: body.usd_amount ?? '' }
+}

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { openPool, type Pool } from '../src/postgres/pool.ts'
+import { isRefusal, withStatementBatch, withTransaction } from '../src/postgres/transaction.ts'
+import { newId } from '../src/runtime/new-id.ts'
+import { createTestDatabase, type TestDatabase } from './support/database.ts'
+import { seedMerchant } from './support/seed.ts'
+
+let database: TestDatabase
+let pool: Pool
+beforeAll(async () => {
+  database = await createTestDatabase()
+  await database.owner.query('create table probe (id int primary key deferrable initially deferred)')
+  await database.owner.query(`create function refuse() returns void language plpgsql as $$
+    begin raise exception 'no' using errcode = 'PL001'; end $$`)
+  pool = openPool({
+    connectionString: database.ownerUrl,
+    applicationName: 'batches',
+    max: 1,
+    onError: () => {},
+  })
+})
+beforeEach(() => database.owner.query('delete from probe'))
+afterAll(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+const TENANT = { merchantId: newId('merchant', new Date()), livemode: false }
+const INSERT = 'insert into probe values ($1)'
+const kept = async () =>
+  (await database.owner.query<{ id: number }>('select id from probe order by id')).rows.map(({ id }) => id)
+const backend = async () => (await pool.query('select pg_backend_pid() as pid')).rows[0].pid
+
+test('statements of a batch are one transaction, and each has its own answer', async () => {
+  for (const [first, second] of [
+    [1, 2],
+    [3, 4],
+  ]) {
+    const answers = await withStatementBatch(pool, TENANT, async (tx) => [
+      tx.query(INSERT, [first]),
+      tx.query('select id, xmin::text from probe where id = $1', [first]),
+      tx.query(INSERT, [second]),
+      tx.query('select pg_current_xact_id_if_assigned()::xid::text as xmin'),
+    ])
+    const [inserted, found, , current] = await Promise.all(answers)
+    expect([inserted?.rowCount, found?.rows[0]?.id]).toEqual([1, first])
+    expect(found?.rows).toEqual([{ id: first, xmin: current?.rows[0]?.xmin }])
+  }
+  expect(await kept()).toEqual([1, 2, 3, 4])
+})
+
+test('where one statement fails, at once or at the commit, nothing is kept and the next batch works', async () => {
+  const failing = (text: string, values: unknown[]) =>
+    withStatementBatch(pool, TENANT, async (tx) => {
+      void tx.query(INSERT, [1])
+      void tx.query(text, values)
+      void tx.query('select count(*) from probe where id > $1', [newId.length])
+    })
+  await expect(failing('select 1 / $1::int', [0])).rejects.toThrow('division by zero')
+  await expect(failing(INSERT, [1])).rejects.toThrow('duplicate key')
+  await withStatementBatch(pool, TENANT, async (tx) => void tx.query(INSERT, [2]))
+  expect(await kept()).toEqual([2])
+})
+
+test('a refusal keeps the connection, whose statements are sent whole the next time', async () => {
+  const before = await backend()
+  const refused = withStatementBatch(pool, TENANT, async (tx) => {
+    void tx.query('select refuse()')
+    void tx.query('insert into probe select $1::int', [5])
+  })
+  expect(isRefusal(await refused.catch((error: unknown) => error), 'keyNotFresh')).toBe(true)
+  await withStatementBatch(pool, TENANT, async (tx) => void tx.query('insert into probe select $1::int', [6]))
+  expect([await kept(), await backend()]).toEqual([[6], before])
+})
+
+test('a value that cannot be sent commits nothing, before or after it', async () => {
+  const circle: { self?: unknown } = {}
+  circle.self = circle
+  const sent = withStatementBatch(pool, TENANT, async (tx) => {
+    void tx.query(INSERT, [1])
+    void tx.query('insert into probe select length($1::text)', [circle])
+    void tx.query(INSERT, [2])
+  })
+  await expect(sent).rejects.toThrow()
+  expect(await kept()).toEqual([])
+  await withStatementBatch(pool, TENANT, async (tx) => void tx.query(INSERT, [3]))
+  expect(await kept()).toEqual([3])
+})
+
+test('nothing is sent where gathering fails', async () => {
+  const gathered = withStatementBatch(pool, TENANT, async (tx) => {
+    void tx.query(INSERT, [1])
+    throw new Error('no')
+  })
+  await expect(gathered).rejects.toThrow('no')
+  expect(await kept()).toEqual([])
+})
+
+test('a connection that is cut off in the middle of a batch commits nothing, and is replaced', async () => {
+  const pid = await backend()
+  const slow = withStatementBatch(pool, TENANT, async (tx) => {
+    void tx.query(INSERT, [1])
+    void tx.query('select pg_sleep(10)')
+  })
+  slow.catch(() => {})
+  await database.owner.query(`select pg_terminate_backend($1) from pg_sleep(0.2)`, [pid])
+  await expect(slow).rejects.toThrow()
+  expect(await kept()).toEqual([])
+  await withStatementBatch(pool, TENANT, async (tx) => void tx.query(INSERT, [2]))
+  expect(await kept()).toEqual([2])
+})
+
+test('row level security shows a batch the rows of its own merchant and mode, and no later one any', async () => {
+  const { merchantId } = await seedMerchant(database)
+  await database.owner.query(
+    `insert into payment_rules values ($1, false, '{}', now()) on conflict do nothing`,
+    [merchantId],
+  )
+  const count = async (tenant: typeof TENANT) => {
+    const { found } = await withStatementBatch(database.pools.api, tenant, async (tx) => ({
+      found: tx.query('select from payment_rules'),
+    }))
+    return (await found).rowCount
+  }
+  expect(await count({ merchantId, livemode: false })).toBe(1)
+  expect(await count({ merchantId, livemode: true })).toBe(0)
+  expect(await count(TENANT)).toBe(0)
+  expect((await database.pools.api.query('select from payment_rules')).rowCount).toBe(0)
+  const other = await withTransaction(database.pools.api, TENANT, (tx) =>
+    tx.query('select from payment_rules'),
+  )
+  expect(other.rowCount).toBe(0)
+})
