@@ -1,6 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { parseCoinbaseKey } from '../../src/config/config-onramps.ts'
+import { resolveInvoice } from '../../src/flows/invoices.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { type Onramps, openOnramps } from '../../src/onramp/open-onramps.ts'
 import { addAddresses, createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
@@ -204,6 +205,45 @@ test('an offer over another coin or amount than is to pay now is neither shown n
     destinationNetwork: 'litecoin',
   })
 })
+
+async function cancel({ id }: Made): Promise<void> {
+  expect((await api.call('POST', `/invoices/${id}/cancel`, { key: merchant.liveKey })).status).toBe(200)
+}
+
+/** The merchant takes the little that came as full payment. */
+async function acceptShort({ id: invoiceId }: Made): Promise<void> {
+  const tenant = { merchantId: merchant.id, livemode: true }
+  const networkFacts = { tipHeightOf: () => null }
+  const word = {
+    resolution: 'accept',
+    note: null,
+    actor: 'usr_owner',
+    networkFacts,
+    requestId: 'req_test',
+  } as const
+  expect((await resolveInvoice(api.deps, { tenant, invoiceId, ...word })).kind).toBe('resolved')
+}
+
+test.each([
+  { what: 'was cancelled', came: 0n, end: cancel },
+  { what: 'is past its deadline', came: 0n, end: async () => api.time.advance(2 * 60_000 + 1) },
+  { what: 'was accepted as it is', came: 100_000n, end: acceptShort },
+])(
+  'nobody is sent to pay by card for an invoice that $what since the offers were made',
+  async ({ came, end }) => {
+    const made = await makeInvoice({ asset: 'LTC', allow_asset_selection: false })
+    const { body } = await api.call('GET', `/invoices/${made.id}`, { key: merchant.liveKey })
+    api.time.advance(Date.parse(body.expires_at) - api.deps.clock().getTime() - 2 * 60_000)
+    if (came > 0n) await receive(made, came)
+    await post(`${made.path}/card`, { place: 'DE' })
+    const purchase = purchaseIn(await get(`${made.path}/card`), 'moonpay')
+    expect(purchase).not.toBe('')
+    await end(made)
+    const left = await post(`${made.path}/card/leave`, { purchase })
+    expect([left.status, left.headers.get('location')]).toEqual([303, made.path.replace('/i/', '../../')])
+    expect(await get(made.path)).not.toContain('Waiting for')
+  },
+)
 
 /** So much arrives from the provider, and is final at once. */
 async function receive(made: Made, amount: bigint) {

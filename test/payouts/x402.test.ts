@@ -102,11 +102,11 @@ afterEach(async () => {
 
 type Opened = { readonly invoice: Invoice & { readonly program: Uint8Array }; readonly url: string }
 
-async function open(changes: Partial<Invoice> = {}): Promise<Opened> {
+async function open(changes: Partial<Invoice> = {}, shop = tenant): Promise<Opened> {
   const now = Date.now()
   const terms = { asset: 'USDC_BASE', amount: AMOUNT, createdAtMs: now, expiresAtMs: now + HOUR_MS } as const
-  const invoice = await world.openInvoice(tenant, { ...terms, ...changes })
-  const token = invoiceToken(keyring, { ...tenant, invoiceId: invoice.id })
+  const invoice = await world.openInvoice(shop, { ...terms, ...changes })
+  const token = invoiceToken(keyring, { ...shop, invoiceId: invoice.id })
   return { invoice, url: `${origin}/i/${token}/x402` }
 }
 
@@ -442,6 +442,48 @@ test.each(['waiting', 'checked'])(
     expect(await received(opened)).toBe(0n)
   },
 )
+
+test.each(['waiting', 'checked'])(
+  'a payment that is %s when its invoice is paid otherwise is not carried, and takes no money',
+  async (status) => {
+    const shop = await seedMerchant(world.database)
+    const opened = await open({}, shop)
+    const { header } = await signPayment(await payerWith(AMOUNT), await requirementsOf(opened.url))
+    const sent = send(opened.url, header)
+    const stands = async () => (await stored(opened))[0]?.status
+    await vi.waitUntil(async () => (await stands()) === 'waiting', { timeout: ANSWER_MS_MAX })
+    if (status === 'checked') await world.tracker().pass()
+    expect(await stands()).toBe(status)
+    const { id: invoiceId, address } = opened.invoice
+    await world.payInvoice(shop, { invoiceId, address, asset: 'USDC_BASE', amount: AMOUNT })
+    const response = await answered(sent)
+    expect([response.status, reasonOf(response)]).toEqual([402, 'invalid_payment_requirements'])
+    expect(await stored(opened)).toMatchObject([{ status: 'refused', transactions: 0 }])
+    expect(await received(opened)).toBe(AMOUNT)
+  },
+)
+
+test.each([
+  ['up to ten minutes after the deadline is carried, for it counts', 9, 'settled'],
+  ['later than that is not carried, and its payer keeps the money', 11, 'refused'],
+] as const)('a payment of which nothing was signed %s', async (_what, minutes, status) => {
+  const expiresAtMs = Date.now() + 5 * MINUTE_MS
+  const opened = await open({ expiresAtMs })
+  const validBefore = BigInt(Math.floor(Date.now() / 1_000) + 86_400)
+  const { header } = await signPayment(await payerWith(AMOUNT), await requirementsOf(opened.url), {
+    validBefore,
+  })
+  const sent = send(opened.url, header)
+  await vi.waitUntil(async () => (await stored(opened)).length === 1, { timeout: ANSWER_MS_MAX })
+  await world.tracker().pass()
+  world.now = new Date(expiresAtMs + minutes * MINUTE_MS)
+  await world.tracker().pass()
+  await signX402(await world.signer())
+  const response = await answered(sent)
+  expect(response.status).toBe(status === 'settled' ? 200 : 402)
+  expect(await stored(opened)).toMatchObject([{ status }])
+  expect(await received(opened)).toBe(status === 'settled' ? AMOUNT : 0n)
+})
 
 test('an invoice for which twenty payments have failed takes no more of them', async () => {
   const opened = await open()

@@ -1,3 +1,4 @@
+import { DISCOVERY_HORIZON_MS } from '../invoice/classify.ts'
 import { isLive } from '../invoice/status.ts'
 import type { Invoice } from '../invoice/types.ts'
 
@@ -62,12 +63,20 @@ export const paymentRequirements = (terms: X402Terms) => ({
   extra: { name: terms.name, version: terms.version },
 })
 
-/** Whether an invoice can be paid through x402 now: it asks for USDC on Base, and nothing has come to it yet. */
-export function isPayableByAuthorization(invoice: Invoice, nowMs: number): boolean {
-  const isOpen = invoice.cancelledAtMs === null && invoice.expiredAtMs === null && invoice.paidAtMs === null
+/** Whether an invoice asks for USDC on Base, and nothing has come to it or ended it. */
+function asksForToken(invoice: Invoice): boolean {
   const isPaidAlready = invoice.payments.some((payment) => !payment.dust && isLive(payment))
-  return invoice.asset === 'USDC_BASE' && isOpen && !isPaidAlready && nowMs < invoice.expiresAtMs
+  const isEnded = invoice.cancelledAtMs !== null || invoice.paidAtMs !== null
+  return invoice.asset === 'USDC_BASE' && !isEnded && !isPaidAlready
 }
+
+/** Whether an invoice can be paid through x402 now: it asks for USDC on Base, and nothing has come to it yet. */
+export const isPayableByAuthorization = (invoice: Invoice, nowMs: number): boolean =>
+  asksForToken(invoice) && invoice.expiredAtMs === null && nowMs < invoice.expiresAtMs
+
+/** Whether what was accepted in time would still count if it came at `nowMs`: else its payer keeps the money. */
+export const wouldCount = (invoice: Invoice, value: bigint, nowMs: number): boolean =>
+  asksForToken(invoice) && invoice.amount === value && nowMs <= invoice.expiresAtMs + DISCOVERY_HORIZON_MS
 
 const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
 

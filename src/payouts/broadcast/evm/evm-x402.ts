@@ -1,5 +1,7 @@
 import { payerTransferCall } from '../../../chain/evm/payer-authorization.ts'
 import { tenantOf } from '../../../core/tenant.ts'
+import { wouldCount } from '../../../core/x402/judge-authorization.ts'
+import { loadInvoice } from '../../../db/invoices/invoices.ts'
 import {
   listX402Transactions,
   listX402UnderWay,
@@ -89,6 +91,8 @@ export class EvmX402 {
     const { payer: from, recipient: to, validBefore, status, value } = authorization
     if (validBefore <= BigInt(Math.floor(clock().getTime() / 1_000)))
       return this.#refuse(authorization, 'invalid_exact_evm_payload_authorization_valid_before')
+    if (!(await this.#wouldCount(authorization)))
+      return this.#refuse(authorization, 'invalid_payment_requirements')
     if (status !== 'waiting') return
     const failure = await chain.failureOf({
       from: hot,
@@ -105,6 +109,16 @@ export class EvmX402 {
       txid: null,
       doneAt: null,
     })
+  }
+
+  /** The invoice may have been paid otherwise, or be over, since the authorization was accepted. */
+  async #wouldCount(authorization: X402Authorization): Promise<boolean> {
+    const { pool, clock } = this.#parts
+    const tenant = tenantOf(authorization)
+    const stored = await withTransaction(pool, tenant, (tx) =>
+      loadInvoice(tx, tenant, authorization.invoiceId),
+    )
+    return stored !== null && wouldCount(stored.invoice, authorization.value, clock().getTime())
   }
 
   /** Where the signer was faster after all, it stays as it is, and is sent. */
