@@ -131,13 +131,23 @@ async function requirementsOf(url: string): Promise<Requirements> {
 const send = (url: string, header: string): Promise<Response> =>
   fetch(url, { headers: { 'payment-signature': header } })
 
-/** Everybody takes their turns: watcher, signer, watcher, a block. */
+/** The watcher has recorded all blocks so far. */
+async function readToTip(): Promise<void> {
+  const height = Number(await world.anvil.rpc<string>('eth_blockNumber', []))
+  await world.database.owner.query('update network_state set height = $2 where network = $1', [
+    world.network,
+    height,
+  ])
+}
+
+/** Everybody takes their turns: watcher, signer, watcher, a block, and it is read. */
 async function turn(changes: Partial<SigningContext> = {}): Promise<void> {
   world.now = new Date()
   await world.tracker().pass()
   await signX402(await world.signer(changes))
   await world.tracker().pass()
   await world.anvil.mine(1)
+  await readToTip()
 }
 
 /** Everybody takes their turns until it is so: what is settled is looked at every few seconds only. */
@@ -506,7 +516,11 @@ test('an invoice for which twenty payments have failed takes no more of them', a
 })
 
 /** Carries a payment to the chain from an account of the node’s own. */
-async function carry(payer: Payer, asked: Requirements, signed: Awaited<ReturnType<typeof signPayment>>) {
+async function carry(
+  payer: Payer,
+  asked: Requirements,
+  signed: Awaited<ReturnType<typeof signPayment>>,
+): Promise<string> {
   const { payload } = decoded<{ payload: { authorization: { validAfter: string; validBefore: string } } }>(
     signed.header,
   )
@@ -520,8 +534,13 @@ async function carry(payer: Payer, asked: Requirements, signed: Awaited<ReturnTy
     nonce: bytes(signed.nonce),
     signature: bytes(signed.signature),
   })
-  await world.anvil.send({ to: asked.asset, data: `0x${Buffer.from(data).toString('hex')}`, gas: 200_000 })
+  const txid = await world.anvil.send({
+    to: asked.asset,
+    data: `0x${Buffer.from(data).toString('hex')}`,
+    gas: 200_000,
+  })
   await world.anvil.mine(1)
+  return txid
 }
 
 test('who promises the same money to many invoices at once pays one, and the others cost no gas', async () => {
@@ -646,6 +665,40 @@ test('where another is faster between signature and block, the client is told, a
   const { header } = await signPayment(await payerWith(AMOUNT), await requirementsOf(next.url))
   expect((await answered(send(next.url, header))).status).toBe(200)
 })
+
+test.each(['before the signature', 'between signature and block'])(
+  'nobody is asked for the same money again where another was faster %s',
+  async (when) => {
+    const shop = await seedMerchant(world.database)
+    const opened = await open({}, shop)
+    const asked = await requirementsOf(opened.url)
+    const payer = await payerWith(AMOUNT * 2n)
+    const signed = await signPayment(payer, asked)
+    await readToTip()
+    const response = send(opened.url, signed.header)
+    await vi.waitUntil(async () => (await stored(opened)).length === 1, { timeout: ANSWER_MS_MAX })
+    world.now = new Date()
+    if (when !== 'before the signature') {
+      await world.tracker().pass()
+      await signX402(await world.signer())
+    }
+    const txid = await carry(payer, asked, signed)
+    for (let pass = 0; pass < 3; pass++) {
+      await world.tracker().pass()
+      await world.anvil.mine(1)
+    }
+    // The watcher has not read those blocks: to the shop nothing has come.
+    const again = await send(opened.url, (await signPayment(payer, asked)).header)
+    expect([again.status, await again.json()]).toEqual([409, { error: 'being_paid' }])
+    const place = { network: world.network, asset: 'USDC_BASE', txid, output: 1 } as const
+    await world.record(shop, { ...place, invoiceId: opened.invoice.id, amount: AMOUNT })
+    expect((await answered(response)).status).toBe(402)
+    const last = await send(opened.url, (await signPayment(payer, asked)).header)
+    expect([last.status, await last.json()]).toMatchObject([409, { error: 'not_payable' }])
+    expect(await received(opened)).toBe(AMOUNT)
+    expect(await world.holds('USDC_BASE', payer.address)).toBe(AMOUNT)
+  },
+)
 
 test('a payment whose block leaves the chain is carried there again, by the same bytes', async () => {
   const opened = await open()

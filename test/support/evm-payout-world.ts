@@ -261,6 +261,6 @@ export const boundChain = (chain: EvmPayoutChain): EvmPayoutChain => ({
   nonceUser: (place, lowest) => chain.nonceUser(place, lowest),
   termsOf: (txid) => chain.termsOf(txid),
   gasOf: (payment) => chain.gasOf(payment),
-  failureOf: (call) => chain.failureOf(call),
+  failureOf: (call, height) => chain.failureOf(call, height),
   broadcast: (raw) => chain.broadcast(raw),
 })

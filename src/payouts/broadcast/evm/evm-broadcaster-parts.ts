@@ -22,7 +22,7 @@ export type EvmPayoutChain = PayoutProvider & {
   ): Promise<string | 'searching' | 'unseen'>
   termsOf(txid: string): Promise<EvmTerms | 'other' | null>
   gasOf(payment: { from: Uint8Array; to: Uint8Array; value: bigint }): Promise<bigint>
-  failureOf(call: { from: Uint8Array; data: Uint8Array }): Promise<string | null>
+  failureOf(call: { from: Uint8Array; data: Uint8Array }, height?: number | null): Promise<string | null>
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
 }
 

@@ -229,13 +229,20 @@ export class EvmPayoutClient {
     }
   }
 
-  /** Why the token's contract would revert this call of an account, in its own words; null where it would not. */
-  async failureOf(call: { readonly from: Uint8Array; readonly data: Uint8Array }): Promise<string | null> {
+  /** Why the token's contract would revert this call after a block, else the last one, in its own words; null where it would not. */
+  async failureOf(
+    call: { readonly from: Uint8Array; readonly data: Uint8Array },
+    height: number | null = null,
+  ): Promise<string | null> {
     if (this.#token === null) throw this.#noToken()
     const { contract: to } = this.#token
     try {
       const asked = { from: textOf(call.from), to, data: `0x${bytesToHex(call.data)}` }
-      await this.#node.rpc.call('eth_call', [asked, 'latest'], bytes)
+      await this.#node.rpc.call(
+        'eth_call',
+        [asked, height === null ? 'latest' : `0x${height.toString(16)}`],
+        bytes,
+      )
       return null
     } catch (error) {
       if (error instanceof EvmRpcError && error.kind === 'other' && REVERT_WORDS.test(error.message))

@@ -1,6 +1,7 @@
 import { payerTransferCall } from '../../../chain/evm/payer-authorization.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { wouldCount } from '../../../core/x402/judge-authorization.ts'
+import { loadNetworkState } from '../../../db/chain/network-state.ts'
 import { loadInvoice } from '../../../db/invoices/invoices.ts'
 import {
   listX402Transactions,
@@ -15,11 +16,12 @@ import { withTransaction } from '../../../postgres/transaction.ts'
 import { DeduplicatedLog, withoutNumbers } from '../../../runtime/deduplicated-log.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
 import { unlessRefused } from '../unless-refused.ts'
-import type { EvmBroadcasterParts } from './evm-broadcaster-parts.ts'
+import type { EvmBroadcasterParts, EvmPayoutChain } from './evm-broadcaster-parts.ts'
 import { findNonceUser, isFinalWith } from './evm-verdicts.ts'
 
 /** Authorizations of one network looked after in one look. */
 const LOOK_MAX = 200
+const NONCE_USED = 'invalid_exact_evm_nonce_already_used'
 
 /**
  * Tries what payers have signed, and carries to the chain what the signer signed of it. What it writes says how far the
@@ -68,6 +70,8 @@ export class EvmX402 {
     for (const { txid } of [...transactions].reverse()) {
       const receipt = await providers.current.receiptOf(txid)
       if (receipt === null) continue
+      if (!receipt.succeeded && authorization.status === 'checked' && !(await this.#isRead(receipt.height)))
+        return
       const isFinal =
         finalized !== null &&
         receipt.height <= finalized &&
@@ -94,11 +98,13 @@ export class EvmX402 {
     if (!(await this.#wouldCount(authorization)))
       return this.#refuse(authorization, 'invalid_payment_requirements')
     if (status !== 'waiting') return
-    const failure = await chain.failureOf({
-      from: hot,
-      data: payerTransferCall({ ...authorization, from, to }),
-    })
-    if (failure !== null) return this.#refuse(authorization, reasonOf(failure))
+    const call = { from: hot, data: payerTransferCall({ ...authorization, from, to }) }
+    const failure = await chain.failureOf(call)
+    if (failure !== null) {
+      const reason = reasonOf(failure)
+      if (reason === NONCE_USED && !(await this.#isNonceUsedWhereRead(chain, call))) return
+      return this.#refuse(authorization, reason)
+    }
     // Each alone goes through, and of all together only as many as there is money for: the others wait for these.
     const others = promised.get(from.toString('hex')) ?? 0n
     if (others > 0n && (await chain.tokenBalanceOf(from)) < others + value) return
@@ -109,6 +115,32 @@ export class EvmX402 {
       txid: null,
       doneAt: null,
     })
+  }
+
+  /**
+   * Whether the watcher has recorded what came up to this block. Until then nobody says that a payment failed: who used its
+   * nonce may have paid the invoice with it, and its payer would be asked for the same money again.
+   */
+  async #isRead(height: number): Promise<boolean> {
+    const read = await this.#checkpoint()
+    return read !== null && height <= read
+  }
+
+  /** Height of the last block whose payments are recorded. */
+  async #checkpoint(): Promise<number | null> {
+    const { pool, network } = this.#parts
+    return (await loadNetworkState(pool, network))?.height ?? null
+  }
+
+  /** Whether the nonce was used up to the last block whose payments are recorded. */
+  async #isNonceUsedWhereRead(
+    chain: EvmPayoutChain,
+    call: { readonly from: Uint8Array; readonly data: Uint8Array },
+  ): Promise<boolean> {
+    const read = await this.#checkpoint()
+    if (read === null) return false
+    const failure = await chain.failureOf(call, read)
+    return failure !== null && reasonOf(failure) === NONCE_USED
   }
 
   /** The invoice may have been paid otherwise, or be over, since the authorization was accepted. */
@@ -186,6 +218,6 @@ function promisedBy(open: readonly X402Authorization[]): Promised {
 /** The protocol's words for what a token's contract says. */
 function reasonOf(failure: string): string {
   if (/balance|insufficient/i.test(failure)) return 'insufficient_funds'
-  if (/used or cancel/i.test(failure)) return 'invalid_exact_evm_nonce_already_used'
+  if (/used or cancel/i.test(failure)) return NONCE_USED
   return 'invalid_transaction_state'
 }
