@@ -75,6 +75,69 @@ test('nothing is translated unless it is named', async () => {
   expect(owned.map((path) => btcpayAlone?.owns(path))).toEqual([true, false, false, false])
 })
 
+test('an Idempotency-Key makes one invoice, whichever of the APIs is asked and however often at once', async () => {
+  const greenfield = (key: string, shop: TestMerchant, idempotencyKey: string, amount = '0.5') =>
+    fetch(`${url}/compat/btcpay/api/v1/stores/${shop.id}/invoices`, {
+      method: 'POST',
+      headers: {
+        authorization: `token ${key}`,
+        'idempotency-key': idempotencyKey,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ amount, currency: 'LTC' }),
+    })
+  const charge = (key: string, idempotencyKey: string) =>
+    fetch(`${url}/compat/coinbase-commerce/charges`, {
+      method: 'POST',
+      headers: {
+        'x-cc-api-key': key,
+        'idempotency-key': idempotencyKey,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({
+        name: 'Tea',
+        pricing_type: 'fixed_price',
+        local_price: { amount: '5.00', currency: 'USD' },
+      }),
+    })
+  const [shop, other] = [await addShop(), await addShop()]
+  const made = async () => {
+    const { rows } = await api.database.owner.query<{ id: string }>(
+      'select id from invoice where merchant_id = $1 order by id',
+      [shop.id],
+    )
+    return rows.map(({ id }) => id)
+  }
+  const many = (ask: () => Promise<Response>) => Promise.all(Array.from({ length: 10 }, ask))
+  const asked = await many(() => greenfield(shop.testKey, shop, 'k'))
+  expect(asked.every(({ status }) => status === 200 || status === 409)).toBe(true)
+  const [id] = await made()
+  expect(await made()).toHaveLength(1)
+  expect(await (await greenfield(shop.testKey, shop, 'k')).json()).toMatchObject({ id })
+  const charged = await many(() => charge(shop.testKey, 'c'))
+  expect(charged.every(({ status }) => status === 201 || status === 409)).toBe(true)
+  expect(await made()).toHaveLength(2)
+  // Another amount, the other service's form and our own are other requests.
+  const statuses = [
+    (await greenfield(shop.testKey, shop, 'k', '0.6')).status,
+    (await charge(shop.testKey, 'k')).status,
+    (
+      await api.call('POST', '/invoices', {
+        key: shop.testKey,
+        body: { amount: '0.5', asset: 'LTC' },
+        headers: { 'idempotency-key': 'k' },
+      })
+    ).status,
+  ]
+  expect(statuses).toEqual([422, 422, 422])
+  expect(await made()).toHaveLength(2)
+  // Another mode's and another shop's keys are their own.
+  const own = [await greenfield(shop.liveKey, shop, 'k'), await greenfield(other.testKey, other, 'k')]
+  expect(own.map(({ status }) => status)).toEqual([200, 200])
+  const ids = await Promise.all(own.map(async (answer) => ((await answer.json()) as { id: string }).id))
+  expect(new Set([id, ...ids]).size).toBe(3)
+})
+
 describe('a shop that speaks BTCPay’s Greenfield API', () => {
   beforeEach(() => {
     OpenAPI.BASE = `${url}/compat/btcpay`
