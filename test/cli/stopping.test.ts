@@ -1,16 +1,30 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../src/runtime/free-port.ts'
 import { makeDataDir, runProgram, startApp, startProgram } from '../support/app.ts'
 import { startSilentServer } from '../support/silent-server.ts'
 import { until } from '../support/until.ts'
 
 let place: Awaited<ReturnType<typeof makeDataDir>>
-beforeEach(async () => {
+beforeAll(async () => {
   place = await makeDataDir()
 })
-afterEach(() => place.remove())
+afterAll(() => place.remove())
+
+// The folder is one and the same for all: what a start cut off left behind, the next goes on from.
+test.each(['·', 'starting the signer', 'sandbox chain'])(
+  'the first signal is obeyed while the program starts, after the line "%s"',
+  async (line) => {
+    const [port, operatorPort] = [String(await freePort()), String(await freePort())]
+    const env = { DATA_DIR: place.dataDir, PORT: port, OPERATOR_PORT: operatorPort }
+    const program = startProgram(['start'], env)
+    await until(() => program.stdout().includes(line), { timeoutMs: 30_000 })
+    program.signal('SIGTERM')
+    expect(await program.exited()).toBe(0)
+    expect(program.stdout()).not.toContain('Stop with Ctrl-C')
+  },
+)
 
 test('a signal that comes twice, as a terminal and a supervisor send it, stops in order', async () => {
   const app = await startApp(place)
@@ -53,19 +67,6 @@ test('nodes, exchanges and a mail server that never answer keep nobody from stop
   expect(silent.connections()).toBeGreaterThan(0)
   await Promise.all([silent.close(), mailServer.close()])
 }, 180_000)
-
-test.each(['·', 'starting the signer', 'sandbox chain'])(
-  'the first signal is obeyed while the program starts, after the line "%s"',
-  async (line) => {
-    const [port, operatorPort] = [String(await freePort()), String(await freePort())]
-    const env = { DATA_DIR: place.dataDir, PORT: port, OPERATOR_PORT: operatorPort }
-    const program = startProgram(['start'], env)
-    await until(() => program.stdout().includes(line), { timeoutMs: 30_000 })
-    program.signal('SIGTERM')
-    expect(await program.exited()).toBe(0)
-    expect(program.stdout()).not.toContain('Stop with Ctrl-C')
-  },
-)
 
 test('a data folder where none can be made stops the start with one line, and does not hang', async () => {
   const { code, stderr } = await runProgram(['start'], { DATA_DIR: '/proc/paylink/data' })
