@@ -18,7 +18,7 @@ import {
 } from '../support/webhook-fixtures.ts'
 
 const LONG = process.env.LONG === '1'
-const SEEDS = LONG ? Array.from({ length: 20 }, (_, index) => 20_261_122 + index) : [20_261_122, 20_261_125]
+const SEEDS = LONG ? Array.from({ length: 20 }, (_, index) => 20_261_122 + index) : [20_261_125]
 const START_MS = Date.UTC(2026, 0, 1)
 const HOUR_MS = 3_600_000
 /** A turn takes 36 times as long as a timeout of ten seconds: 400 deliveries here are as 14,400 are to a worker. */
