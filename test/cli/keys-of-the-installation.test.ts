@@ -38,16 +38,15 @@ function expectOneLine({ code, stderr }: RunResult, line: RegExp): void {
   expect(code).toBe(1)
 }
 
-test.each(['api', 'checkout', 'delivery'])(
-  'the role %s refuses a SECRET_KEY that is not the one of the first start',
-  async (role) => {
-    const first = newKey()
-    await startAndStop(['api'], { SECRET_KEY: first })
+test('each role refuses a SECRET_KEY that is not the one of the first start', async () => {
+  const first = newKey()
+  await startAndStop(['api'], { SECRET_KEY: first })
+  for (const role of ['api', 'checkout', 'delivery']) {
     const wrong = await runProgram(['start', role], { ...env, SECRET_KEY: newKey() })
     expectOneLine(wrong, /^paylink: SECRET_KEY is not the key of this database: set it to the one/)
     await startAndStop([role], { SECRET_KEY: first })
-  },
-)
+  }
+})
 
 test('delivery runs with the key that is made for it, and refuses that of another installation', async () => {
   const first = newKey()
