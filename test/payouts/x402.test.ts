@@ -957,11 +957,19 @@ test('an invoice in another coin, one that has expired, and one that does not ex
     expect([response.status, response.headers.get('payment-required')]).toEqual([409, null])
   }
   expect((await fetch(`${origin}/i/nothing/x402`)).status).toBe(404)
-  const { header } = await signPayment(newPayer(), await requirementsOf((await open()).url), {
-    to: late.invoice.address,
-  })
-  expect((await send(late.url, header)).status).toBe(402)
-  expect(await stored(late)).toEqual([])
+  // What is signed for other terms is told so too, and not what an invoice asks for that nobody can pay so.
+  const asked = await requirementsOf((await open()).url)
+  const past = BigInt(Math.floor(Date.now() / 1_000) - 60)
+  for (const of of [ether, late]) {
+    const { address: to, amount: value } = of.invoice
+    const accepted = { payTo: to, amount: String(value) }
+    for (const changes of [{ to }, { to, value, accepted, validBefore: past }]) {
+      const { header } = await signPayment(newPayer(), asked, changes)
+      const response = await send(of.url, header)
+      expect([response.status, response.headers.get('payment-required')]).toEqual([409, null])
+    }
+    expect(await stored(of)).toEqual([])
+  }
 })
 
 test('a hot wallet without ether, or one that nobody has read for long, offers nothing', async () => {

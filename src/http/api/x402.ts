@@ -142,16 +142,20 @@ async function pay(deps: X402Deps, { found, offer, path, header }: Payment): Pro
   const refusal = judge(deps, payment, offer)
   // What is too late now may have been handed in, and settled, in time.
   const isLate = refusal === TOO_LATE
-  if (refusal !== null && !isLate)
-    return refused(deps, { offer, path, reason: refusal, payer: authorization.from })
   const { tenant, invoice } = found
+  // Whose invoice nobody can pay so is not told what it asks for.
+  const turnedDown = (reason: X402Refusal): Response =>
+    isPayableByAuthorization(invoice, deps.clock().getTime())
+      ? refused(deps, { offer, path, reason, payer: authorization.from })
+      : stateOf(found, 409)
+  if (refusal !== null && !isLate) return turnedDown(refusal)
   const input = { tenant, invoiceId: invoice.id, authorization, signature }
   const submitted = await submitX402Authorization(deps, { ...input, isLate })
   // Its caller waits for the block: who signs and who carries it must not rest meanwhile.
   deps.notifier.activity()
   switch (submitted.kind) {
     case 'late':
-      return refused(deps, { offer, path, reason: TOO_LATE, payer: authorization.from })
+      return turnedDown(TOO_LATE)
     case 'busy':
       return json(409, { error: 'being_paid' })
     case 'exhausted':
