@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import pg from 'pg'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createApiApp } from '../../src/http/api/app.ts'
 import { addAddresses, callApp, createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { until } from '../support/until.ts'
@@ -62,6 +63,24 @@ test('two processes give out each address once, and one event and answer for eac
   expect(
     (await addressesWhere('leased_until is not null and assigned_at is not null')).length,
   ).toBeGreaterThan(20)
+})
+
+test('an invoice with a leased address asks the database once; one without, eight statements', async () => {
+  const asked = vi.spyOn(pg.Client.prototype, 'query')
+  const countAsked = async (app: App, key: string) => {
+    asked.mockClear()
+    expect((await create(app, key)).status).toBe(201)
+    return asked.mock.calls.length
+  }
+  try {
+    expect((await create(api.app, 'first')).status).toBe(201)
+    expect(await countAsked(api.app, 'without')).toBe(8)
+    await untilLeased(api.app, 'a')
+    await create(api.app, 'refilled')
+    expect(await countAsked(api.app, 'with')).toBe(1)
+  } finally {
+    asked.mockRestore()
+  }
 })
 
 test('a repeated key gets its answer byte for byte, and a different request 422', async () => {
