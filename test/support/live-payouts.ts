@@ -111,7 +111,9 @@ export class LivePayouts extends LivePayoutWorld {
   async turn(): Promise<void> {
     const signer = await this.signer()
     await new KnownDestinations(signer).look()
-    await new ApproverWatch().look(signer)
+    const approvers = new ApproverWatch()
+    // All on one page, and the end of the round.
+    for (let looks = 0; looks < 2; looks++) await approvers.look(signer)
     await signPayouts(signer)
   }
 

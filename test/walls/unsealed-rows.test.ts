@@ -68,7 +68,7 @@ test('a request in another’s name, with SQL, spares its maker the second manag
   expect(await world.outcomeOf(unproved)).toBe('approval_unproved')
 })
 
-test('a manager who was taken out, put back with SQL, pays known destinations at once, and no new one', async () => {
+test('a manager who was taken out and put back with SQL approves nothing for a day, and owners are warned', async () => {
   const { tenant, destinationId } = await openShop()
   const passkey = createTestPasskey()
   const former = await world.addManager(tenant, 'owner')
@@ -80,18 +80,32 @@ test('a manager who was taken out, put back with SQL, pays known destinations at
     'select to_jsonb(m) as member from organization_member m where id = $1',
     [former],
   )
-  await api.query('delete from organization_member where id = $1', [former])
-  await world.turn()
-  await api.query(
-    'insert into organization_member select * from jsonb_populate_record(null::organization_member, $1)',
-    [rows[0]?.member],
-  )
+  const takeOut = async () => {
+    await api.query('delete from organization_member where id = $1', [former])
+    await world.turn()
+  }
+  const putBack = () =>
+    api.query(
+      'insert into organization_member select * from jsonb_populate_record(null::organization_member, $1)',
+      [rows[0]?.member],
+    )
+  await takeOut()
+  await putBack()
   const approve = async (destination: string) => {
     const payout = await world.request(tenant, destination, '0.1')
     await world.approveWith(payout, former, passkey.approve(world.digestOf(payout)))
     await world.turn()
     return world.outcomeOf(payout)
   }
+  world.mails.length = 0
+  expect(await approve(destinationId)).toBe('approver_too_new')
+  await world.mailNotices()
+  expect(world.mails.map(({ text }) => text).join()).toContain(former)
+  // A person whom the owners want again approves as a new one does.
+  world.waitADay()
   expect(await approve(destinationId)).toBe('signed')
-  expect(await approve(await world.plant(tenant))).toBe('waits')
+  // Put back a second time: again a day.
+  await takeOut()
+  await putBack()
+  expect(await approve(destinationId)).toBe('approver_too_new')
 })

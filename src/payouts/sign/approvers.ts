@@ -29,8 +29,12 @@ const OWNER_LENGTH_MAX = 100
 /** The kind of these lines in the signer's file. */
 export const APPROVER = 'approver'
 const UPGRADED = 'approvers of an upgrade'
+/** Credentials that counted and that the database held no longer, with how often that happened. */
+const GONE = 'approver gone'
 /** Authenticator apps of those whose passkey counted: with the passkey gone they must not count again. */
 const REPLACED = 'replaced authenticator app'
+/** Stands where a merchant's id does in what is known of an operator's credential. */
+export const OPERATOR = 'operator'
 const BEFORE_THE_LIST = new Date(0)
 const NEVER = new Date(8.64e15)
 
@@ -54,7 +58,7 @@ export async function openSealKey(folder: string): Promise<Buffer> {
  * A credential as it was seen with a member of a merchant. Whatever of it changes makes it another: the role that was lost
  * and given anew, the public key, the sealed secret.
  */
-export function sightingKey(credential: ApproverCredential): string {
+function sightingKey(credential: ApproverCredential): string {
   const { merchantId, memberId, personId, id, kind } = credential
   const parts =
     credential.kind === 'passkey'
@@ -62,6 +66,38 @@ export function sightingKey(credential: ApproverCredential): string {
       : [credential.sealed?.toString('hex') ?? '']
   const text = JSON.stringify([merchantId, memberId, personId, kind, id, ...parts])
   return `${merchantId.slice(0, OWNER_LENGTH_MAX)} ${createHash('sha256').update(text).digest('hex')}`
+}
+
+/**
+ * What the signer's list knows a credential by now. One that was gone and came back is another: its row may be the old one,
+ * put back by somebody who was taken out.
+ */
+export function listedKey(seen: FirstSeen, credential: ApproverCredential): string {
+  const first = sightingKey(credential)
+  let key = first
+  for (let times = 1; seen.since(GONE, key) !== null; times++) key = `${first} ${times}`
+  return key
+}
+
+/**
+ * Keeps that credentials are gone: those on the list since before a look began that this look did not find. `isLookedAt`
+ * says by a key's owner whether the look was for it.
+ */
+export async function noteGone(
+  seen: FirstSeen,
+  look: { readonly found: ReadonlySet<string>; readonly began: Date; readonly now: Date },
+  isLookedAt: (owner: string) => boolean,
+): Promise<void> {
+  const gone = seen
+    .keysBefore(APPROVER, look.began)
+    .filter(
+      (key) =>
+        isLookedAt(key.split(' ', 1)[0] ?? '') && !look.found.has(key) && seen.since(GONE, key) === null,
+    )
+  await seen.note(
+    GONE,
+    gone.map((key) => ({ key, seenAt: look.now })),
+  )
 }
 
 type ApproverDeps = Pick<SigningContext, 'pool' | 'clock' | 'seen' | 'log' | 'told'>
@@ -73,7 +109,7 @@ export const isReplaced = (seen: FirstSeen, credential: ApproverCredential): boo
 /** From when a credential approves, a day later as with a new destination; null where the signer has not seen it. */
 function countsFrom(seen: FirstSeen, credential: ApproverCredential): Date | null {
   if (isReplaced(seen, credential)) return NEVER_COUNTS
-  const since = seen.since(APPROVER, sightingKey(credential))
+  const since = seen.since(APPROVER, listedKey(seen, credential))
   if (since === null || since.getTime() === BEFORE_THE_LIST.getTime()) return since
   return new Date(since.getTime() + COOL_OFF_MS)
 }
@@ -86,16 +122,27 @@ export class ApproverWatch {
   #after = ''
   /** The database may have forgotten what it was told before this signer started. */
   #isFirstRound = true
+  /** What this round found, by its key on the list. */
+  readonly #found = new Set<string>()
+  #roundBegan: Date | null = null
 
   async look(deps: ApproverDeps): Promise<void> {
-    if (!deps.seen.hasBegun(APPROVER)) await beginList(deps)
+    const { seen } = deps
+    if (!seen.hasBegun(APPROVER)) await beginList(deps)
     if (this.#isFirstRound) await saveBegunList(deps.pool, APPROVER, deps.clock())
+    const began = this.#roundBegan ?? deps.clock()
+    this.#roundBegan = began
     const last = await lastMemberOfPage(deps.pool, this.#after, PAGE)
     const page = last === null ? [] : await listApproverCredentials(deps.pool, this.#after, PAGE)
     await note(deps, page)
     if (this.#isFirstRound) await publish(deps, page)
-    if (last === null) this.#isFirstRound = false
+    for (const one of page) this.#found.add(listedKey(seen, one))
     this.#after = last ?? ''
+    if (last !== null) return
+    await noteGone(seen, { found: this.#found, began, now: deps.clock() }, (owner) => owner !== OPERATOR)
+    this.#isFirstRound = false
+    this.#found.clear()
+    this.#roundBegan = null
   }
 }
 
@@ -121,7 +168,7 @@ async function beginList({ pool, clock, seen, log }: ApproverDeps): Promise<void
     )
   if (known.length > 0)
     await seen.note(UPGRADED, [{ key: 'until', seenAt: new Date(now.getTime() + UPGRADE_MS) }])
-  const trusted = known.filter(isWhole).map((one) => ({ key: sightingKey(one), seenAt: BEFORE_THE_LIST }))
+  const trusted = known.filter(isWhole).map((one) => ({ key: listedKey(seen, one), seenAt: BEFORE_THE_LIST }))
   await seen.begin(APPROVER, trusted, now)
 }
 
@@ -147,7 +194,7 @@ function withinBounds(
   const added = new Map<string, number>()
   let inAll = 0
   return unknown.filter((one) => {
-    if (seen.since(APPROVER, sightingKey(one)) !== null) return true
+    if (seen.since(APPROVER, listedKey(seen, one)) !== null) return true
     const owner = ownerOf(one)
     const { all, ofWord } = seen.counts(APPROVER, owner)
     const here = added.get(owner) ?? 0
@@ -168,7 +215,7 @@ async function note(deps: ApproverDeps, found: readonly ApproverCredential[]): P
   const credentials = found.filter(isWhole)
   const now = clock()
   // Seen at a time to come: the clock was ahead then.
-  const isNew = (one: ApproverCredential) => (seen.since(APPROVER, sightingKey(one)) ?? NEVER) > now
+  const isNew = (one: ApproverCredential) => (seen.since(APPROVER, listedKey(seen, one)) ?? NEVER) > now
   const unknown = withinBounds(deps, credentials.filter(isNew))
   const replaced = newlyReplaced(seen, credentials, now)
   await seen.note(
@@ -182,7 +229,7 @@ async function note(deps: ApproverDeps, found: readonly ApproverCredential[]): P
   await seen.note(
     APPROVER,
     unknown.map((one) => ({
-      key: sightingKey(one),
+      key: listedKey(seen, one),
       // Passkeys that were there before were whole at once, and are on the list.
       seenAt: isUpgrading && one.kind === 'totp' ? BEFORE_THE_LIST : now,
     })),
@@ -206,7 +253,7 @@ function newlyReplaced(
       one.kind === 'totp' &&
       holders.has(one.memberId) &&
       // Within the bounds of that list.
-      seen.since(APPROVER, sightingKey(one)) !== null &&
+      seen.since(APPROVER, listedKey(seen, one)) !== null &&
       !isReplaced(seen, one),
   )
 }
@@ -224,7 +271,7 @@ async function publish(
   const rows = credentials.filter(isWhole).flatMap((one) => {
     const from = countsFrom(seen, one)
     const isNews = from !== null && from > BEFORE_THE_LIST
-    return from === null ? [] : [{ ...one, fingerprint: sightingKey(one), countsFrom: from, isNews }]
+    return from === null ? [] : [{ ...one, fingerprint: listedKey(seen, one), countsFrom: from, isNews }]
   })
   if (rows.length === 0) return
   await saveApproverSightings(

@@ -61,6 +61,11 @@ export class FirstSeen {
     return ms === undefined ? null : new Date(ms)
   }
 
+  /** The keys of a kind that were known before a time. */
+  keysBefore(kind: string, time: Date): string[] {
+    return [...(this.#kinds.get(kind) ?? [])].flatMap(([key, ms]) => (ms < time.getTime() ? [key] : []))
+  }
+
   /** How many keys of a kind are known in all, and how many begin with this word. */
   counts(kind: string, word: string): { readonly all: number; readonly ofWord: number } {
     return { all: this.#kinds.get(kind)?.size ?? 0, ofWord: this.#words.get(`${kind} ${word}`) ?? 0 }
