@@ -6,7 +6,11 @@ import { z } from 'zod'
 import { raiseNextIndex, readIndexMarks } from '../db/addresses/account-keys.ts'
 import { deleteWaitingBatches } from '../db/addresses/address-batches.ts'
 import { deletePoolAddresses } from '../db/addresses/address-pool.ts'
-import { withdrawUnsignedApprovals } from '../payouts/store/payouts.ts'
+import {
+  listSubmittedPayouts,
+  type SubmittedPayout,
+  withdrawUnsignedApprovals,
+} from '../payouts/store/payouts.ts'
 import { latestMigration, migrate } from '../postgres/migrate.ts'
 import { openDataDir, readFileIfPresent, signerFolderName } from '../runtime/data-dir.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
@@ -47,6 +51,8 @@ export type Restored = {
   readonly settingsText: string
   /** Payouts that were approved, and not signed, when the backup was made: they wait for approval again. */
   readonly withdrawn: readonly string[]
+  /** Payouts that were sent, and not confirmed, when the backup was made. */
+  readonly submitted: readonly SubmittedPayout[]
   /** Tables of the operator's own, which are not restored. */
   readonly leftOut: readonly string[]
 }
@@ -143,6 +149,7 @@ export async function restoreBackup(plan: RestorePlan): Promise<Restored> {
   await mkdir(folder, { mode: 0o700 })
   let found = { hasSigner: false, signerFolder: '', settingsText: '' }
   let withdrawn: readonly string[] = []
+  let submitted: readonly SubmittedPayout[] = []
   let leftOut: readonly string[] = []
   try {
     leftOut = await loadDatabaseParts(
@@ -155,6 +162,7 @@ export async function restoreBackup(plan: RestorePlan): Promise<Restored> {
         const journal = await readFileIfPresent(join(folder, found.signerFolder, 'payouts.jsonl'))
         const signed = payoutsSignedIn(journal ?? '')
         withdrawn = await withdrawUnsignedApprovals(client, (id) => signed.has(id))
+        submitted = await listSubmittedPayouts(client)
         await placeFiles(folder, dataDir)
       },
     )
@@ -170,6 +178,7 @@ export async function restoreBackup(plan: RestorePlan): Promise<Restored> {
     ...found,
     settings: settingsOf(found.settingsText),
     withdrawn,
+    submitted,
     leftOut,
   }
 }

@@ -133,7 +133,7 @@ const elsewhere = (settings: Restored['settings']): { [name: string]: string } =
   )
 
 async function tell(
-  { madeAt, hasSigner, signerFolder, settings, settingsText, withdrawn, leftOut }: Restored,
+  { madeAt, hasSigner, signerFolder, settings, settingsText, withdrawn, submitted, leftOut }: Restored,
   { dataDir, signerKeyFile }: Config,
   output: Output,
 ): Promise<void> {
@@ -161,9 +161,15 @@ Before the first start:
   others are found on the chains. See docs/backup.md.`,
   )
   if (withdrawn.length > 0) {
-    output.line(`· ${withdrawn.length} payouts were approved and not yet signed. They may have been paid since: look each up on its
-  chain, then approve it again, or reject it:
+    output.line(`· Payouts that were approved and not yet signed. They may have been paid since: look each up on its chain, then
+  approve it again, or reject it:
     ${withdrawn.join('\n    ')}`)
+  }
+  if (submitted.length > 0) {
+    output.line(`· Payouts that were submitted and not yet confirmed. Leave them to Paylink: within minutes of the start it finds on
+  the chain what paid each of them, a replacement for a higher fee too, and confirms it; it sends the same transaction
+  again where none did, and fails the payout where it cannot happen any more:
+    ${submitted.map(({ id, network, txid }) => `${id} on ${network}, transaction ${txid}`).join('\n    ')}`)
   }
   if (leftOut.length > 0)
     output.line(

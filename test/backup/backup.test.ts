@@ -150,7 +150,7 @@ test(
     expect(restored, restored.stderr).toMatchObject({ code: 0 })
     expect(restored.stdout).toContain('Everything that was checked agrees.')
     expect(restored.stdout).toMatch(
-      new RegExp(`1 payouts were approved and not yet signed[^]*${approved.id}`),
+      new RegExp(`Payouts that were approved and not yet signed[^]*${approved.id}`),
     )
     expect(restored.stdout).not.toContain(signed.id)
     expect(await readFile(join(next.dataDir, 'restored.env'), 'utf8')).toContain(
@@ -169,6 +169,34 @@ test(
     const used = new Set(sold.map(({ address }) => address))
     for (let n = 0; n < 5; n++) expect(used).not.toContain((await sell(app)).address)
     expect(await app.command('audit')).toMatchObject({ code: 0 })
+    expect(await app.stop()).toBe(0)
+    await next.remove()
+  },
+  TIMEOUT_MS,
+)
+
+test(
+  'a restore lists what was submitted, and the shop that starts on it confirms that',
+  async () => {
+    await withRoles(['api'], async () => {
+      await rows(`update payout set status = 'submitted', submitted_at = now(), txid = t.txid
+        from payout_transaction t where t.payout_id = payout.id`)
+      expect(await backUp()).toMatchObject({ code: 0 })
+    })
+    const next = await makeDataDir()
+    const restored = await restore(await newest(), next.dataDir)
+    expect(restored, restored.stderr).toMatchObject({ code: 0 })
+    const [, transaction] =
+      new RegExp(
+        `Payouts that were submitted[^]*${signed.id} on litecoin-test, transaction ([0-9a-f]{64})\n`,
+      ).exec(restored.stdout) ?? []
+    const app = await startApp({ dataDir: next.dataDir })
+    await until(async () => {
+      const { body } = await app.api('GET', `/api/v1/payouts/${signed.id}`)
+      const { status, txid } = payoutShape.parse(body)
+      expect(txid).toBe(transaction)
+      return status === 'confirmed'
+    }, WAIT)
     expect(await app.stop()).toBe(0)
     await next.remove()
   },

@@ -333,3 +333,13 @@ export async function withdrawUnsignedApprovals(
   )
   return unsigned
 }
+
+export type SubmittedPayout = { readonly id: string; readonly network: string; readonly txid: string | null }
+
+/** After a restore, for the operator: what is on its way of all merchants. A walk of the open payouts. */
+export async function listSubmittedPayouts(db: Queryable): Promise<readonly SubmittedPayout[]> {
+  const { rows } = await db.query<SubmittedPayout>(
+    `select id, network, txid from payout where status = 'submitted' order by id`,
+  )
+  return rows
+}
