@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { type Config, childEnvironment } from '../config/config.ts'
+import { type Config, childEnvironment, NO_ENV_FILE } from '../config/config.ts'
 import type { Log } from '../runtime/log.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { EXIT_REFUSED } from './exit-codes.ts'
@@ -88,6 +88,7 @@ export function startSignerProcess(options: { config: Config; signerUrl: string;
 /** The signer reads these settings and no others: one that it is to know is named here. */
 function signerEnvironment(config: Config, signerUrl: string): { [name: string]: string } {
   return childEnvironment({
+    ...NO_ENV_FILE,
     SIGNER_DATABASE_URL: signerUrl,
     DATA_DIR: config.dataDir,
     ADDRESS_KEYS_FILE: config.addressKeysFile,

@@ -228,7 +228,10 @@ export function loadConfig(env: Environment): Config {
 const ENV_FILE = 'paylink.env'
 
 /** Where this process looks for its env file. */
-export const envFilePath = (): string => resolve(process.env.PAYLINK_ENV_FILE ?? ENV_FILE)
+export const envFilePath = (): string => resolve(process.env.PAYLINK_ENV_FILE || ENV_FILE)
+
+/** What a child gets that has all its settings from us: it reads no env file of the folder that it is started in. */
+export const NO_ENV_FILE = { PAYLINK_ENV_FILE: '' } as const
 
 /** A setting of the environment itself, which comes before the env file. */
 export function environmentSetting(name: string): string | undefined {
@@ -242,7 +245,8 @@ export const loadSettings = (settings: Environment): Config => loadConfig({ ...s
 /** Variables of this process, with those of `paylink.env`, which `paylink setup` writes. */
 function processEnvironment(): Environment {
   const path = envFilePath()
-  if (process.env.PAYLINK_ENV_FILE === undefined && !existsSync(path)) return process.env
+  const given = process.env.PAYLINK_ENV_FILE
+  if (given === '' || (given === undefined && !existsSync(path))) return process.env
   return { ...readEnvFile(path), ...process.env }
 }
 

@@ -1,5 +1,5 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
@@ -39,6 +39,7 @@ const SIGNER_SETTINGS = [
   'LOG_LEVEL',
   'SIGNER_KEY_FILE',
   'STAGING',
+  'PAYLINK_ENV_FILE',
 ]
 const CHILDREN_MS_MAX = 30_000
 
@@ -113,4 +114,15 @@ test('no process that the program starts gets more of its environment than it ne
       command,
     ).toEqual([])
   }
+})
+
+test('the signer does not read the env file of the folder that everything is started in', async () => {
+  const own = await makeDataDir()
+  const folder = dirname(own.dataDir)
+  // Whoever reads the file, and not the environment that comes before it, refuses to start.
+  await writeFile(join(folder, 'paylink.env'), `SMTP_URL=${CANARY}\n`)
+  const started = await startApp({ ...own, cwd: folder, env: { SMTP_URL: SECRETS.SMTP_URL } })
+  expect(started.stderr()).not.toContain('the signer ended')
+  expect(await started.stop()).toBe(0)
+  await own.remove()
 })

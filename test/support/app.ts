@@ -58,6 +58,8 @@ type StartOptions = {
   readonly port?: number
   /** Another installation's `dist/main.js`. */
   readonly program?: string
+  /** The folder that it is started in. */
+  readonly cwd?: string
 }
 
 /** Starts all roles in the sandbox and waits until it has printed its banner. */
@@ -71,7 +73,7 @@ export async function startApp(options: StartOptions): Promise<App> {
     ...NO_EXCHANGES,
     ...options.env,
   }
-  const child = spawnProgram(['start'], env, 'ignore', options.program)
+  const child = spawnProgram(['start'], env, 'ignore', options.program, options.cwd)
   const written = collect(child)
   const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
   await until(
@@ -174,8 +176,10 @@ function spawnProgram(
   env: Environment,
   input: 'ignore' | 'pipe' = 'ignore',
   program = PROGRAM,
+  cwd?: string,
 ): ChildProcess {
   return spawn(process.execPath, [program, ...args], {
+    ...(cwd === undefined ? {} : { cwd }),
     stdio: [input, 'pipe', 'pipe'],
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
   })

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { type Config, childEnvironment, givenSettings } from '../../config/config.ts'
+import { type Config, childEnvironment, givenSettings, NO_ENV_FILE } from '../../config/config.ts'
 import { StartRefused } from '../../runtime/start-refused.ts'
 import { urlHost } from '../../runtime/url-host.ts'
 
@@ -28,7 +28,7 @@ export async function startOwnService(): Promise<{ stop(): Promise<void> }> {
     // A session of its own: Ctrl-C in a terminal reaches us alone.
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
-    env: childEnvironment(givenSettings()),
+    env: childEnvironment({ ...NO_ENV_FILE, ...givenSettings() }),
   })
   // Writing to a process that has just died is no fault of ours.
   child.stdin.on('error', () => {})
