@@ -5,6 +5,9 @@ COPY . .
 RUN npm ci --no-audit --no-fund \
   && npm run build \
   && npm prune --omit=dev --no-audit --no-fund
+# What only the build needs: npm keeps it, because it also satisfies optional peers.
+RUN cd node_modules && rm -rf @babel @rolldown @tanstack @types @typescript @vitejs @vitest caniuse-lite lightningcss* \
+  react react-dom rolldown typescript vite vitest
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production \

@@ -50,6 +50,8 @@ const PROGRAMS = {
   pgbackrest: debian('pgbackrest'),
   patroni: debian('patroni', 'patroni etcd-server haproxy'),
   podman: debian('podman', 'podman buildah runc debootstrap'),
+  // Programs of arm64 on another machine, once it is registered: /proc/sys/fs/binfmt_misc/qemu-aarch64.
+  qemu: debian('qemu-aarch64-static', 'qemu-user-static binfmt-support'),
 } satisfies { readonly [name: string]: Program }
 export type ProgramName = keyof typeof PROGRAMS
 
