@@ -1,7 +1,7 @@
 import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
+import { SolanaRpc } from '../chain/solana/solana-rpc.ts'
 import { listOutcomeClaims, type OutcomeClaim } from '../db/ledger/audit.ts'
-import type { EvmChainNode } from '../nodes/chain-nodes.ts'
-import type { EvmPayoutClient } from '../payouts/broadcast/evm/evm-payout-client.ts'
+import { type EvmChainNode, isEvmNode, type SolanaChainNode } from '../nodes/chain-nodes.ts'
 import type { Queryable } from '../postgres/pool.ts'
 import { openAccountsClient } from './audit-balances.ts'
 import type { ChainAudit } from './chain-audit.ts'
@@ -9,21 +9,17 @@ import { closeAtStop } from './close-at-stop.ts'
 
 /**
  * What the books say became of the signer's transactions against the chain: a sweep that is done is in a block, and no
- * transaction of a payout that failed has paid. The signer, which has no node, counts merchants' shares of the hot wallet by
- * these rows. What the books no longer say when they are read again is no discrepancy.
+ * transaction of a payout that failed has paid. The signer, which has no node, counts merchants' shares of the hot wallet
+ * and the vault by these rows. What the books no longer say when they are read again is no discrepancy.
  */
 export async function auditOutcomes(
-  node: EvmChainNode,
+  node: EvmChainNode | SolanaChainNode,
   db: Queryable,
   stop: AbortSignal,
 ): Promise<ChainAudit> {
-  const client = openAccountsClient(node)
-  const close = closeAtStop(client, stop)
   try {
-    await client.parameters()
-    const wrong: OutcomeClaim[] = []
-    for (const claim of await listOutcomeClaims(db, node.network))
-      if ((await hasSucceeded(client, claim.txid)) !== claim.isDone) wrong.push(claim)
+    const claims = await listOutcomeClaims(db, node.network)
+    const wrong = await (isEvmNode(node) ? wrongOnEvm(node, claims, stop) : wrongOnSolana(node, claims, stop))
     const still = wrong.length === 0 ? [] : await listOutcomeClaims(db, node.network)
     const isStill = (claim: OutcomeClaim) =>
       still.some(({ txid, isDone }) => txid === claim.txid && isDone === claim.isDone)
@@ -38,10 +34,46 @@ export async function auditOutcomes(
   } catch (error) {
     if (!(error instanceof ChainUnavailable || error instanceof ChainHalted)) throw error
     return { kind: 'not_checked', reason: error.message }
+  }
+}
+
+async function wrongOnEvm(
+  node: EvmChainNode,
+  claims: readonly OutcomeClaim[],
+  stop: AbortSignal,
+): Promise<OutcomeClaim[]> {
+  const client = openAccountsClient(node)
+  const close = closeAtStop(client, stop)
+  try {
+    await client.parameters()
+    const wrong: OutcomeClaim[] = []
+    for (const claim of claims) {
+      const hasSucceeded = (await client.receiptOf(claim.txid))?.succeeded === true
+      if (hasSucceeded !== claim.isDone) wrong.push(claim)
+    }
+    return wrong
   } finally {
     await close()
   }
 }
 
-const hasSucceeded = async (client: EvmPayoutClient, txid: string): Promise<boolean> =>
-  (await client.receiptOf(txid))?.succeeded === true
+/** A node that keeps its newest blocks alone says nothing of a sweep from before them: such a sweep is not judged. */
+async function wrongOnSolana(
+  node: SolanaChainNode,
+  claims: readonly OutcomeClaim[],
+  stop: AbortSignal,
+): Promise<OutcomeClaim[]> {
+  const rpc = new SolanaRpc(node.rpcUrl, node.rpcSetting)
+  const close = closeAtStop(rpc, stop)
+  try {
+    const statuses = await rpc.statuses(claims.map(({ txid }) => txid))
+    const wrong = claims.filter(({ txid, isDone }) => (statuses.get(txid)?.failed === false) !== isDone)
+    if (wrong.every(({ txid }) => statuses.has(txid))) return wrong
+    const first = await rpc.firstAvailableBlock()
+    const hasAll = first <= 1
+    const sinceMs = hasAll ? 0 : ((await rpc.blockHead(first))?.blockTime ?? 0) * 1_000
+    return wrong.filter(({ txid, at }) => statuses.has(txid) || at.getTime() >= sinceMs)
+  } finally {
+    await close()
+  }
+}

@@ -110,10 +110,8 @@ export async function runAudit(
       const rule = `every address on ${node.network} holds what the books say it has`
       const held = await auditBalances(node, record.held, () => listHeld(pool, node), stop)
       results.push(resultOf(`balances_${node.network}`, rule, held))
-    }
-    if (isEvmNode(node)) {
-      const rule = `every sweep that is done, and no payout that failed, has its transaction on ${node.network}`
-      results.push(resultOf(`outcomes_${node.network}`, rule, await auditOutcomes(node, pool, stop)))
+      const outcomes = `every sweep that is done, and no payout that failed, has its transaction on ${node.network}`
+      results.push(resultOf(`outcomes_${node.network}`, outcomes, await auditOutcomes(node, pool, stop)))
     }
     if (!isUtxoNode(node)) continue
     const rule = `every coin of a balance is unspent on the chain of ${node.network}, and none that a confirmed payout spent`

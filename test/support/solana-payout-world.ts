@@ -157,9 +157,9 @@ export class SolanaPayoutWorld extends PayoutSteps {
       .value
   }
 
-  /** What an audit finds wrong with what was swept and paid out, and where the chain holds less than the books say. */
-  async audited(): Promise<string[]> {
-    const node: ChainNode = {
+  /** This world's node, as an audit reads it. */
+  node(): ChainNode {
+    return {
       network: NETWORK,
       chain: 'solana',
       livemode: false,
@@ -170,10 +170,16 @@ export class SolanaPayoutWorld extends PayoutSteps {
       usdcContract: null,
       sandbox: null,
     }
-    const results = await runAudit(this.database.owner, [node])
-    const asked = results.filter(({ name }) => [`balances_${NETWORK}`, 'swept_covers_payouts'].includes(name))
+  }
+
+  /** What an audit finds wrong with what was swept and paid out, and where the chain holds less than the books say. */
+  async audited(): Promise<string[]> {
+    const results = await runAudit(this.database.owner, [this.node()])
+    const names = [`balances_${NETWORK}`, `outcomes_${NETWORK}`, 'swept_covers_payouts']
+    const asked = results.filter(({ name }) => names.includes(name))
     const missed = asked.find(({ notChecked }) => notChecked !== null)
-    if (asked.length !== 2 || missed !== undefined) throw new Error(`not checked: ${missed?.notChecked}`)
+    if (asked.length !== names.length || missed !== undefined)
+      throw new Error(`not checked: ${missed?.notChecked}`)
     return asked.flatMap(({ findings }) => findings.map(({ subject, detail }) => `${subject}: ${detail}`))
   }
 
