@@ -63,8 +63,10 @@ export const SESSION_OPTIONS = [
   'default_transaction_deferrable=off',
   'synchronous_commit=on',
   'row_security=on',
+  `statement_timeout=${STATEMENT_TIMEOUT_MS}`,
   'lock_timeout=0',
   'idle_session_timeout=0',
+  `idle_in_transaction_session_timeout=${IDLE_IN_TRANSACTION_TIMEOUT_MS}`,
   'DateStyle=ISO',
   'IntervalStyle=postgres',
   'TimeZone=UTC',
@@ -105,12 +107,10 @@ export function openPool(options: {
     stream: () => new GatheringSocket(),
     connectionTimeoutMillis: options.connectMsMax ?? CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_MS_MAX,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
     options: SESSION_OPTIONS,
     query_timeout: options.answerMsMax ?? ANSWER_MS_MAX,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
     types: {
       getTypeParser: (oid: number, format?: string) => {
         if (oid === TYPE_INT8) return Number

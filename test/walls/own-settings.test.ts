@@ -78,7 +78,7 @@ describe.each(DATABASE_ROLES)('defaults that the login of %s has set for itself'
   })
 })
 
-test('the watcher that follows a network holds a session that writes', async () => {
+test('the session that holds a network’s lead starts as the pool’s do, and writes', async () => {
   const lead = await takeLeadership(
     database.urls.watcher,
     'litecoin-live',
@@ -87,8 +87,12 @@ test('the watcher that follows a network holds a session that writes', async () 
       throw error
     },
   )
-  const shown = await lead?.connection.query('show default_transaction_read_only')
-  expect(shown?.rows).toEqual([{ default_transaction_read_only: 'off' }])
+  const names = ['default_transaction_read_only', 'statement_timeout', 'idle_in_transaction_session_timeout']
+  const shown = await lead?.connection.query(
+    'select current_setting(name) as value from unnest($1::text[]) as name',
+    [names],
+  )
+  expect(shown?.rows.map(({ value }) => value)).toEqual(['off', '30s', '30s'])
   await lead?.release()
 })
 
