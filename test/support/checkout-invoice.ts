@@ -125,6 +125,7 @@ export const INVOICES_BY_PAGE = {
     paidAtMs: NOW_MS,
     announced: { ...told, detected: true, paid: true, reorged: true },
   }),
+  awaiting_replaced: litecoinInvoice({ payments: [litecoinPayment({ status: 'replaced' })] }),
   awaiting_wrong_asset: litecoinInvoice({
     payments: [
       final({ reviewReason: 'wrong_asset', asset: 'USDC_BASE', network: 'base-test', amount: 49_990_000n }),

@@ -10,7 +10,7 @@ import {
   type PageName,
 } from '../../../test/support/checkout-invoice.ts'
 import { deriveStatus } from '../invoice/status.ts'
-import { INVOICE_STATUSES } from '../invoice/types.ts'
+import { INVOICE_STATUSES, type Payment } from '../invoice/types.ts'
 import { CHECKOUT_STATES, type CheckoutState, checkoutView } from './checkout-state.ts'
 
 const tip = (height: number | null) => ({ tipHeightOf: () => height })
@@ -143,6 +143,16 @@ describe('the payments on the page', () => {
     const view = checkoutView(litecoinInvoice({ payments }), NOW_MS, tip(100))
     expect(view.payments).toEqual([])
     expect(view.state).toBe('awaiting')
+  })
+
+  test('say that one was replaced until another comes', () => {
+    const replaced = litecoinPayment({ status: 'replaced', txid: 'd'.repeat(64) })
+    const isSaid = (...payments: Payment[]) =>
+      checkoutView(litecoinInvoice({ payments }), NOW_MS, tip(100)).wasReplaced
+    expect(isSaid(replaced)).toBe(true)
+    expect(isSaid(replaced, litecoinPayment({ txid: 'e'.repeat(64) }))).toBe(false)
+    expect(isSaid({ ...replaced, dust: true })).toBe(false)
+    expect(isSaid()).toBe(false)
   })
 
   test('name the one that waits for the merchant', () => {

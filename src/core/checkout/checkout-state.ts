@@ -83,6 +83,8 @@ export type CheckoutView = {
   /** The merchant took what had come as full payment. */
   readonly accepted: boolean
   readonly payments: readonly CheckoutPayment[]
+  /** A payment was replaced and can't arrive, and no other came. */
+  readonly wasReplaced: boolean
   /** What was read of the chain before the page said that nothing came; null where it does not say so. */
   readonly expiryReading: ChainReading | null
   /** The card purchase that the buyer went away for; null where the page does not wait for one. */
@@ -130,6 +132,7 @@ export function checkoutView(
       blockHash: payment.block?.hash ?? null,
       reviewReason: isUnderReview(payment) ? payment.reviewReason : null,
     })),
+    wasReplaced: wasReplaced(invoice),
     expiryReading: state === 'expired' ? invoice.expiryReading : null,
     card: payable ? card : null,
   }
@@ -202,6 +205,12 @@ function livePayments(invoice: Invoice): Payment[] {
   return shownPayments(invoice).filter(
     (payment) => isLive(payment) && (isCounting(invoice, payment) || payment.reviewReason !== null),
   )
+}
+
+/** Whether what the buyer sent last can't arrive any more. A replacement that pays counts in its place. */
+function wasReplaced(invoice: Invoice): boolean {
+  const own = invoice.payments.filter(({ dust, asset }) => !dust && asset === invoice.asset)
+  return own.some(({ status }) => status === 'replaced') && !own.some((payment) => isLive(payment))
 }
 
 function shownStatus(payment: Payment): CheckoutPayment['status'] {

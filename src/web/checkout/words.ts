@@ -150,22 +150,23 @@ function reviewWords(page: CheckoutPage): Words {
   }
 }
 
-/** Notes on payments that do not decide the page's state: in the wrong coin, or one too many. */
+/** Notes on payments that do not decide the page's state: replaced, in the wrong coin, or one too many. */
 export function notesOf(
   page: Pick<CheckoutPage, 'merchantName'> & {
-    readonly view: Pick<CheckoutView, 'payments'>
+    readonly view: Pick<CheckoutView, 'payments' | 'wasReplaced'>
     readonly language: Pick<Language, 'messages'>
   },
 ): string[] {
   const { messages } = page.language
   const { view, merchantName: merchant } = page
-  return view.payments.flatMap((payment) => {
+  const ofPayments = view.payments.flatMap((payment) => {
     const amount = coin(payment.asset, payment.amount)
     if (payment.reviewReason === 'after_settlement')
       return [fill(messages.note_after_settlement, { amount, merchant })]
     if (payment.reviewReason !== 'wrong_asset') return []
     return [fill(messages.note_wrong_asset, { amount, merchant, network: COINS[payment.asset].networkName })]
   })
+  return view.wasReplaced ? [messages.note_replaced, ...ofPayments] : ofPayments
 }
 
 export const TITLE_NAME_MAX = 60
