@@ -3,7 +3,6 @@ import { ASSET_IDS, type AssetId } from '../core/assets.ts'
 import { cardAsset, cardWaiting } from '../core/card/card-purchase.ts'
 import type { CheckoutFacts } from '../core/checkout/checkout-pages.ts'
 import { type CoinOffer, coinOffers } from '../core/checkout/coin-offers.ts'
-import type { PaymentLink } from '../core/checkout/payment-link.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { isReopenable } from '../core/invoice/reopen.ts'
 import { isSwitchable } from '../core/invoice/switch.ts'
@@ -12,7 +11,7 @@ import { loadCardStanding } from '../db/checkout/card-purchases.ts'
 import { loadPaymentLink } from '../db/checkout/payment-links.ts'
 import { loadMerchantName } from '../db/people/merchants.ts'
 import type { Pool } from '../postgres/pool.ts'
-import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { readInvoiceToken } from '../secrets/checkout-token.ts'
 import type { Keyring } from '../secrets/keyring.ts'
@@ -42,7 +41,8 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
     const merchantName = await loadMerchantName(tx, tenant.merchantId)
     if (stored === null || merchantName === null) return null
     const { invoice } = stored
-    const link = await linkToReopen(tx, tenant, invoice)
+    const { paymentLinkId } = invoice
+    const link = paymentLinkId === null ? null : await loadPaymentLink(tx, tenant, paymentLinkId)
     // Where nobody sells for cards there is nothing to ask.
     const hasCards = ASSET_IDS.some((asset) => deps.sellsForCards(asset, tenant.livemode))
     const standing = hasCards ? await loadCardStanding(tx, tenant, invoice.id) : NO_STANDING
@@ -58,6 +58,7 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
   return {
     invoice,
     merchantName,
+    linkName: link?.name ?? null,
     networkFacts: market.networkFacts,
     otherCoins,
     reopenable: isReopenable(invoice, link, market.rules),
@@ -69,12 +70,6 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
 }
 
 const NO_STANDING = { picked: false, left: null }
-
-/** The link of an expired invoice, which decides whether there can be another. */
-async function linkToReopen(tx: Tx, tenant: Tenant, invoice: Invoice): Promise<PaymentLink | null> {
-  if (invoice.expiredAtMs === null || invoice.paymentLinkId === null) return null
-  return loadPaymentLink(tx, tenant, invoice.paymentLinkId)
-}
 
 function otherCoinsOf(invoice: Invoice, market: Market, nowMs: number): readonly CoinOffer[] {
   if (invoice.usdCents === null || !isSwitchable(invoice, nowMs)) return []

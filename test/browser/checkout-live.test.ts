@@ -275,10 +275,10 @@ describe('with the keyboard alone', () => {
       reached.push(id)
     }
     expect(reached.slice(0, 6)).toEqual([
-      'qr-payment',
       'open-wallet',
       'copy-amount',
       'copy-address',
+      'qr-payment',
       'sandbox-summary',
       'sandbox-exact',
     ])
@@ -286,7 +286,7 @@ describe('with the keyboard alone', () => {
 
   test('the QR code changes with the arrows, and Enter copies', async () => {
     await open(awaiting)
-    await page.keyboard.press('Tab')
+    await page.locator('#qr-payment').focus()
     await page.keyboard.press('ArrowRight')
     expect(await page.locator('.qr-address').isVisible()).toBe(true)
     expect(await page.locator('.qr-payment').isVisible()).toBe(false)

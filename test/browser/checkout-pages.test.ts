@@ -147,6 +147,17 @@ const MORE_PAGES: { [name: string]: (name: string) => string } = {
       }
     : {}),
   card_test: (name) => `${showCard(name)}/card/test?purchase=${CARD_OFFER.id}`,
+  of_link: () =>
+    server.show(
+      'of_link',
+      { ...awaiting, id: 'inv_of_link', orderReference: 'order-1042' },
+      'Blue Heron Books',
+      {
+        linkName: OPEN.linkName,
+        card: CARD,
+        otherCoins: COINS.filter(({ asset }) => asset !== 'LTC'),
+      },
+    ),
   receipt: () => `${server.show('receipt', { ...paid, id: 'inv_receipt' })}/receipt`,
   receipt_overpaid: () => `${server.show('receipt2', { ...overpaid, id: 'inv_receipt2' })}/receipt`,
 }

@@ -64,11 +64,12 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
       token: string,
       invoice: Invoice,
       merchantName = 'Blue Heron Books',
-      can: Partial<Pick<ShownInvoice, 'otherCoins' | 'reopenable' | 'card'>> = {},
+      can: Partial<Pick<ShownInvoice, 'linkName' | 'otherCoins' | 'reopenable' | 'card'>> = {},
     ): string {
       shown.set(token, {
         invoice,
         merchantName,
+        linkName: null,
         otherCoins: [],
         reopenable: false,
         card: { asset: null, waiting: null },

@@ -20,6 +20,8 @@ type MadeInvoice = OwnInvoice & { readonly kind: 'invoice' }
 export type CheckoutFacts = {
   readonly invoice: Invoice
   readonly merchantName: string
+  /** The name of the payment link that it came from; null where it came from none. */
+  readonly linkName: string | null
   readonly networkFacts: NetworkFacts
   /** What the buyer may pay with instead; empty where the coin is settled. */
   readonly otherCoins: readonly CoinOffer[]

@@ -7,7 +7,7 @@ import { Deadline } from './deadline.tsx'
 import { Icon } from './icons.tsx'
 import { fill } from './language.ts'
 import { OutcomeHead } from './outcome-head.tsx'
-import { CopyFields, ScanBox } from './payment-form.tsx'
+import { CopyFields, OpenWallet, QrCodes } from './payment-form.tsx'
 import { Receipt } from './receipt.tsx'
 import { NoticeBox, Shop } from './shop.tsx'
 import { TestPanel } from './test-panel.tsx'
@@ -73,34 +73,55 @@ function Steps({ page }: { page: CheckoutPage }) {
 /** Ether has eighteen decimals: from so many characters on a heading is set smaller, so that a phone breaks it less. */
 const LONG_HEADING = 18
 
-/** Awaiting, or short with time left: what to send, by when, and how. */
+/**
+ * Awaiting, or short with time left: what to send, by when, and how. Columns on a wide screen, so that the order of the
+ * markup is the order in which both a phone and a screen show it.
+ */
 function PayableBody({ page }: { page: CheckoutPage }) {
   const { view } = page
   const words = wordsOf(page)
   return (
     <div class="columns">
-      <section class="summary">
+      <div>
         <div id="announce">
           <h1 id="heading" tabindex={-1} class={words.heading.length > LONG_HEADING ? 'long' : ''}>
             {words.heading}
           </h1>
           <p class="lead">{words.lead}</p>
         </div>
+        <WhatFor page={page} />
         {view.state === 'underpaid' && <Price page={page} />}
         <Progress page={page} />
+        <Notes page={page} />
+        <CardFailed page={page} />
         <Deadline page={page} />
         <Rate page={page} />
-        <CardFailed page={page} />
-        <CardWay page={page} />
-      </section>
-      <ScanBox page={page} />
-      <section class="details">
+        <OpenWallet page={page} />
         <NetworkWarning page={page} />
-        <Notes page={page} />
         <CopyFields page={page} />
+      </div>
+      <div>
+        <QrCodes page={page} />
+        <CardWay page={page} />
         <CoinSwitch page={page} />
-      </section>
+      </div>
     </div>
+  )
+}
+
+/** What the buyer pays for, where the shop said so. */
+function WhatFor({ page: { item, order, language } }: { page: CheckoutPage }) {
+  if (item === null && order === null) return null
+  return (
+    <p class="what-for">
+      {item !== null && <bdi>{item}</bdi>}
+      {item !== null && order !== null && ' · '}
+      {order !== null && (
+        <>
+          {language.messages.order} <bdi>{order}</bdi>
+        </>
+      )}
+    </p>
   )
 }
 

@@ -27,6 +27,9 @@ export type ShopPage = PageLanguage & {
 /** All that an invoice's page is drawn from. */
 export type CheckoutPage = ShopPage & {
   readonly view: CheckoutView
+  /** What the buyer pays for, as the payment link names it, and the shop's own number of the order. */
+  readonly item: string | null
+  readonly order: string | null
   /** The payment's own number, which a receipt names. */
   readonly invoiceId: string
   /** The shop's page to go back to; null where the shop named none. */

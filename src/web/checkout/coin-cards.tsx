@@ -18,7 +18,7 @@ export function CoinCards(props: {
     <fieldset class="coins">
       <legend>{legend}</legend>
       {coins.map((offer) => {
-        const { symbol, networkName } = ASSETS[offer.asset]
+        const { name, symbol, networkName } = ASSETS[offer.asset]
         const id = `coin-${offer.asset}`
         return (
           <label class="coin" for={id}>
@@ -32,7 +32,8 @@ export function CoinCards(props: {
               disabled={!offer.available}
             />
             <span class="coin-name">
-              <bdi>{symbol}</bdi> <small>{fill(messages.open_network, { network: networkName })}</small>
+              <bdi>{name === symbol ? symbol : `${name} ${symbol}`}</bdi>{' '}
+              {networkName !== name && <small>{fill(messages.open_network, { network: networkName })}</small>}
             </span>
             <small class="coin-amount">
               {offer.available && offer.amount !== null ? (

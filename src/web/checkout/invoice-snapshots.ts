@@ -25,6 +25,8 @@ export function pageOf(deps: CheckoutDeps, found: FoundCheckout, language: PageL
   return {
     ...language,
     view: checkoutView(invoice, deps.clock().getTime(), found.networkFacts, card.waiting),
+    item: found.linkName,
+    order: invoice.orderReference ?? invoice.externalReference,
     invoiceId: invoice.id,
     returnUrl: invoice.returnUrl,
     merchantName,

@@ -9,30 +9,37 @@ import type { CheckoutPage } from './checkout-page.ts'
 import { Icon } from './icons.tsx'
 import { fill } from './language.ts'
 
-/** For a wallet that scans or opens links: two QR codes and the payment URI. */
-export function ScanBox({ page }: { page: CheckoutPage }) {
-  const { view, language } = page
-  const { messages } = language
-  const { asset, livemode, address, evm } = view
-  const uri = paymentUri({ asset, livemode, address, evm, amount: view.remaining })
+/** For a wallet on this device: the payment URI, and the wallets of the browser. */
+export function OpenWallet({ page }: { page: CheckoutPage }) {
   return (
-    <section class="scan">
-      <fieldset class="tabs">
-        <legend class="unseen">{messages.qr_label}</legend>
-        <input type="radio" name="qr" id="qr-payment" checked />
-        <label for="qr-payment">{messages.qr_payment}</label>
-        <input type="radio" name="qr" id="qr-address" />
-        <label for="qr-address">{messages.qr_address}</label>
-        <div class="qr qr-payment">{raw(qrCode(uri, messages.qr_payment_alt))}</div>
-        <div class="qr qr-address">{raw(qrCode(address, messages.qr_address_alt))}</div>
-      </fieldset>
-      <a class="button" id="open-wallet" href={uri}>
+    <>
+      <a class="button" id="open-wallet" href={uriOf(page)}>
         <Icon name="wallet" />
-        {messages.open_wallet}
+        {page.language.messages.open_wallet}
       </a>
       <Wallets page={page} />
-    </section>
+    </>
   )
+}
+
+/** For a wallet on another device: two QR codes. */
+export function QrCodes({ page }: { page: CheckoutPage }) {
+  const { messages } = page.language
+  return (
+    <fieldset class="tabs">
+      <legend class="unseen">{messages.qr_label}</legend>
+      <input type="radio" name="qr" id="qr-payment" checked />
+      <label for="qr-payment">{messages.qr_payment}</label>
+      <input type="radio" name="qr" id="qr-address" />
+      <label for="qr-address">{messages.qr_address}</label>
+      <div class="qr qr-payment">{raw(qrCode(uriOf(page), messages.qr_payment_alt))}</div>
+      <div class="qr qr-address">{raw(qrCode(page.view.address, messages.qr_address_alt))}</div>
+    </fieldset>
+  )
+}
+
+function uriOf({ view: { asset, livemode, address, evm, remaining } }: CheckoutPage): string {
+  return paymentUri({ asset, livemode, address, evm, amount: remaining })
 }
 
 /** Holds what to ask a wallet for. The script adds a button here for each wallet that the browser has. */

@@ -2,7 +2,7 @@ import { ASSETS } from '../../core/assets.ts'
 import { coin, usd, usdPrice } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import { fill } from './language.ts'
-import { LocalTime, paymentStatus, Row } from './receipt.tsx'
+import { LocalTime, Purchase, paymentStatus, Row } from './receipt.tsx'
 import { Shop } from './shop.tsx'
 
 /** The whole receipt: what was paid, to whom, when, at which price, and where it stands on the chain. */
@@ -19,6 +19,7 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
         <section class="paper">
           <h1 id="heading">{messages.receipt_heading}</h1>
           <dl class="receipt">
+            <Purchase page={page} />
             {view.usdCents !== null && (
               <Row term={messages.total}>
                 <strong>{usd(language, view.usdCents)}</strong>

@@ -11,6 +11,7 @@ export function Receipt({ page }: { page: CheckoutPage }) {
   const showsReceived = view.received > 0n && view.received !== view.amount
   return (
     <dl class="receipt">
+      <Purchase page={page} />
       {view.usdCents !== null && (
         <Row term={messages.total}>
           <strong>{usd(language, view.usdCents)}</strong>
@@ -34,6 +35,24 @@ export function Receipt({ page }: { page: CheckoutPage }) {
         <PaymentRow language={language} payment={payment} />
       ))}
     </dl>
+  )
+}
+
+/** What was paid for, where the shop said so. */
+export function Purchase({ page: { item, order, language } }: { page: CheckoutPage }) {
+  return (
+    <>
+      {item !== null && (
+        <Row term={language.messages.item}>
+          <bdi>{item}</bdi>
+        </Row>
+      )}
+      {order !== null && (
+        <Row term={language.messages.order}>
+          <bdi>{order}</bdi>
+        </Row>
+      )}
+    </>
   )
 }
 
