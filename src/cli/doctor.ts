@@ -80,15 +80,13 @@ async function inspectStored(config: Config): Promise<Finding[]> {
     const log = createLogger('error', 'stderr')
     sandboxes.push(...(await openSandboxNodes(config, { clock: systemClock, log })))
     const nodes = [...configuredNodes(config), ...sandboxes]
+    const sandboxNetworks = sandboxes.map(({ network }) => network)
     return [
       ...(await inspectDatabase(config, pool)),
       ...(await inspectAddresses(config, pool)),
       ...(await inspectNetworks(pool, nodes, systemClock)),
-      ...(await inspectHotWallets(pool)),
-      ...(await inspectFeePayers(
-        pool,
-        sandboxes.map(({ network }) => network),
-      )),
+      ...(await inspectHotWallets(pool, sandboxNetworks)),
+      ...(await inspectFeePayers(pool, sandboxNetworks)),
       ...(await inspectLostPayouts(pool)),
       ...(await inspectApprovalKey(config, pool)),
       ...(await inspectOutcomes(config, pool)),

@@ -239,6 +239,13 @@ export function environmentSetting(name: string): string | undefined {
   return value === '' ? undefined : value
 }
 
+/** Settings of the environment that name private chains: with them setup looks at nodes, and every later start does. */
+const PRIVATE_CHAINS = /^(?:STAGING|(?:LIVE|TEST)_[A-Z]+_(?:GENESIS|CHAIN_ID|USDC_ADDRESS))$/
+export const privateChainSettings = (): Environment =>
+  Object.fromEntries(
+    Object.entries(process.env).filter(([name, value]) => PRIVATE_CHAINS.test(name) && value !== ''),
+  )
+
 /** Checks settings as the next start will read them from an env file. Throws `ConfigError`. */
 export const loadSettings = (settings: Environment): Config => loadConfig({ ...settings, ...process.env })
 

@@ -32,10 +32,11 @@ export async function inspectSetup(config: Config): Promise<Finding[]> {
   ]
 }
 
-function baseUrlFinding({ baseUrl, sandbox }: Config): Finding {
+function baseUrlFinding({ baseUrl, sandbox, staging }: Config): Finding {
   const isLocal = /^http:\/\/(localhost|127\.|\[::1\])/.test(baseUrl)
-  if (baseUrl.startsWith('https:') || (sandbox && isLocal)) return ok(`Links are given out as ${baseUrl}`)
-  if (!sandbox && isLocal) {
+  if (baseUrl.startsWith('https:') || ((sandbox || staging) && isLocal))
+    return ok(`Links are given out as ${baseUrl}`)
+  if (isLocal) {
     return fault(
       `Links are given out as ${baseUrl}, which no buyer can open: set BASE_URL to your https address`,
     )

@@ -167,10 +167,17 @@ async function keyspaceFinding(config: Config, pool: Pool, keyspace: Keyspace): 
   return ok(`Addresses of ${keyspace}: ${waiting.length} are ready, each signed by the signer`)
 }
 
-/** The hot wallets: where they are, whether they have enough ether for the gas of USDC, and what they lack of merchants' ether. */
-export async function inspectHotWallets(pool: Pool): Promise<Finding[]> {
+const SANDBOX_SENDS = 'the sandbox sends it some when a payout needs it'
+
+/**
+ * The hot wallets: where they are, whether they have enough ether for the gas of USDC, and what they lack of merchants'
+ * ether. Those of `sandboxes` get gas as soon as a payout needs it.
+ */
+export async function inspectHotWallets(pool: Pool, sandboxes: readonly Network[]): Promise<Finding[]> {
   const standings = await Promise.all(HOT_WALLETS.map(({ network }) => readGasBalance(pool, network)))
-  return standings.flatMap((standing) => (standing === null ? [] : findingsOf(standing)))
+  return standings.flatMap((standing) =>
+    standing === null ? [] : findingsOf(standing, sandboxes.includes(standing.network)),
+  )
 }
 
 /**
@@ -184,7 +191,7 @@ export async function inspectFeePayers(pool: Pool, sandboxes: readonly Network[]
     const { network, feePayer, held, isLow, isNeeded } = standing
     const said = `${network}: the fee payer ${feePayer} has ${formatCoinAmount(held, ASSETS.SOL.decimals)} SOL for fees`
     if (!isLow) return [ok(said)]
-    if (sandboxes.includes(network)) return [ok(`${said}; the sandbox sends it some when a payout needs it`)]
+    if (sandboxes.includes(network)) return [ok(`${said}; ${SANDBOX_SENDS}`)]
     const fix = `send it SOL on ${network}`
     return [
       isNeeded
@@ -233,7 +240,7 @@ export async function inspectLongWaits(pool: Pool, clock: Clock): Promise<Findin
   )
 }
 
-function findingsOf({ network, address, own, isLow, isNeeded }: GasBalance): Finding[] {
+function findingsOf({ network, address, own, isLow, isNeeded }: GasBalance, isSandbox: boolean): Finding[] {
   const wallet = `${network}: the hot wallet ${encodeEvmAddress(address)}`
   const fix = `send it ether on ${network}`
   const ether = (wei: bigint) => `${formatCoinAmount(wei, ASSETS.ETH_BASE.decimals)} ETH`
@@ -243,6 +250,7 @@ function findingsOf({ network, address, own, isLow, isNeeded }: GasBalance): Fin
   if (HOT_WALLETS.find((each) => each.network === network)?.token === null) return []
   const held = `${wallet} has ${ether(own)} for gas`
   if (!isLow) return [ok(held)]
+  if (isSandbox) return [ok(`${held}; ${SANDBOX_SENDS}`)]
   return [
     isNeeded
       ? fault(`${held}, which is too little: payouts in USDC wait; ${fix}`)

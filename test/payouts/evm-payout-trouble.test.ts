@@ -48,12 +48,12 @@ test('a hot wallet low on gas is an alarm for the operator, and payouts in USDC 
   expect(await world.signedFor(payout.id)).toEqual({ payout: [], sweeps: [] })
   expect(world.logged.some((line) => line.includes('low on gas'))).toBe(true)
   const address = encodeEvmAddress(world.hot)
-  expect(await inspectHotWallets(world.database.owner)).toMatchObject([
+  expect(await inspectHotWallets(world.database.owner, [])).toMatchObject([
     { kind: 'fault', text: expect.stringContaining(address) },
   ])
   await world.fuelHotWallet()
   await world.until(tenant, payout.id, 'confirmed')
-  expect(await inspectHotWallets(world.database.owner)).toMatchObject([{ kind: 'ok' }])
+  expect(await inspectHotWallets(world.database.owner, [])).toMatchObject([{ kind: 'ok' }])
   expect(await world.holds('USDC_BASE', payout.destination)).toBe(10n * USDC)
 })
 

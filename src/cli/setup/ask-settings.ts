@@ -6,6 +6,7 @@ import { rpcSettingOf } from '../../nodes/chain-nodes.ts'
 import { SIGN_UPS } from '../../people/sign-up.ts'
 import { emailProblem, nameProblem } from '../create-merchant.ts'
 import { UsageError } from '../usage-error.ts'
+import { notAskedAbout } from './env-file-text.ts'
 import { PUBLIC_PROVIDERS, PUBLIC_TRUST, providersProblem } from './providers.ts'
 import { answered, type Question, type Questionnaire } from './questionnaire.ts'
 
@@ -52,7 +53,7 @@ export async function askShop(questions: Questionnaire): Promise<ShopAnswers> {
 }
 
 const hasLiveNode = (questions: Questionnaire): boolean =>
-  CHAINS.some((chain) => questions.known(nodeQuestion(`${chain}-live`)) !== undefined)
+  CHAINS.some((chain) => questions.known(nodeQuestion(questions, `${chain}-live`)) !== undefined)
 
 /** Where it runs, and what is outside of it. */
 export async function askPlace(questions: Questionnaire, livemode: boolean): Promise<Settings> {
@@ -86,28 +87,32 @@ export async function askNodes(
 ): Promise<Settings> {
   const settings: Settings = {}
   for (const chain of CHAINS) {
-    if (!livemode && questions.given(nodeQuestion(`${chain}-live`)) !== undefined) {
+    if (!livemode && questions.given(nodeQuestion(questions, `${chain}-live`)) !== undefined) {
       throw new UsageError(`--mode test, and ${rpcSettingOf(`${chain}-live`)} is given: remove one`)
     }
     const isWanted = livemode && coins.some((coin) => ASSETS[coin].chain === chain)
-    const live = isWanted ? await liveQuestion(questions, chain) : quietly(nodeQuestion(`${chain}-live`))
+    const live = isWanted
+      ? await liveQuestion(questions, chain)
+      : quietly(nodeQuestion(questions, `${chain}-live`))
     settings[rpcSettingOf(`${chain}-live`)] = livemode
       ? urlsOf(`${chain}-live`, await questions.ask(live))
       : ''
-    settings[rpcSettingOf(`${chain}-test`)] = await questions.ask(quietly(nodeQuestion(`${chain}-test`)))
+    settings[rpcSettingOf(`${chain}-test`)] = await questions.ask(
+      quietly(nodeQuestion(questions, `${chain}-test`)),
+    )
   }
   return settings
 }
 
 const quietly = (question: Question): Question => ({ ...question, fallback: '', isQuiet: true })
 
-function nodeQuestion(network: Network): Question {
+function nodeQuestion(questions: Questionnaire, network: Network): Question {
   return {
     option: rpcSettingOf(network).toLowerCase().replaceAll('_', '-'),
     variable: rpcSettingOf(network),
     message: `URL of your own node of ${network}, or of two providers, separated by a comma`,
     isUnseen: true,
-    problem: (urls) => problemOfUrls(network, urls),
+    problem: (urls) => problemOfUrls(questions, network, urls),
   }
 }
 
@@ -119,16 +124,20 @@ const urlsOf = (network: Network, answer: string): string => {
   return chain === undefined ? '' : PUBLIC_PROVIDERS[chain]
 }
 
-async function problemOfUrls(network: Network, answer: string): Promise<string | null> {
+async function problemOfUrls(
+  questions: Questionnaire,
+  network: Network,
+  answer: string,
+): Promise<string | null> {
   const urls = urlsOf(network, answer)
   return urls === ''
     ? `no public providers of ${network} are known: name two`
-    : await providersProblem(network, urls)
+    : await providersProblem(network, urls, notAskedAbout(questions.before))
 }
 
 /** A person chooses first whose servers they are, and reads what that means. */
 async function liveQuestion(questions: Questionnaire, chain: Chain): Promise<Question> {
-  const question = nodeQuestion(`${chain}-live`)
+  const question = nodeQuestion(questions, `${chain}-live`)
   if (!questions.isInteractive || questions.given(question) !== undefined) return question
   const whose = await answered(
     select({
@@ -148,7 +157,7 @@ async function liveQuestion(questions: Questionnaire, chain: Chain): Promise<Que
     ...(PUBLIC_PROVIDERS[chain] === '' ? {} : { fallback: PUBLIC_PROVIDERS[chain] }),
     problem: (urls) =>
       urls.includes(',') || urls === PUBLIC
-        ? problemOfUrls(`${chain}-live`, urls)
+        ? problemOfUrls(questions, `${chain}-live`, urls)
         : 'give two URLs, separated by a comma',
   }
 }

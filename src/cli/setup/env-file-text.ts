@@ -41,21 +41,29 @@ const SETTINGS: readonly { readonly names: readonly string[]; readonly comment: 
 ]
 const OURS = SETTINGS.flatMap(({ names }) => names)
 
+/** Of these settings those that setup does not ask about. */
+export const notAskedAbout = (settings: Environment): { [name: string]: string } =>
+  Object.fromEntries(
+    Object.entries(settings).flatMap(([name, value]) =>
+      value === undefined || OURS.includes(name) ? [] : [[name, value]],
+    ),
+  )
+
 /**
- * The env file of these answers, each setting with a comment; what is left out is there as a comment. Settings of the
- * file before that setup does not ask about are kept. Throws `StartRefused` where no line can hold a value.
+ * The env file of these settings, each that setup asks about with a comment; what is left out is there as a comment.
+ * Throws `StartRefused` where no line can hold a value.
  */
-export function envFileText(answers: Environment, before: Environment, writtenOn: string): string {
-  const kept = Object.entries(before).filter(([name]) => !OURS.includes(name))
+export function envFileText(settings: Environment, writtenOn: string): string {
+  const kept = Object.entries(notAskedAbout(settings))
   return [
     `# Settings of Paylink, written by "paylink setup" on ${writtenOn}. Variables of the environment come before these.`,
     '# Every setting: docs/operating.md',
     ...SETTINGS.flatMap(({ names, comment }) => [
       '',
       `# ${comment}`,
-      ...names.map((name) => line(name, answers[name])),
+      ...names.map((name) => line(name, settings[name])),
     ]),
-    ...(kept.length === 0 ? [] : ['', '# Kept from the file before.']),
+    ...(kept.length === 0 ? [] : ['', '# Settings that setup does not ask about.']),
     ...kept.map(([name, value]) => line(name, value)),
     '',
   ].join('\n')

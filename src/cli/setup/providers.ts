@@ -1,5 +1,5 @@
 import { loadSettings } from '../../config/config.ts'
-import { ConfigError } from '../../config/config-values.ts'
+import { ConfigError, type Environment } from '../../config/config-values.ts'
 import type { Chain, Network } from '../../core/assets.ts'
 import { isOutside, openToInspect } from '../../doctor/inspect-networks.ts'
 import { configuredNodes, rpcSettingOf } from '../../nodes/chain-nodes.ts'
@@ -29,10 +29,17 @@ export const PUBLIC_TRUST: { readonly [chain in Chain]: string } = {
   solana: `Blocks and balances are the servers' word. ${SAME_FOR_ALL}`,
 }
 
-/** What is wrong with a network's URLs, asked one by one; null where each answers for the right chain. */
-export async function providersProblem(network: Network, urls: string): Promise<string | null> {
+/**
+ * What is wrong with a network's URLs, asked one by one; null where each answers for the right chain. `settings` are the
+ * others that the start will have.
+ */
+export async function providersProblem(
+  network: Network,
+  urls: string,
+  settings: Environment,
+): Promise<string | null> {
   const setting = rpcSettingOf(network)
-  const node = nodeOf(network, { [setting]: urls })
+  const node = nodeOf(network, { ...settings, [setting]: urls })
   if (typeof node === 'string') return node
   const listed = [node.rpcUrl, ...node.furtherUrls]
   if (shareOperator(listed)) {
@@ -53,7 +60,7 @@ export async function providersProblem(network: Network, urls: string): Promise<
   return null
 }
 
-function nodeOf(network: Network, settings: { [name: string]: string }) {
+function nodeOf(network: Network, settings: Environment) {
   try {
     const node = configuredNodes(loadSettings(settings)).find((each) => each.network === network)
     return node ?? `${network} is followed by no version of Paylink`

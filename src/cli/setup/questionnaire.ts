@@ -33,13 +33,13 @@ export type GivenOptions = { readonly [name: string]: string | boolean | undefin
 export class Questionnaire {
   readonly isInteractive: boolean
   readonly #given: GivenOptions
-  readonly #before: Environment
+  /** The settings of the env file that is replaced, and those of private chains. */
+  readonly before: Environment
 
-  /** `before`: the settings of the env file that is replaced. */
   constructor(options: { isInteractive: boolean; given: GivenOptions; before: Environment }) {
     this.isInteractive = options.isInteractive
     this.#given = options.given
-    this.#before = options.before
+    this.before = options.before
   }
 
   /** What was answered beforehand; undefined where a person, or the default, has to. */
@@ -60,7 +60,7 @@ export class Questionnaire {
   known(question: Question): string | undefined {
     const { variable } = question
     const given = this.given(question)
-    return given ?? ((variable === undefined ? undefined : this.#before[variable]) || undefined)
+    return given ?? ((variable === undefined ? undefined : this.before[variable]) || undefined)
   }
 
   async ask(question: Question): Promise<string> {

@@ -1,7 +1,13 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { confirm, intro } from '@clack/prompts'
-import { type Config, envFilePath, loadProcessConfig, loadSettings } from '../../config/config.ts'
+import {
+  type Config,
+  envFilePath,
+  loadProcessConfig,
+  loadSettings,
+  privateChainSettings,
+} from '../../config/config.ts'
 import type { Environment } from '../../config/config-values.ts'
 import { readEnvFile } from '../../config/env-file.ts'
 import { ASSET_IDS } from '../../core/assets.ts'
@@ -19,7 +25,7 @@ import { checkSignerKey, signerPlace, storeSeed } from '../signer-place.ts'
 import { UsageError } from '../usage-error.ts'
 import { askSeed, type SeedAnswer } from './ask-seed.ts'
 import { askNodes, askPlace, askServices, askShop, type Settings, type ShopAnswers } from './ask-settings.ts'
-import { envFileText } from './env-file-text.ts'
+import { envFileText, notAskedAbout } from './env-file-text.ts'
 import { isServiceUp, startOwnService } from './own-start.ts'
 import { answered, type GivenOptions, Questionnaire } from './questionnaire.ts'
 import { followTestPayment } from './test-payment.ts'
@@ -32,14 +38,17 @@ export async function setupCommand(options: GivenOptions, output: Output): Promi
   const isInteractive = options.yes !== true && process.stdin.isTTY && process.stdout.isTTY
   const path = envFilePath()
   if (isInteractive) intro('Set up Paylink. Ctrl-C ends it, and nothing is written before the last answer.')
-  const before = await readBefore(path, options.force === true, isInteractive)
+  const before = {
+    ...(await readBefore(path, options.force === true, isInteractive)),
+    ...privateChainSettings(),
+  }
   const questions = new Questionnaire({ isInteractive, given: options, before })
   const answers = await askAll(questions, options.testPayment !== false)
   const { settings, shop, seed, backupKeyFile } = answers
   if (isInteractive && !(await answered(confirm({ message: `Write ${path}?` }))))
     throw new StartRefused('cancelled: nothing was written')
   if (backupKeyFile !== null) settings.BACKUP_RECIPIENT = await createBackupKey(backupKeyFile)
-  const text = envFileText(settings, before, systemClock().toISOString().slice(0, 10))
+  const text = envFileText(settings, systemClock().toISOString().slice(0, 10))
   const place = signerPlace(loadSettings(settings))
   if (seed.kind === 'store') await storeSeed(place, seed.entropy)
   await writeSecretFile(path, text)
@@ -74,7 +83,7 @@ type Answers = {
 
 async function askAll(questions: Questionnaire, hasTestPayment: boolean): Promise<Answers> {
   const shop = await askShop(questions)
-  const place = await askPlace(questions, shop.livemode)
+  const place = { ...notAskedAbout(questions.before), ...(await askPlace(questions, shop.livemode)) }
   place.DATA_DIR = resolve(place.DATA_DIR ?? '')
   if (place.SIGNER_KEY_FILE !== undefined && place.SIGNER_KEY_FILE !== '')
     place.SIGNER_KEY_FILE = resolve(place.SIGNER_KEY_FILE)

@@ -80,11 +80,7 @@ async function payLink(
 ): Promise<boolean> {
   const link = await makeLink(config, key, stop)
   if (link === null) return false
-  output.line(
-    livemode
-      ? '\nPay one dollar of real money here, from any wallet:'
-      : '\nPay one dollar of test money here, with the test panel of the page:',
-  )
+  output.line(`\n${invitationTo(livemode, config.staging)}`)
   output.line(`\n  ${link.url}\n`)
   output.line(qrCode(link.url))
   output.line('\nWaiting for the payment. Ctrl-C ends the wait.')
@@ -92,6 +88,13 @@ async function payLink(
   await askOwnApi(config, key, 'PATCH', `/api/v1/payment-links/${link.id}`, { active: false })
   if (!isPaid) output.line('Not paid. The link is inactive now; make others at the dashboard.')
   return isPaid
+}
+
+function invitationTo(livemode: boolean, staging: boolean): string {
+  if (!livemode) return 'Pay one dollar of test money here, with the test panel of the page:'
+  return staging
+    ? 'Pay one dollar here, from a wallet of your private chain. It is no real money:'
+    : 'Pay one dollar of real money here, from any wallet:'
 }
 
 function qrCode(url: string): string {
