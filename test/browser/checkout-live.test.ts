@@ -128,6 +128,13 @@ describe('an open page', () => {
     await expect.poll(() => heading().textContent()).toBe('Payment complete')
   })
 
+  test('says within five seconds that the server is gone', async () => {
+    await open(awaiting)
+    await page.route('**/state*', (route) => route.abort())
+    server.checkout.streams.close()
+    await expect.poll(() => page.locator('#lost').isVisible(), { timeout: 5_000 }).toBe(true)
+  })
+
   test('survives a restart of the server', async () => {
     await open(awaiting)
     await mark()

@@ -205,6 +205,14 @@ describe('what a wallet answers', () => {
       { eth_chainId: { result: '0x1' }, wallet_switchEthereumChain: { error: { code: 4902 } } },
     ],
     [
+      'Request rejected in Heron Wallet',
+      {
+        eth_chainId: { result: '0x1' },
+        wallet_switchEthereumChain: { error: { code: 4902 } },
+        wallet_addEthereumChain: { error: { code: 4001 } },
+      },
+    ],
+    [
       'does not have the Base network',
       {
         eth_chainId: { result: '0x1' },
@@ -222,6 +230,40 @@ describe('what a wallet answers', () => {
       expect(sent.length).toBe('eth_sendTransaction' in answers ? 1 : 0)
     },
   )
+
+  test.each([
+    ['goes there by itself', true],
+    ['has to be asked again', false],
+  ])('a wallet without the network is given it, and %s', async (_, goesByItself) => {
+    let [has, chain] = [false, 1]
+    const added: unknown[] = []
+    await inject(page, 'Heron Wallet', async (call) => {
+      if (call.method === 'eth_chainId') return { result: hex(chain) }
+      if (call.method === 'wallet_switchEthereumChain') {
+        if (!has) return { error: { code: 4902 } }
+        chain = BASE_SEPOLIA
+      }
+      if (call.method === 'wallet_addEthereumChain') {
+        has = true
+        if (goesByItself) chain = BASE_SEPOLIA
+        added.push(...(call.params ?? []))
+      }
+      return walletThat({})(call)
+    })
+    await page.goto(server.show('t', inUsdc))
+    await button().click()
+    await expect.poll(note).toMatch(/^Heron Wallet has sent it/)
+    expect(added).toEqual([
+      {
+        chainId: '0x14a34',
+        chainName: 'Base Sepolia',
+        nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
+        rpcUrls: ['https://sepolia.base.org'],
+        blockExplorerUrls: ['https://sepolia.basescan.org'],
+      },
+    ])
+    expect(sent).toHaveLength(1)
+  })
 
   test('every refusal is said in the page’s own language', async () => {
     await inject(page, 'Heron Wallet', walletThat({ eth_sendTransaction: { error: { code: 4001 } } }))

@@ -36,6 +36,29 @@ export function walletTransaction(request: PaymentRequest): WalletTransaction | 
 export const tokenTransferCall = (address: string, amount: bigint): string =>
   `${TRANSFER_SELECTOR}${word(address.slice(2))}${word(amount.toString(16))}`
 
+/** Chains that a wallet may not have yet, as `wallet_addEthereumChain` takes them (EIP-3085), by their ids. */
+const ETHER = { name: 'Ether', symbol: 'ETH', decimals: 18 }
+const ADDABLE_CHAINS: { readonly [chainId: string]: object } = {
+  '0x2105': {
+    chainName: 'Base',
+    nativeCurrency: ETHER,
+    rpcUrls: ['https://mainnet.base.org'],
+    blockExplorerUrls: ['https://basescan.org'],
+  },
+  '0x14a34': {
+    chainName: 'Base Sepolia',
+    nativeCurrency: ETHER,
+    rpcUrls: ['https://sepolia.base.org'],
+    blockExplorerUrls: ['https://sepolia.basescan.org'],
+  },
+}
+
+/** What adds a chain to a wallet that has it not; null for chains that every wallet has, or that are nobody else's. */
+export function walletChain(chainId: string): object | null {
+  const chain = ADDABLE_CHAINS[chainId]
+  return chain === undefined ? null : { chainId, ...chain }
+}
+
 const quantity = (value: bigint): string => `0x${value.toString(16)}`
 
 /** 32 bytes, filled up on the left. */

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { encode } from 'uqr'
 import { ASSETS } from '../../core/assets.ts'
 import { paymentUri } from '../../core/checkout/payment-uri.ts'
-import { walletTransaction } from '../../core/checkout/wallet-transaction.ts'
+import { walletChain, walletTransaction } from '../../core/checkout/wallet-transaction.ts'
 import { formatCoinAmount } from '../../core/money.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import { Icon } from './icons.tsx'
@@ -48,6 +48,7 @@ function Wallets({ page: { view, language } }: { page: CheckoutPage }) {
   const { asset, livemode, address, evm } = view
   const transaction = walletTransaction({ asset, livemode, address, evm, amount: view.remaining })
   if (transaction === null) return null
+  const chain = walletChain(transaction.chainId)
   // Only the browser knows the wallet's name.
   const words = { wallet: '{wallet}', network: ASSETS[asset].networkName }
   return (
@@ -59,6 +60,7 @@ function Wallets({ page: { view, language } }: { page: CheckoutPage }) {
       data-to={transaction.to}
       data-value={transaction.value}
       data-data={transaction.data}
+      {...(chain === null ? {} : { 'data-add': JSON.stringify(chain) })}
       data-pay={fill(messages.wallet_pay, words)}
       data-confirm={fill(messages.wallet_confirm, words)}
       data-sent={fill(messages.wallet_sent, words)}

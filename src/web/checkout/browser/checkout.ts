@@ -153,9 +153,11 @@ function warn(leftMs: number): void {
 async function poll(): Promise<void> {
   try {
     const answer = await fetch(`${live.path}/state${query()}`, { cache: 'no-store' })
-    if (answer.ok) hear(await answer.json())
+    if (!answer.ok) throw answer.status
+    hear(await answer.json())
   } catch {
-    // No network now. `watch` asks again, and tells the buyer if it lasts.
+    // The stream connects again by itself, and `watch` asks again.
+    showLost(true)
   }
 }
 
@@ -163,6 +165,8 @@ function connect(): void {
   live.source?.close()
   live.source = new EventSource(`${live.path}/events${query()}`)
   live.source.onmessage = (message) => hear(JSON.parse(message.data))
+  // A server that has gone says so at once by ending the stream. Not all of its pages ask it together.
+  live.source.onerror = () => setTimeout(poll, 1_000 + Math.random() * 2_000)
 }
 
 /** Phones drop sockets silently. The server sends something every 15 s, so after 20 s the stream is not trusted. */

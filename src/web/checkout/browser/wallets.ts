@@ -69,12 +69,32 @@ function wordsFor(text: string | undefined, wallet: Wallet): string {
   return (text ?? '').replace('{wallet}', () => name.slice(0, 40))
 }
 
+type Ask = (method: string, ...params: unknown[]) => Promise<unknown>
+
+/** EIP-1193's code of what a wallet threw; some wrap it. */
+function codeOf(error: unknown): number | undefined {
+  const { code, data } = error as { code?: number; data?: { originalError?: { code?: number } } }
+  return data?.originalError?.code ?? code
+}
+
+/** Takes the wallet to the chain, and adds the chain first where the wallet has it not (EIP-3326, EIP-3085). */
+async function switchTo(ask: Ask, chainId: string | undefined, add: string | undefined): Promise<void> {
+  try {
+    await ask('wallet_switchEthereumChain', { chainId })
+  } catch (error) {
+    if (codeOf(error) !== 4902 || !add) throw error
+    await ask('wallet_addEthereumChain', JSON.parse(add))
+    // Some wallets go there by themselves, and some do not.
+    await ask('wallet_switchEthereumChain', { chainId })
+  }
+}
+
 async function payWith(wallet: Wallet): Promise<void> {
   const box = document.getElementById('wallets')
   if (!box) return
   const payment = paymentOf(box)
   const words = { ...box.dataset }
-  const { chain: chainId, to, value, data } = words
+  const { chain: chainId, to, value, data, add } = words
   const say = (text: string | undefined, isHeld: boolean) => {
     const says = wordsFor(text, wallet)
     wallets.asked = { payment, says, isHeld }
@@ -82,14 +102,14 @@ async function payWith(wallet: Wallet): Promise<void> {
     const announcer = document.getElementById('announcer')
     if (announcer) announcer.textContent = says
   }
-  const ask = (method: string, ...params: unknown[]) => wallet.provider.request({ method, params })
+  const ask: Ask = (method, ...params) => wallet.provider.request({ method, params })
   say(words.confirm, true)
   let isSending = false
   try {
     const accounts = (await ask('eth_requestAccounts')) as string[]
     // A wallet may refuse to switch to the network that it is on already.
     if (Number(await ask('eth_chainId')) !== Number(chainId)) {
-      await ask('wallet_switchEthereumChain', { chainId })
+      await switchTo(ask, chainId, add)
       if (Number(await ask('eth_chainId')) !== Number(chainId)) throw { code: 4902 }
     }
     const now = document.getElementById('wallets')
@@ -99,8 +119,7 @@ async function payWith(wallet: Wallet): Promise<void> {
     await ask('eth_sendTransaction', { from: accounts[0], to, value, ...(data && { data }) })
     say(words.sent, true)
   } catch (error) {
-    const { code, data: inner } = error as { code?: number; data?: { originalError?: { code?: number } } }
-    const reason = inner?.originalError?.code ?? code
+    const reason = codeOf(error)
     if (reason === 4001) say(words.rejected, false)
     else if (reason === 4902 && !isSending) say(words.unknown, false)
     else say(isSending ? words.failed : words.silent, false)
