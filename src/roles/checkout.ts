@@ -101,6 +101,7 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
     reopenInvoice: (invoice) => reopenInvoice(flowDeps, invoice),
     tokenOf: ({ tenant, invoiceId }) => invoiceToken(deps.keyring, { ...tenant, invoiceId }),
     ...brandingFrom(deps.pool),
+    staging: deps.staging === true,
     card,
     ...(deps.sandbox === null ? {} : { sandbox: testPanelOf(deps.sandbox) }),
   })

@@ -87,6 +87,26 @@ describe('a checkout page’s answer', () => {
     }
   })
 
+  test('a live transaction leads to an explorer, and one of a private chain nowhere', async () => {
+    const paid = INVOICES_BY_PAGE.paid
+    const txid = paid.payments[0]?.txid ?? ''
+    const link = `<a href="https://litecoinspace.org/tx/${txid}" target="_blank" rel="noreferrer">`
+    const staging = await startCheckoutServer({ staging: true })
+    for (const [at, livemode, isLinked] of [
+      [server, true, true],
+      [server, false, false],
+      [staging, true, false],
+    ] as const) {
+      at.show('t', { ...paid, livemode })
+      for (const path of ['/i/t', '/i/t/receipt']) {
+        const html = await (await at.checkout.app.request(path)).text()
+        expect(html).toContain(txid)
+        expect([path, livemode, html.includes(link)]).toEqual([path, livemode, isLinked])
+      }
+    }
+    await staging.close()
+  })
+
   test('is compressed for whoever asks', async () => {
     const app = server.checkout.app
     server.show('t', INVOICES_BY_PAGE.awaiting)

@@ -40,7 +40,6 @@ type Confirmations = { readonly reached: number; readonly required: number | nul
 /** A payment as its sender may see it. */
 export type CheckoutPayment = {
   readonly txid: string
-  readonly outputIndex: number
   readonly asset: PaymentAsset
   /** Base units of its own asset. */
   readonly amount: bigint
@@ -124,7 +123,6 @@ export function checkoutView(
     accepted: statusReasonOf(invoice) === 'accepted',
     payments: livePayments(invoice).map((payment) => ({
       txid: payment.txid,
-      outputIndex: payment.outputIndex,
       asset: payment.asset,
       amount: payment.amount,
       status: shownStatus(payment),

@@ -61,6 +61,8 @@ export type CheckoutDeps = {
   readonly readBranding: (merchantId: string) => Promise<Branding>
   /** A merchant's logo by its digest; null if it is not, or no longer, theirs. */
   readonly readLogo: (merchantId: string, digest: string) => Promise<Uint8Array<ArrayBuffer> | null>
+  /** Live payments are on private chains, which no explorer shows. */
+  readonly staging?: boolean
   /** Present where somebody sells coins for cards. */
   readonly card?: CardOnramps
   /** Present where test invoices can be paid on sandbox chains. */

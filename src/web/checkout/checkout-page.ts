@@ -30,6 +30,8 @@ export type CheckoutPage = ShopPage & {
   /** What the buyer pays for, as the payment link names it, and the shop's own number of the order. */
   readonly item: string | null
   readonly order: string | null
+  /** Whether explorers show the payment's transactions. */
+  readonly isExplored: boolean
   /** The payment's own number, which a receipt names. */
   readonly invoiceId: string
   /** The shop's page to go back to; null where the shop named none. */

@@ -2,7 +2,7 @@ import { ASSETS } from '../../core/assets.ts'
 import { coin, usd, usdPrice } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import { fill } from './language.ts'
-import { LocalTime, Purchase, paymentStatus, Row } from './receipt.tsx'
+import { LocalTime, Purchase, paymentStatus, Row, TransactionId } from './receipt.tsx'
 import { Shop } from './shop.tsx'
 
 /** The whole receipt: what was paid, to whom, when, at which price, and where it stands on the chain. */
@@ -55,9 +55,7 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
                   <dd>
                     <bdi dir="ltr">{coin(payment.asset, payment.amount)}</bdi> ·{' '}
                     {paymentStatus(language, payment)}
-                    <bdi class="txid" dir="ltr">
-                      {payment.txid}:{payment.outputIndex}
-                    </bdi>
+                    <TransactionId page={page} payment={payment} />
                   </dd>
                 </div>
                 {payment.blockHash !== null && (

@@ -1,5 +1,6 @@
 import { ASSETS } from '../../core/assets.ts'
 import type { CheckoutPayment } from '../../core/checkout/checkout-state.ts'
+import { explorerUrl } from '../../core/checkout/explorer.ts'
 import { coin, usd, utcTime } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import { fill, type Language } from './language.ts'
@@ -32,7 +33,7 @@ export function Receipt({ page }: { page: CheckoutPage }) {
         </Row>
       )}
       {view.payments.map((payment) => (
-        <PaymentRow language={language} payment={payment} />
+        <PaymentRow page={page} payment={payment} />
       ))}
     </dl>
   )
@@ -73,7 +74,8 @@ export function LocalTime({ language, ms }: { language: Language; ms: number }) 
   )
 }
 
-function PaymentRow({ language, payment }: { language: Language; payment: CheckoutPayment }) {
+function PaymentRow({ page, payment }: { page: CheckoutPage; payment: CheckoutPayment }) {
+  const { language } = page
   return (
     <div class="transaction">
       <dt>{language.messages.transaction}</dt>
@@ -81,11 +83,25 @@ function PaymentRow({ language, payment }: { language: Language; payment: Checko
         <span>
           <bdi dir="ltr">{coin(payment.asset, payment.amount)}</bdi> · {paymentStatus(language, payment)}
         </span>
-        <bdi class="txid" dir="ltr">
-          {payment.txid}
-        </bdi>
+        <TransactionId page={page} payment={payment} />
       </dd>
     </div>
+  )
+}
+
+/** A transaction's id, which an explorer opens where there is one. */
+export function TransactionId({ page, payment }: { page: CheckoutPage; payment: CheckoutPayment }) {
+  const { asset, txid } = payment
+  const id = (
+    <bdi class="txid" dir="ltr">
+      {txid}
+    </bdi>
+  )
+  if (!page.isExplored) return id
+  return (
+    <a href={explorerUrl(asset, txid)} target="_blank" rel="noreferrer">
+      {id}
+    </a>
   )
 }
 
