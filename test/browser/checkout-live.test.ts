@@ -281,11 +281,12 @@ describe('with the keyboard alone', () => {
       expect([id, ring]).toEqual([id, 'solid'])
       reached.push(id)
     }
-    expect(reached.slice(0, 6)).toEqual([
+    expect(reached.slice(0, 7)).toEqual([
       'open-wallet',
       'copy-amount',
       'copy-address',
       'qr-payment',
+      'exchange-summary',
       'sandbox-summary',
       'sandbox-exact',
     ])

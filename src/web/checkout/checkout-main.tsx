@@ -7,7 +7,7 @@ import { Deadline } from './deadline.tsx'
 import { Icon } from './icons.tsx'
 import { fill } from './language.ts'
 import { OutcomeHead } from './outcome-head.tsx'
-import { CopyFields, OpenWallet, QrCodes } from './payment-form.tsx'
+import { CopyFields, FromExchange, OpenWallet, QrCodes } from './payment-form.tsx'
 import { Receipt } from './receipt.tsx'
 import { NoticeBox, Shop } from './shop.tsx'
 import { TestPanel } from './test-panel.tsx'
@@ -102,6 +102,7 @@ function PayableBody({ page }: { page: CheckoutPage }) {
       </div>
       <div>
         <QrCodes page={page} />
+        <FromExchange page={page} />
         <CardWay page={page} />
         <CoinSwitch page={page} />
       </div>
@@ -269,7 +270,7 @@ function CoinSwitch({ page }: { page: CheckoutPage }) {
   if (page.otherCoins.length === 0) return null
   const { messages } = page.language
   return (
-    <details class="switch" id="switch" open={page.notice === 'open_coin_failed'}>
+    <details class="fold" id="switch" open={page.notice === 'open_coin_failed'}>
       <summary id="switch-summary">{messages.switch_heading}</summary>
       <form method="post" action={`./${page.token}/switch${page.langQuery}`} id="switch-form">
         <p>{messages.switch_lead}</p>

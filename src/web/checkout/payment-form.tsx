@@ -5,6 +5,7 @@ import { ASSETS } from '../../core/assets.ts'
 import { paymentUri } from '../../core/checkout/payment-uri.ts'
 import { walletChain, walletTransaction } from '../../core/checkout/wallet-transaction.ts'
 import { formatCoinAmount } from '../../core/money.ts'
+import { coin } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import { Icon } from './icons.tsx'
 import { fill } from './language.ts'
@@ -35,6 +36,22 @@ export function QrCodes({ page }: { page: CheckoutPage }) {
       <div class="qr qr-payment">{raw(qrCode(uriOf(page), messages.qr_payment_alt))}</div>
       <div class="qr qr-address">{raw(qrCode(page.view.address, messages.qr_address_alt))}</div>
     </fieldset>
+  )
+}
+
+/** What goes wrong where an exchange sends: the network, its fee, and the time that it takes. */
+export function FromExchange({ page: { view, language } }: { page: CheckoutPage }) {
+  const { messages } = language
+  const { asset, remaining } = view
+  return (
+    <details class="fold" id="exchange">
+      <summary id="exchange-summary">{messages.exchange_heading}</summary>
+      <ul>
+        <li>{fill(messages.exchange_network, { network: ASSETS[asset].networkName })}</li>
+        <li>{fill(messages.exchange_amount, { amount: coin(asset, remaining) })}</li>
+        <li>{messages.exchange_parts}</li>
+      </ul>
+    </details>
   )
 }
 
