@@ -41,6 +41,9 @@ export function CardFailed({ page: { view, language } }: { page: CheckoutPage })
 export function CardWaitingBody({ page }: { page: CheckoutPage }) {
   const words = wordsOf(page)
   const { messages } = page.language
+  const news = page.view.card?.news ?? null
+  // Once the provider has the payment, a second one would pay twice.
+  const mayStartAgain = news !== 'pending' && news !== 'completed'
   const otherQuery = new URLSearchParams(page.langQuery)
   otherQuery.set('pay', 'other')
   return (
@@ -48,7 +51,7 @@ export function CardWaitingBody({ page }: { page: CheckoutPage }) {
       <OutcomeHead words={words} />
       <Deadline page={page} />
       <p class="links">
-        {page.cardAsset !== null && (
+        {page.cardAsset !== null && mayStartAgain && (
           <a class="button second" id="card-again" href={`./${page.token}/card${page.langQuery}`}>
             {messages.card_again}
           </a>
