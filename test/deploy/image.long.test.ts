@@ -32,7 +32,7 @@ const PLATFORMS = [
   { architecture: 'arm64', machine: 'aarch64', tags: ['qemu'] },
 ] as const
 
-const assetsShape = z.array(z.object({ id: z.string(), available: z.boolean() }))
+const assetsShape = z.array(z.object({ asset: z.string(), available: z.boolean() }))
 const name = `paylink-test-${randomBytes(4).toString('hex')}`
 let folder: string
 let port: number
@@ -72,7 +72,9 @@ async function mountsOfNpm(): Promise<string[]> {
   await (existsSync(own) ? copyFile(own, npmrc) : writeFile(npmrc, ''))
   const cafile = join(CERTIFICATES, 'ca-certificates.crt')
   if (existsSync(cafile)) await writeFile(npmrc, `\ncafile=${cafile}\n`, { flag: 'a' })
+  // The program inside is another user's.
   await chmod(folder, 0o755)
+  await chmod(npmrc, 0o644)
   return [`${npmrc}:/root/.npmrc:ro`, `${npmrc}:/run/npmrc:ro`, `${CERTIFICATES}:${CERTIFICATES}:ro`].map(
     (mount) => `--volume=${mount}`,
   )
@@ -122,7 +124,7 @@ async function ask(key: string, method: string, path: string, body?: object) {
 async function invoice(key: string, asset: string): Promise<string> {
   const isReady = async () => {
     const { data } = await ask(key, 'GET', '/assets')
-    return assetsShape.parse(data).some(({ id, available }) => id === asset && available)
+    return assetsShape.parse(data).some((coin) => coin.asset === asset && coin.available)
   }
   await until(isReady, { what: `invoices in ${asset} can be made`, timeoutMs: READY_MS_MAX })
   return (await ask(key, 'POST', '/invoices', { usd_amount: '7.00', asset })).id ?? ''
