@@ -100,6 +100,7 @@ function toJson(verdict: ReceiptVerdict): object {
 function print(receipt: { readonly [field: string]: unknown }, output: Output): void {
   output.line('Genuine: every word is as it was signed.')
   if (receipt.staging === true) output.line(STAGING_WORDS)
+  if (receipt.livemode === false) output.line('TEST: no real money moved')
   for (const field of [
     'issuer',
     'invoice_id',

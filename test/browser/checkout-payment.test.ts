@@ -133,11 +133,20 @@ test('a paid payment’s receipt is downloaded from its page, and proves itself 
     await record(tenant, invoice.id, inBlock('b1', WHOLE, 2))
     await page.goto(baseUrl + path)
     await page.locator('#receipt').click()
+    await page.evaluate(() => {
+      window.print = () => document.body.setAttribute('data-printed', '1')
+    })
+    await page.locator('#print').click()
+    expect(await page.locator('body').getAttribute('data-printed')).toBe('1')
+    await page.emulateMedia({ media: 'print' })
+    expect(await page.getByText('Test mode: no real money').isVisible()).toBe(true)
+    expect(await page.locator('#print').isVisible()).toBe(false)
+    await page.emulateMedia({ media: null })
     const download = page.waitForEvent('download')
     await page.locator('#signed-receipt').click()
     const file = join(folder, 'receipt.json')
     await (await download).saveAs(file)
-    expect((await download).suggestedFilename()).toBe(`receipt-${invoice.id}.json`)
+    expect((await download).suggestedFilename()).toBe(`TEST-receipt-${invoice.id}.json`)
     expect(JSON.parse(await readFile(file, 'utf8')).receipt).toMatchObject({
       invoice_id: invoice.id,
       payments: [{ txid: 'b1', amount: '1' }],
@@ -148,6 +157,7 @@ test('a paid payment’s receipt is downloaded from its page, and proves itself 
     const output = { line: (line: string) => said.push(line), problem: (line: string) => said.push(line) }
     expect(await verifyReceiptCommand(file, { key: keys, json: false }, output)).toBe(0)
     expect(said.join('\n')).toContain('Genuine')
+    expect(said).toContain('TEST: no real money moved')
     expect(alerts).toEqual([])
     // What the chain took back has no receipt, and the page offers none.
     await record(tenant, invoice.id, { ...inBlock('b1', WHOLE, 2), state: 'reorged' })

@@ -22,7 +22,8 @@ export function createReceiptPart(deps: ReadReceiptDeps & { readonly log: Log })
     }
     const receipt = await readReceipt(deps, RECEIPT_PATH.exec(path)?.[1] ?? '')
     if (receipt === null) return json(404, '{"error":"not_found"}', PRIVATE)
-    const name = `attachment; filename="receipt-${receipt.invoice_id}.json"`
+    const kind = receipt.livemode ? 'receipt' : 'TEST-receipt'
+    const name = `attachment; filename="${kind}-${receipt.invoice_id}.json"`
     const body = `${JSON.stringify(key.sign(receipt), null, 2)}\n`
     return json(200, body, { ...PRIVATE, 'content-disposition': name })
   }

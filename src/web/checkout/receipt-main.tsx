@@ -66,6 +66,9 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
           </dl>
           {isSigned && <p class="keep">{messages.receipt_signed_lead}</p>}
           <p class="links">
+            <button type="button" class="button scripted" id="print">
+              {messages.receipt_print}
+            </button>
             {isSigned && (
               <a class="button second" id="signed-receipt" href={`../${token}/receipt.json`} download>
                 {messages.receipt_signed}

@@ -188,6 +188,7 @@ function wake(): void {
 function onClick(event: MouseEvent): void {
   const button = event.target instanceof Element && event.target.closest<HTMLElement>('[data-copy]')
   if (button) copy(button)
+  if (event.target instanceof Element && event.target.closest('#print')) print()
 }
 
 async function copy(button: HTMLElement): Promise<void> {
