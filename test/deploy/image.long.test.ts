@@ -25,11 +25,14 @@ const CHROOT = { ...process.env, BUILDAH_ISOLATION: 'chroot' }
 /** What compose.yaml gives every container. */
 const LOCKED = ['--read-only', '--tmpfs=/tmp', '--cap-drop=ALL', '--security-opt=no-new-privileges']
 
-const ASSETS = ['BTC', 'LTC', 'ETH', 'ETH_BASE', 'USDC_BASE', 'SOL']
-/** Paylink's lock file has the programs of amd64 alone: on arm64 the first start fetches them. */
+const ASSETS = ['BTC', 'LTC', 'ETH', 'ETH_BASE', 'USDC_BASE']
+/**
+ * Paylink's lock file has the programs of amd64 alone: on arm64 the first start fetches them. Without SOL there, as not
+ * every mirror of the registry has litesvm's package of that release for arm64.
+ */
 const PLATFORMS = [
-  { architecture: 'amd64', machine: 'x86_64', tags: [] },
-  { architecture: 'arm64', machine: 'aarch64', tags: ['qemu'] },
+  { architecture: 'amd64', machine: 'x86_64', assets: [...ASSETS, 'SOL'], tags: [] },
+  { architecture: 'arm64', machine: 'aarch64', assets: ASSETS, tags: ['qemu'] },
 ] as const
 
 const assetsShape = z.array(z.object({ asset: z.string(), available: z.boolean() }))
@@ -130,7 +133,7 @@ async function invoice(key: string, asset: string): Promise<string> {
   return (await ask(key, 'POST', '/invoices', { usd_amount: '7.00', asset })).id ?? ''
 }
 
-describe.each(PLATFORMS)('for $architecture', ({ architecture, machine, tags }) => {
+describe.each(PLATFORMS)('for $architecture', ({ architecture, machine, assets, tags }) => {
   test('the image runs without rights on a read-only disk, takes payments, and keeps them in its volume', {
     timeout: 2 * BUILD_MS_MAX,
     tags: [...tags],
@@ -156,7 +159,7 @@ describe.each(PLATFORMS)('for $architecture', ({ architecture, machine, tags }) 
     ])
       expect(left.split('\n')).not.toContain(unwanted)
     const paid: string[] = []
-    for (const asset of ASSETS) {
+    for (const asset of assets) {
       const id = await invoice(key, asset)
       await ask(key, 'POST', `/test/invoices/${id}/pay`, { scenario: 'exact' })
       await until(async () => (await ask(key, 'GET', `/invoices/${id}`)).status === 'paid', {
