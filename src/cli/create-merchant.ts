@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import { createMerchant } from '../flows/create-merchant.ts'
+import { createMerchant, renewPasswordToken } from '../flows/create-merchant.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
@@ -46,7 +46,7 @@ export function emailProblem(email: string): string | null {
   return 'must be an e-mail address such as owner@example.com'
 }
 
-/** A new merchant, with the link by which its owner chooses a password: null for one who has an account already. */
+/** A new merchant, with the link by which its owner chooses a password: null for one who has one already. */
 export async function createShop(
   pool: Pool,
   config: Config,
@@ -54,9 +54,16 @@ export async function createShop(
 ): Promise<{ id: string; setPasswordUrl: string | null }> {
   const seals = await openCommandSeals(config, pool)
   const { id, passwordToken } = await createMerchant({ pool, clock: systemClock, seals }, shop)
-  const setPasswordUrl =
-    passwordToken === null ? null : `${config.baseUrl}/dashboard/reset-password?token=${passwordToken}`
-  return { id, setPasswordUrl }
+  return { id, setPasswordUrl: passwordUrl(config, passwordToken) }
 }
+
+/** Another such link for the owner of a shop that is there; null for one who has chosen a password. */
+export async function renewPasswordUrl(pool: Pool, config: Config, email: string): Promise<string | null> {
+  const seals = await openCommandSeals(config, pool)
+  return passwordUrl(config, await renewPasswordToken({ pool, clock: systemClock, seals }, email))
+}
+
+const passwordUrl = ({ baseUrl }: Config, token: string | null): string | null =>
+  token === null ? null : `${baseUrl}/dashboard/reset-password?token=${token}`
 
 const hasControlCharacter = (text: string): boolean => /\p{Cc}/u.test(text)

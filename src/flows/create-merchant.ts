@@ -15,7 +15,7 @@ const TOKEN_SECONDS = 7 * 24 * 3_600
 
 type CreatedMerchant = {
   readonly id: string
-  /** By which the owner chooses a first password, once; null for one who has an account, or was given a password. */
+  /** By which the owner chooses a first password, once; null for one who has a password, or was given one. */
   readonly passwordToken: string | null
 }
 
@@ -40,6 +40,17 @@ export async function createMerchant(
   })
 }
 
+/** Another token for a merchant's owner who has not chosen a password yet; null for one who has. */
+export function renewPasswordToken(
+  deps: { pool: Pool; clock: Clock; seals: AccessSeals },
+  email: string,
+): Promise<string | null> {
+  return withSystemTransaction(
+    deps.pool,
+    async (tx) => (await findOrMakeOwner(tx, deps.seals, { email }, deps.clock())).passwordToken,
+  )
+}
+
 async function findOrMakeOwner(
   tx: Tx,
   seals: AccessSeals,
@@ -62,7 +73,7 @@ async function findOrMakeOwner(
   const userId = person.id
   if (!person.isNew) {
     await requireOwnAccount(tx, seals, userId)
-    return { id: userId, passwordToken: null }
+    if (await hasPassword(tx, userId)) return { id: userId, passwordToken: null }
   }
   if (passwordHash === undefined)
     return { id: userId, passwordToken: await addPasswordToken(tx, seals, userId, now) }

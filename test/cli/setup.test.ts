@@ -79,6 +79,10 @@ test('by options alone: one env file, doctor, and a link that is followed to pai
   const shopOf = (printed: string) => /^Shop Tea Shop is (mer_\w+)\.$/m.exec(printed)?.[1]
   expect(shopOf(again.stdout)).toBe(shopOf(running.stdout()))
   expect(await settings()).toMatchObject({ SIGN_UP: 'invite', RATE_LIMIT_TEST: '50' })
+  // Whoever lost the link of the first run, or was cut off after it, gets another.
+  const linksOf = (printed: string) => /chooses a password here.*token=(\w+)/.exec(printed)?.[1]
+  expect(linksOf(again.stdout)).not.toBe(linksOf(running.stdout()))
+  expect(linksOf(again.stdout)).toMatch(/^\w{43}$/)
   const keys = await runProgram(['key', 'list', '--merchant', shopOf(again.stdout) ?? '', '--json'], env)
   expect(JSON.parse(keys.stdout).keys).toEqual([expect.objectContaining({ revoked_at: expect.any(String) })])
 })

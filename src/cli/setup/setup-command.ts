@@ -18,7 +18,7 @@ import { writeSecretFile } from '../../runtime/data-dir.ts'
 import { StartRefused } from '../../runtime/start-refused.ts'
 import { backupCommand, createBackupKey, keepBackupKey } from '../backup-commands.ts'
 import { type Output, withOwnerPool } from '../command-context.ts'
-import { createShop } from '../create-merchant.ts'
+import { createShop, renewPasswordUrl } from '../create-merchant.ts'
 import { doctorCommand } from '../doctor.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { checkSignerKey, signerPlace, storeSeed } from '../signer-place.ts'
@@ -133,13 +133,14 @@ const findOrCreateShop = (shop: ShopAnswers, output: Output): Promise<string> =>
   withOwnerPool(async (pool, config) => {
     const { name, email, livemode, coins } = shop
     const known = await findMerchant(pool, { name, email })
-    const made = known === null ? await createShop(pool, config, { name, email }) : null
-    const merchantId = known ?? made?.id ?? ''
+    const { id: merchantId, setPasswordUrl: url } =
+      known === null
+        ? await createShop(pool, config, { name, email })
+        : { id: known, setPasswordUrl: await renewPasswordUrl(pool, config, email) }
     const accepted = coins.length === ASSET_IDS.length ? null : coins
     const changes = { accepted_assets: accepted, default_asset: null }
     await changePaymentRules({ pool, clock: systemClock }, { tenant: { merchantId, livemode }, changes })
     output.line(`Shop ${name} is ${merchantId}.`)
-    const url = made?.setPasswordUrl ?? null
     if (url !== null)
       output.line(`Its owner ${email} chooses a password here, once, within seven days: ${url}`)
     return merchantId
