@@ -2,8 +2,8 @@ import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
 import { encodeEvmAddress } from '../chain/evm/address.ts'
 import { ACCOUNTS_PER_CALL, SolanaRpc } from '../chain/solana/solana-rpc.ts'
 import { ownerOf, programOf } from '../chain/solana/watched-owners.ts'
-import { keyspaceOfNetwork } from '../core/assets.ts'
-import { evmTokensOf } from '../core/chain/evm-parameters.ts'
+import { isToken, keyspaceOfNetwork } from '../core/assets.ts'
+import { payoutTokenOn } from '../core/chain/evm-parameters.ts'
 import { realmOf } from '../core/chain/realm.ts'
 import { ADDRESSES_MAX, type Finding, type HeldMoney, listHeldDeposits } from '../db/ledger/audit.ts'
 import { type EvmChainNode, isEvmNode, type SolanaChainNode } from '../nodes/chain-nodes.ts'
@@ -71,8 +71,7 @@ export async function auditBalances(
 export function openAccountsClient(node: EvmChainNode): EvmPayoutClient {
   const { network, chain, rpcUrl: url, rpcSetting: setting } = node
   const realm = realmOf(node)
-  const token =
-    evmTokensOf(network, realm, node.usdcContract).find(({ asset }) => asset === 'USDC_BASE') ?? null
+  const token = payoutTokenOn(network, realm, node.usdcContract)
   return new EvmPayoutClient({ url, setting, chain, realm, token })
 }
 
@@ -87,9 +86,7 @@ async function readEvmBalances(
     await client.parameters()
     const balances: bigint[] = []
     for (const { asset, program } of held) {
-      balances.push(
-        await (asset === 'USDC_BASE' ? client.tokenBalanceOf(program) : client.balanceOf(program)),
-      )
+      balances.push(await (isToken(asset) ? client.tokenBalanceOf(program) : client.balanceOf(program)))
     }
     return balances
   } finally {

@@ -1,3 +1,4 @@
+import { ASSET_IDS, isToken } from '../core/assets.ts'
 import { JOURNAL_APPROVER } from '../payouts/store/lost-payouts.ts'
 import { UNSEALED_OUTCOMES } from '../payouts/store/outcome-seals.ts'
 import type { AuditCheck } from './audit-check.ts'
@@ -135,6 +136,11 @@ export const PAYOUT_CHECKS: readonly AuditCheck[] = [
 /** Whoever follows the network has read a final block by then. */
 const SEEN_WITHIN_MINUTES = 60
 
+/** Of contracts, whose money a hot wallet holds beside its own coin; a list for SQL. */
+const TOKENS = ASSET_IDS.filter(isToken)
+  .map((id) => `'${id}'`)
+  .join(', ')
+
 /** Payouts on chains of accounts: what is swept for them, the nonces they have, and the hot wallet they come from. */
 export const SWEEP_CHECKS: readonly AuditCheck[] = [
   {
@@ -247,7 +253,7 @@ export const SWEEP_CHECKS: readonly AuditCheck[] = [
     rule: 'every hot wallet holds what was swept into it for merchants and has not left',
     sql: `select null as merchant_id, w.network || ' ' || o.asset as subject, 'holds ' || o.held || ' and owes ' || o.owed as detail
       from hot_wallet w cross join lateral (
-        select a.asset, case when a.asset = 'USDC_BASE' then coalesce(w.token_balance, 0) else w.balance end as held,
+        select a.asset, case when a.asset in (${TOKENS}) then coalesce(w.token_balance, 0) else w.balance end as held,
           (select coalesce(sum(amount - cost), 0) from sweep
             where network = w.network and asset = a.asset and status = 'done' and final_at is not null)
           - (select coalesce(sum(p.amount - coalesce(c.cost, 0)), 0) from account_nonce n

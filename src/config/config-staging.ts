@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Chain } from '../core/assets.ts'
+import { isEvmChain } from '../core/chain/evm-networks.ts'
 import { isPublicChainId } from '../core/chain/evm-parameters.ts'
 import type { PrivateChain } from '../core/chain/realm.ts'
 import { ConfigError, contractAddress, type Environment, must, wholeNumber } from './config-values.ts'
@@ -11,15 +12,17 @@ const chainId = must(
   'the EIP-155 chain id of a private chain',
   wholeNumber(1, CHAIN_ID_MAX).refine((id) => !isPublicChainId(id)),
 )
-const genesisOf: { readonly [chain in Chain]: (name: string, text: string) => string } = {
-  bitcoin: must('the hash of block 0: 64 hexadecimal digits', z.string().regex(/^[0-9a-f]{64}$/)),
-  litecoin: must('the hash of block 0: 64 hexadecimal digits', z.string().regex(/^[0-9a-f]{64}$/)),
-  ethereum: must('the hash of block 0: 0x and 64 hexadecimal digits', z.string().regex(/^0x[0-9a-f]{64}$/)),
-  base: must('the hash of block 0: 0x and 64 hexadecimal digits', z.string().regex(/^0x[0-9a-f]{64}$/)),
-  solana: must('what getGenesisHash answers', z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{32,44}$/)),
-}
+const utxoGenesis = must('the hash of block 0: 64 hexadecimal digits', z.string().regex(/^[0-9a-f]{64}$/))
+const evmGenesis = must(
+  'the hash of block 0: 0x and 64 hexadecimal digits',
+  z.string().regex(/^0x[0-9a-f]{64}$/),
+)
+const solanaGenesis = must('what getGenesisHash answers', z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{32,44}$/))
 
-const isEvm = (chain: Chain): boolean => chain === 'ethereum' || chain === 'base'
+function genesisOf(chain: Chain) {
+  if (isEvmChain(chain)) return evmGenesis
+  return chain === 'solana' ? solanaGenesis : utxoGenesis
+}
 
 /**
  * The private chain that the operator names for a live network in staging; null elsewhere. Every live network needs one
@@ -42,12 +45,12 @@ export function readPrivateChain(env: Environment, { chain, mode, staging }: Pla
     throw new ConfigError(
       `${prefix}_GENESIS is missing: in staging each live network names its private chain`,
     )
-  if (isEvm(chain) && id === undefined)
+  if (isEvmChain(chain) && id === undefined)
     throw new ConfigError(
       `${prefix}_CHAIN_ID is missing: in staging each live network names its private chain`,
     )
   return {
-    genesis: genesisOf[chain](`${prefix}_GENESIS`, genesis),
+    genesis: genesisOf(chain)(`${prefix}_GENESIS`, genesis),
     chainId: id === undefined ? null : chainId(`${prefix}_CHAIN_ID`, id),
   }
 }
@@ -57,7 +60,7 @@ export function readUsdc(env: Environment, { chain, mode, staging }: Place): str
   const name = `${mode}_${chain}_USDC_ADDRESS`.toUpperCase()
   const text = given(env, name)
   if (text === undefined) return null
-  if (!isEvm(chain)) throw new ConfigError(`${name} is not known: remove it`)
+  if (!isEvmChain(chain)) throw new ConfigError(`${name} is not known: remove it`)
   if (mode === 'live' && !staging)
     throw new ConfigError(`${name} needs STAGING=1: live money's contract is Circle's`)
   return contractAddress(name, text)

@@ -1,6 +1,8 @@
+import { EVM_CHAINS, type EvmChain } from './chain/evm-networks.ts'
+
 /** The chains Paylink knows. A chain in one mode is a network: `litecoin-test`, `base-live`. */
-export const CHAINS = ['bitcoin', 'litecoin', 'ethereum', 'base', 'solana'] as const
-export type Chain = (typeof CHAINS)[number]
+export type Chain = 'bitcoin' | 'litecoin' | EvmChain | 'solana'
+export const CHAINS: readonly Chain[] = ['bitcoin', 'litecoin', ...EVM_CHAINS, 'solana']
 
 export type Network = `${Chain}-${'live' | 'test'}`
 export const NETWORKS: readonly Network[] = CHAINS.flatMap((chain) => [
@@ -17,6 +19,16 @@ export type Keyspace = `${KeyFamily}-${'live' | 'test'}`
 
 export const ASSET_IDS = ['BTC', 'LTC', 'ETH', 'ETH_BASE', 'USDC_BASE', 'SOL'] as const
 export type AssetId = (typeof ASSET_IDS)[number]
+
+/** How a token's holder lets others move it: by a signature (EIP-3009). */
+type TokenStandard = 'eip3009'
+
+/** A token of an EVM network. Nothing but its pinned contracts is money, whatever it calls itself. */
+type Token = {
+  /** The issuer's contracts on the network's two public chains. */
+  readonly contracts: { readonly live: string; readonly test: string }
+  readonly standard: TokenStandard
+}
 
 export type Asset = {
   readonly id: AssetId
@@ -35,6 +47,8 @@ export type Asset = {
   readonly minimum: bigint | null
   /** A transfer below this many base units is recorded, but starts nothing and blocks nothing. */
   readonly dustBelow: bigint
+  /** Null for a chain's own coin. */
+  readonly token: Token | null
 }
 
 export const ASSETS: { readonly [id in AssetId]: Asset } = {
@@ -49,6 +63,7 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
     priceSymbol: 'BTC',
     minimum: 330n,
     dustBelow: 294n,
+    token: null,
   },
   LTC: {
     id: 'LTC',
@@ -61,6 +76,7 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
     priceSymbol: 'LTC',
     minimum: 5_000n,
     dustBelow: 294n,
+    token: null,
   },
   ETH: {
     id: 'ETH',
@@ -73,6 +89,7 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
     priceSymbol: 'ETH',
     minimum: 50_000_000_000_000n,
     dustBelow: 1_000_000_000_000n,
+    token: null,
   },
   ETH_BASE: {
     id: 'ETH_BASE',
@@ -85,6 +102,7 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
     priceSymbol: 'ETH',
     minimum: 10_000_000_000_000n,
     dustBelow: 1_000_000_000_000n,
+    token: null,
   },
   USDC_BASE: {
     id: 'USDC_BASE',
@@ -97,6 +115,13 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
     priceSymbol: 'USDC',
     minimum: 100_000n,
     dustBelow: 10_000n,
+    token: {
+      contracts: {
+        live: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+        test: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+      },
+      standard: 'eip3009',
+    },
   },
   SOL: {
     id: 'SOL',
@@ -109,6 +134,7 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
     priceSymbol: 'SOL',
     minimum: null,
     dustBelow: 5_000n,
+    token: null,
   },
 }
 
@@ -137,6 +163,13 @@ export const COINS: { readonly [id in PaymentAsset]: Coin } = {
     keyFamily: 'evm',
     decimals: 6,
     dustBelow: 10_000n,
+    token: {
+      contracts: {
+        live: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+        test: '0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238',
+      },
+      standard: 'eip3009',
+    },
   },
   WSOL: {
     id: 'WSOL',
@@ -147,6 +180,7 @@ export const COINS: { readonly [id in PaymentAsset]: Coin } = {
     keyFamily: 'solana',
     decimals: 9,
     dustBelow: 5_000n,
+    token: null,
   },
 }
 
@@ -156,8 +190,22 @@ const WORTH_AS: { readonly [id in ForeignCoinId]: AssetId } = { USDC_ETHEREUM: '
 /** The asset whose price this money has. */
 export const pricedAs = (asset: PaymentAsset): AssetId => (isAssetId(asset) ? asset : WORTH_AS[asset])
 
+/** Whether it is a contract's, whose transfers an EVM network's coin pays for. */
+export const isToken = (asset: PaymentAsset): boolean => COINS[asset].token !== null
+
+/** The coin in which an EVM network's gas is paid. */
+export function nativeAssetOf(chain: EvmChain): AssetId {
+  const native = Object.values(ASSETS).find((asset) => asset.chain === chain && asset.token === null)
+  if (native === undefined) throw new Error(`${chain} has no coin of its own`)
+  return native.id
+}
+
+/** The token that payouts are made in on an EVM network, whose gas its hot wallet pays; null where there is none. */
+export const payoutTokenOf = (chain: EvmChain): AssetId | null =>
+  Object.values(ASSETS).find((asset) => asset.chain === chain && asset.token !== null)?.id ?? null
+
 /** Whether an invoice can ask for this money. */
-export const isAssetId = (asset: PaymentAsset): asset is AssetId => ASSET_IDS.some((id) => id === asset)
+export const isAssetId = (asset: PaymentAsset): asset is AssetId => Object.hasOwn(ASSETS, asset)
 
 /** The network on which an asset moves in the given mode. */
 export function networkOf(asset: AssetId, livemode: boolean): Network {
@@ -172,9 +220,9 @@ export function keyspaceOfNetwork(network: Network): Keyspace {
 /** The key family of a network's addresses: all its assets share one. */
 export function keyFamilyOfNetwork(network: Network): KeyFamily {
   const livemode = network.endsWith('-live')
-  const asset = ASSET_IDS.find((id) => networkOf(id, livemode) === network)
+  const asset = Object.values(ASSETS).find(({ id }) => networkOf(id, livemode) === network)
   if (asset === undefined) throw new Error(`no asset moves on ${network}`)
-  return ASSETS[asset].keyFamily
+  return asset.keyFamily
 }
 
 /**

@@ -3,6 +3,7 @@ import { ASSET_IDS, type AssetId } from './assets.ts'
 import {
   acceptedAssets,
   confirmationsFor,
+  confirmationTiersOf,
   defaultAsset,
   minimumOf,
   readPaymentRules,
@@ -100,7 +101,7 @@ test('confirmations follow what the invoice is worth; an unknown worth takes the
     'safe',
     'finalized',
   ])
-  expect(marked.confirmations.LTC).toEqual([6, 12, 24])
+  expect(confirmationTiersOf(marked, 'LTC')).toEqual([6, 12, 24])
 })
 
 test('a tolerance is the smaller of its percentage and its cap, and nothing where nobody knows the worth', () => {

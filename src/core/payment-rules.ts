@@ -1,4 +1,4 @@
-import { ASSET_IDS, ASSETS, type AssetId } from './assets.ts'
+import { ASSET_IDS, ASSETS, type AssetId, type KeyFamily } from './assets.ts'
 import { type Finality, isFinalityFor, isMarked } from './finality.ts'
 import type { ConfirmationsByAsset } from './invoice/types.ts'
 
@@ -29,7 +29,8 @@ export type PaymentRules = {
   readonly toleranceOver: Tolerance
   /** Base units; a merchant can only raise an asset's minimum. */
   readonly minimums: { readonly [asset in AssetId]?: bigint }
-  readonly confirmations: { readonly [asset in AssetId]: ConfirmationTiers }
+  /** Absent: the default of the asset's chains. */
+  readonly confirmations: { readonly [asset in AssetId]?: ConfirmationTiers }
   /** Whether a buyer may reopen an expired invoice at the current price. */
   readonly reopenExpired: boolean
   /** Whether an address for SOL gets what an account must hold, for wallets that pay no address that holds nothing. */
@@ -42,14 +43,16 @@ const NO_TOLERANCE: Tolerance = { basisPoints: 0, capCents: 0n }
 const BASIS_POINTS_MAX = 5_000
 export const CONFIRMATIONS_MAX = 1_000
 
-const DEFAULT_CONFIRMATIONS: { readonly [asset in AssetId]: ConfirmationTiers } = {
-  BTC: [1, 3, 6],
-  LTC: [6, 12, 24],
-  ETH: ['safe', 'safe', 'finalized'],
-  ETH_BASE: ['safe', 'safe', 'finalized'],
-  USDC_BASE: ['safe', 'safe', 'finalized'],
-  SOL: ['finalized', 'finalized', 'finalized'],
+const DEFAULT_CONFIRMATIONS: { readonly [family in KeyFamily]: ConfirmationTiers } = {
+  bitcoin: [1, 3, 6],
+  litecoin: [6, 12, 24],
+  evm: ['safe', 'safe', 'finalized'],
+  solana: ['finalized', 'finalized', 'finalized'],
 }
+
+/** What makes a merchant's payments in an asset final, by what an invoice is worth. */
+export const confirmationTiersOf = (rules: PaymentRules, asset: AssetId): ConfirmationTiers =>
+  rules.confirmations[asset] ?? DEFAULT_CONFIRMATIONS[ASSETS[asset].keyFamily]
 
 /** US cents from which the second and the third tier of confirmations count. */
 const TIER_CENTS = [100_000n, 1_000_000n] as const
@@ -69,7 +72,7 @@ export function readPaymentRules(document: unknown): PaymentRules {
     toleranceUnder: readTolerance(fields.tolerance_under),
     toleranceOver: readTolerance(fields.tolerance_over),
     minimums: readByAsset(fields.minimums, readUnits),
-    confirmations: { ...DEFAULT_CONFIRMATIONS, ...readByAsset(fields.confirmations, readTiers) },
+    confirmations: readByAsset(fields.confirmations, readTiers),
     reopenExpired: fields.reopen_expired === true,
     solanaFundedAddresses: fields.solana_funded_addresses === true,
     payoutDailyLimits: readByAsset(fields.payout_daily_limits, readUnits),
@@ -117,7 +120,7 @@ export function confirmationsFor(
   usdCents: bigint | null,
   parameters: string,
 ): ConfirmationsByAsset {
-  const tiers = rules.confirmations[asset]
+  const tiers = confirmationTiersOf(rules, asset)
   if (parameters === 'regtest' && !isMarked(asset)) return { [asset]: 1 }
   if (usdCents === null || usdCents >= TIER_CENTS[1]) return { [asset]: tiers[2] }
   return { [asset]: usdCents >= TIER_CENTS[0] ? tiers[1] : tiers[0] }

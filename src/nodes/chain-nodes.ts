@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { Network } from '../core/assets.ts'
-import { EVM_CHAINS, type EvmChain, publicTestChainId } from '../core/chain/evm-parameters.ts'
+import { EVM_CHAINS, type EvmChain, isEvmChain } from '../core/chain/evm-networks.ts'
+import { publicTestChainId } from '../core/chain/evm-parameters.ts'
 import { type PrivateChain, realmOf } from '../core/chain/realm.ts'
 import type { UtxoChain } from '../core/chain/utxo-parameters.ts'
 import type { EvmIdentity } from '../core/checkout/payment-uri.ts'
@@ -55,8 +56,7 @@ export type SolanaChainNode = ChainNode & { readonly chain: 'solana' }
 export const isUtxoNode = (node: ChainNode): node is UtxoNode =>
   UTXO_CHAINS.some((chain) => chain === node.chain)
 
-export const isEvmNode = (node: ChainNode): node is EvmChainNode =>
-  EVM_CHAINS.some((chain) => chain === node.chain)
+export const isEvmNode = (node: ChainNode): node is EvmChainNode => isEvmChain(node.chain)
 
 export const isSolanaNode = (node: ChainNode): node is SolanaChainNode => node.chain === 'solana'
 

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import { EVM_CHAINS, type EvmChain } from '../core/chain/evm-parameters.ts'
+import { EVM_CHAINS, type EvmChain } from '../core/chain/evm-networks.ts'
 import type { UtxoChain } from '../core/chain/utxo-parameters.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'

@@ -1,9 +1,9 @@
-import { ASSETS, type AssetId, networkOf } from '../core/assets.ts'
+import { ASSETS, type AssetId, isToken, networkOf } from '../core/assets.ts'
 import { formatCoinAmount, parseCoinAmount } from '../core/money.ts'
 import type { PaymentRules } from '../core/payment-rules.ts'
 import { gasCostOf, gasPriceOf, TRANSFER_GAS } from '../core/payout/gas.ts'
 import type { Payout, PayoutSource } from '../core/payout/payout.ts'
-import { LIMIT_WINDOW_MS, PAYOUT_OUTPUT_MIN, planFee } from '../core/payout/payout-limits.ts'
+import { fixedPayoutMin, LIMIT_WINDOW_MS, planFee } from '../core/payout/payout-limits.ts'
 import { feeFor, INPUTS_MAX, mostThatFits, selectCoins, vbytesOf } from '../core/payout/select-coins.ts'
 import { solanaFee } from '../core/payout/solana-fee.ts'
 import { loadHotWallet } from '../db/addresses/hot-wallets.ts'
@@ -236,7 +236,7 @@ async function payoutOutputMin(
   tenant: Tenant,
   { asset, now }: Pick<Wanted, 'asset' | 'now'>,
 ): Promise<bigint | null> {
-  const fixed = PAYOUT_OUTPUT_MIN[asset]
+  const fixed = fixedPayoutMin(asset)
   if (fixed !== undefined || ASSETS[asset].keyFamily !== 'solana') return fixed ?? null
   // Less than this, the chain does not let a new account hold.
   return (await freshReading(tx, tenant, { asset, now }))?.rentExempt ?? null
@@ -259,7 +259,7 @@ async function estimateOverCoins(
   { asset, amount, now }: Wanted,
 ): Promise<bigint | { readonly most: bigint } | null> {
   const network = networkOf(asset, tenant.livemode)
-  const changeMin = PAYOUT_OUTPUT_MIN[asset]
+  const changeMin = fixedPayoutMin(asset)
   if (changeMin === undefined) return null
   const fee = await loadNetworkFee(tx, network)
   if (fee === null || now.getTime() - fee.updatedAt.getTime() > FEE_KNOWN_MS) return null
@@ -285,7 +285,7 @@ async function estimateFromHotWallet(
   const network = networkOf(asset, tenant.livemode)
   const wallet = await loadHotWallet(tx, network)
   if (wallet === null || now.getTime() - wallet.updatedAt.getTime() > FEE_KNOWN_MS) return null
-  if (asset === 'USDC_BASE') return wallet.token === null ? null : 0n
+  if (isToken(asset)) return wallet.token === null ? null : 0n
   const cost = gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
   const of = { network, asset }
   const credit = await loadSweptCredit(tx, tenant, { ...of, counts: 'planned' })

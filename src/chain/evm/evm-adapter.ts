@@ -1,6 +1,6 @@
-import { type AssetId, isAssetId, type Network } from '../../core/assets.ts'
+import { isAssetId, type Network, nativeAssetOf } from '../../core/assets.ts'
+import type { EvmChain } from '../../core/chain/evm-networks.ts'
 import {
-  type EvmChain,
   type EvmParameters,
   type EvmToken,
   evmParametersOf,
@@ -96,7 +96,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     this.#node = new EvmNode(url, setting, options.answerMsMax)
     this.#traces = new BlockTraces(this.#node)
     this.#mode = options.nativeMode ?? null
-    const asset: AssetId = chain === 'ethereum' ? 'ETH' : 'ETH_BASE'
+    const asset = nativeAssetOf(chain)
     const parts = { node: this.#node, traces: this.#traces, watched: this.watched }
     this.#reader = new BlockReader({ ...parts, tokens: this.#tokens, asset, openPrograms })
     this.#walk = new EvmWalk(this.#node, (headers) => this.#reader.read(headers, this.#requireMode()))

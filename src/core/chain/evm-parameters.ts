@@ -1,8 +1,6 @@
-import type { Network, PaymentAsset } from '../assets.ts'
+import { COINS, isAssetId, type Network, type PaymentAsset } from '../assets.ts'
+import { EVM_CHAINS, type EvmChain, evmNetworkOf } from './evm-networks.ts'
 import type { Realm } from './realm.ts'
-
-export const EVM_CHAINS = ['ethereum', 'base'] as const
-export type EvmChain = (typeof EVM_CHAINS)[number]
 
 /** A token contract whose transfers are looked for. Nothing else is money, whatever it calls itself. */
 export type EvmToken = {
@@ -28,69 +26,20 @@ export type EvmParameters = {
 }
 
 const PROBE_OWN_MS = 100
-/** Twenty-five slots of twelve seconds: Ethereum has never missed so many in a row. */
-const ETHEREUM_HEAD_MS = 300_000
-/** Sixty blocks. Where Base's sequencer stands for longer, nobody can pay, and nothing should expire. */
-const BASE_HEAD_MS = 120_000
 
-const PUBLIC: readonly EvmParameters[] = [
-  {
-    chain: 'ethereum',
-    name: 'main',
-    chainId: 1,
+/** A public chain of a network, with what this realm calls it. */
+const publicParametersOf = (chain: EvmChain): readonly EvmParameters[] => {
+  const { main, testnet, headAgeMsMax, probeIntervalMs } = evmNetworkOf(chain)
+  return [main, testnet].map(({ name, chainId }) => ({
+    chain,
+    name,
+    chainId,
     isolated: false,
-    headAgeMsMax: ETHEREUM_HEAD_MS,
-    probeIntervalMs: 2_000,
-  },
-  {
-    chain: 'ethereum',
-    name: 'sepolia',
-    chainId: 11_155_111,
-    isolated: false,
-    headAgeMsMax: ETHEREUM_HEAD_MS,
-    probeIntervalMs: 2_000,
-  },
-  {
-    chain: 'base',
-    name: 'main',
-    chainId: 8_453,
-    isolated: false,
-    headAgeMsMax: BASE_HEAD_MS,
-    probeIntervalMs: 500,
-  },
-  {
-    chain: 'base',
-    name: 'base-sepolia',
-    chainId: 84_532,
-    isolated: false,
-    headAgeMsMax: BASE_HEAD_MS,
-    probeIntervalMs: 500,
-  },
-]
-
-/** Circle's contracts. */
-const USDC: { readonly [network in Network]?: EvmToken } = {
-  'base-live': {
-    asset: 'USDC_BASE',
-    contract: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913',
-    decimals: 6,
-  },
-  'base-test': {
-    asset: 'USDC_BASE',
-    contract: '0x036cbd53842c5426634e7929541ec2318f3dcf7e',
-    decimals: 6,
-  },
-  'ethereum-live': {
-    asset: 'USDC_ETHEREUM',
-    contract: '0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48',
-    decimals: 6,
-  },
-  'ethereum-test': {
-    asset: 'USDC_ETHEREUM',
-    contract: '0x1c7d4b196cb0c7b01d743fbc6116a902379c7238',
-    decimals: 6,
-  },
+    headAgeMsMax,
+    probeIntervalMs,
+  }))
 }
+const PUBLIC: readonly EvmParameters[] = EVM_CHAINS.flatMap(publicParametersOf)
 
 /**
  * The chain that a node with this chain id is on, in this realm; null where it is another chain than the one asked
@@ -112,19 +61,13 @@ export function evmParametersOf(chain: EvmChain, realm: Realm, chainId: number):
   }
 }
 
-/** The public chain of a network: `main`, or the public test chain. */
-function publicChainId(chain: EvmChain, isMain: boolean): number {
-  const known = PUBLIC.find((each) => each.chain === chain && (each.name === 'main') === isMain)
-  if (known === undefined) throw new Error(`${chain} has no such public chain`)
-  return known.chainId
-}
-
 /** The chain id of the public test chain. */
-export const publicTestChainId = (chain: EvmChain): number => publicChainId(chain, false)
+export const publicTestChainId = (chain: EvmChain): number => evmNetworkOf(chain).testnet.chainId
 
 /** The chain that a message may name as right. */
 export function expectedChain(chain: EvmChain, realm: Realm): string {
-  return realm === 'staging' ? 'a private chain' : `chain ${publicChainId(chain, realm === 'live')}`
+  const { main, testnet } = evmNetworkOf(chain)
+  return realm === 'staging' ? 'a private chain' : `chain ${(realm === 'live' ? main : testnet).chainId}`
 }
 
 /** Whether this is the id of a public chain that Paylink knows. */
@@ -136,8 +79,15 @@ export function evmTokensOf(
   realm: Realm,
   usdcContract: string | null,
 ): readonly EvmToken[] {
-  const token = USDC[network]
-  if (token === undefined) return []
-  if (usdcContract === null || realm === 'live') return [token]
-  return [{ ...token, contract: usdcContract.toLowerCase() }]
+  const own = realm === 'live' ? null : usdcContract
+  return Object.values(COINS).flatMap(({ id: asset, chain, decimals, token }) => {
+    const isLive = network === `${chain}-live`
+    if (token === null || (!isLive && network !== `${chain}-test`)) return []
+    const contract = own ?? (isLive ? token.contracts.live : token.contracts.test)
+    return [{ asset, contract: contract.toLowerCase(), decimals }]
+  })
 }
+
+/** The one that payouts are made in; null where no payout is. */
+export const payoutTokenOn = (network: Network, realm: Realm, usdcContract: string | null): EvmToken | null =>
+  evmTokensOf(network, realm, usdcContract).find(({ asset }) => isAssetId(asset)) ?? null

@@ -1,19 +1,6 @@
-import { ASSETS, type AssetId, type Network, networkOf } from '../assets.ts'
+import { ASSETS, type AssetId, isToken } from '../assets.ts'
+import { evmNetworkOf, isEvmChain } from '../chain/evm-networks.ts'
 import { formatCoinAmount } from '../money.ts'
-
-/** EIP-155 chain ids; the test ones are Sepolia and Base Sepolia. */
-const EVM_CHAIN_IDS: { readonly [network in Network]?: number } = {
-  'ethereum-live': 1,
-  'base-live': 8453,
-  'ethereum-test': 11_155_111,
-  'base-test': 84_532,
-}
-
-/** Circle's USDC contracts. A test network with a token of its own says so in the request. */
-const USDC_CONTRACTS: { readonly [network in Network]?: string } = {
-  'base-live': '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
-  'base-test': '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
-}
 
 /** What a wallet must be told of a test network that is not the public one. */
 export type EvmIdentity = { readonly chainId: number; readonly usdcContract: string | null }
@@ -35,23 +22,26 @@ export type PaymentRequest = {
  */
 export function paymentUri(request: PaymentRequest): string {
   const { asset, address, amount } = request
-  switch (asset) {
-    case 'BTC':
-      return `bitcoin:${address.toLowerCase()}${decimalAmount(asset, amount)}`
-    case 'LTC':
-      return `litecoin:${address.toLowerCase()}${decimalAmount(asset, amount)}`
-    case 'SOL':
+  const { keyFamily } = ASSETS[asset]
+  switch (keyFamily) {
+    case 'bitcoin':
+    case 'litecoin':
+      return `${keyFamily}:${address.toLowerCase()}${decimalAmount(asset, amount)}`
+    case 'solana':
       return `solana:${address}${decimalAmount(asset, amount)}`
-    case 'ETH':
-    case 'ETH_BASE':
-      return `ethereum:${address}@${chainIdOf(request)}${amount === 0n ? '' : `?value=${amount}`}`
-    case 'USDC_BASE': {
-      const sum = amount === 0n ? '' : `&uint256=${amount}`
-      return `ethereum:${usdcContractOf(request)}@${chainIdOf(request)}/transfer?address=${address}${sum}`
-    }
+    case 'evm':
+      return evmUri(request)
     default:
-      return unreachable(asset)
+      return unreachable(keyFamily)
   }
+}
+
+function evmUri(request: PaymentRequest): string {
+  const { asset, address, amount } = request
+  const chainId = chainIdOf(request)
+  if (!isToken(asset)) return `ethereum:${address}@${chainId}${amount === 0n ? '' : `?value=${amount}`}`
+  const sum = amount === 0n ? '' : `&uint256=${amount}`
+  return `ethereum:${contractOf(request)}@${chainId}/transfer?address=${address}${sum}`
 }
 
 function decimalAmount(asset: AssetId, amount: bigint): string {
@@ -60,20 +50,19 @@ function decimalAmount(asset: AssetId, amount: bigint): string {
 
 /** EIP-155 chain id of a request in an EVM asset. Throws for any other asset. */
 export function chainIdOf(request: PaymentRequest): number {
-  const network = networkOf(request.asset, request.livemode)
-  const id = request.evm?.chainId ?? EVM_CHAIN_IDS[network]
-  if (id === undefined) throw new Error(`${network} has no EVM chain id`)
-  return id
+  const { chain } = ASSETS[request.asset]
+  if (!isEvmChain(chain)) throw new Error(`${chain} has no EVM chain id`)
+  const { main, testnet } = evmNetworkOf(chain)
+  return request.evm?.chainId ?? (request.livemode ? main : testnet).chainId
 }
 
-/** The contract whose tokens a request in USDC is paid with. Throws for a network without one. */
-export function usdcContractOf(request: PaymentRequest): string {
-  const network = networkOf(request.asset, request.livemode)
-  const contract = request.evm?.usdcContract ?? USDC_CONTRACTS[network]
-  if (contract === undefined) throw new Error(`${network} has no USDC contract`)
-  return contract
+/** The contract whose tokens a request is paid with. Throws for a coin that has none. */
+export function contractOf({ asset, livemode, evm }: PaymentRequest): string {
+  const { token } = ASSETS[asset]
+  if (token === null) throw new Error(`${asset} has no contract`)
+  return evm?.usdcContract ?? (livemode ? token.contracts.live : token.contracts.test)
 }
 
-function unreachable(asset: never): never {
-  throw new Error(`no payment URI for ${String(asset)}`)
+function unreachable(keyFamily: never): never {
+  throw new Error(`no payment URI for ${String(keyFamily)}`)
 }

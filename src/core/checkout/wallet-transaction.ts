@@ -1,4 +1,6 @@
-import { chainIdOf, type PaymentRequest, usdcContractOf } from './payment-uri.ts'
+import { ASSETS, isToken } from '../assets.ts'
+import { EVM_CHAINS, type EvmChain, evmNetworkOf } from '../chain/evm-networks.ts'
+import { chainIdOf, contractOf, type PaymentRequest } from './payment-uri.ts'
 
 /** A transaction as `eth_sendTransaction` takes it, but for its sender; numbers as hex quantities (EIP-1474). */
 type WalletTransaction = {
@@ -16,47 +18,33 @@ const WORD_DIGITS = 64
 /** What a wallet in the browser is asked to send; null for coins that such wallets do not have. */
 export function walletTransaction(request: PaymentRequest): WalletTransaction | null {
   const { asset, address, amount } = request
-  switch (asset) {
-    case 'ETH':
-    case 'ETH_BASE':
-      return { chainId: quantity(BigInt(chainIdOf(request))), to: address, value: quantity(amount), data: '' }
-    case 'USDC_BASE':
-      return {
-        chainId: quantity(BigInt(chainIdOf(request))),
-        to: usdcContractOf(request),
-        value: quantity(0n),
-        data: tokenTransferCall(address, amount),
-      }
-    default:
-      return null
-  }
+  if (ASSETS[asset].keyFamily !== 'evm') return null
+  const chainId = quantity(BigInt(chainIdOf(request)))
+  return isToken(asset)
+    ? { chainId, to: contractOf(request), value: quantity(0n), data: tokenTransferCall(address, amount) }
+    : { chainId, to: address, value: quantity(amount), data: '' }
 }
 
 /** The call of a token's contract that sends `amount` of its base units to `address` (ERC-20, Solidity's ABI). */
 export const tokenTransferCall = (address: string, amount: bigint): string =>
   `${TRANSFER_SELECTOR}${word(address.slice(2))}${word(amount.toString(16))}`
 
-/** Chains that a wallet may not have yet, as `wallet_addEthereumChain` takes them (EIP-3085), by their ids. */
-const ETHER = { name: 'Ether', symbol: 'ETH', decimals: 18 }
-const ADDABLE_CHAINS: { readonly [chainId: string]: object } = {
-  '0x2105': {
-    chainName: 'Base',
-    nativeCurrency: ETHER,
-    rpcUrls: ['https://mainnet.base.org'],
-    blockExplorerUrls: ['https://basescan.org'],
-  },
-  '0x14a34': {
-    chainName: 'Base Sepolia',
-    nativeCurrency: ETHER,
-    rpcUrls: ['https://sepolia.base.org'],
-    blockExplorerUrls: ['https://sepolia.basescan.org'],
-  },
-}
+/** Every wallet has Ethereum and its test chain. */
+const EVERY_WALLETS: EvmChain = 'ethereum'
 
-/** What adds a chain to a wallet that has it not; null for chains that every wallet has, or that are nobody else's. */
+/**
+ * What adds a chain to a wallet that has it not, as `wallet_addEthereumChain` takes it (EIP-3085); null for chains that
+ * every wallet has, or that are nobody else's.
+ */
 export function walletChain(chainId: string): object | null {
-  const chain = ADDABLE_CHAINS[chainId]
-  return chain === undefined ? null : { chainId, ...chain }
+  for (const network of EVM_CHAINS.filter((chain) => chain !== EVERY_WALLETS).map(evmNetworkOf)) {
+    const chain = [network.main, network.testnet].find((each) => quantity(BigInt(each.chainId)) === chainId)
+    if (chain === undefined) continue
+    const { title: chainName, rpcUrl, explorer } = chain
+    const nativeCurrency = network.currency
+    return { chainId, chainName, nativeCurrency, rpcUrls: [rpcUrl], blockExplorerUrls: [explorer] }
+  }
+  return null
 }
 
 const quantity = (value: bigint): string => `0x${value.toString(16)}`

@@ -10,15 +10,13 @@ export const LIMIT_WINDOW_MS = 24 * 3_600_000
 const FEE_GROWTH = 3n
 
 /**
- * Assets that payouts are made in, and the smallest payment that is one: on UTXO chains the smallest output that is
- * relayed (P2WPKH at the default dust fee, with room), on account-based chains what is more than dust here.
+ * The smallest payment that a payout may be: on UTXO chains the smallest output that is relayed (P2WPKH at the default
+ * dust fee, with room), on EVM networks what is more than dust here. Undefined on Solana, whose accounts say it.
  */
-export const PAYOUT_OUTPUT_MIN: { readonly [asset in AssetId]?: bigint } = {
-  BTC: 546n,
-  LTC: 5_460n,
-  ETH: ASSETS.ETH.dustBelow,
-  ETH_BASE: ASSETS.ETH_BASE.dustBelow,
-  USDC_BASE: ASSETS.USDC_BASE.dustBelow,
+export function fixedPayoutMin(asset: AssetId): bigint | undefined {
+  const { keyFamily, dustBelow } = ASSETS[asset]
+  const outputs = { bitcoin: 546n, litecoin: 5_460n, evm: dustBelow, solana: undefined }
+  return outputs[keyFamily]
 }
 
 type PayoutPlan =

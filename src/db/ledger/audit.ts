@@ -1,4 +1,4 @@
-import { keyspaceOfNetwork, type Network } from '../../core/assets.ts'
+import { ASSET_IDS, type AssetId, keyspaceOfNetwork, type Network } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tx } from '../../postgres/transaction.ts'
 import { INVOICE_COLUMNS, type InvoiceRow } from '../invoices/invoices.ts'
@@ -250,7 +250,7 @@ export async function listSpentCoins(db: Queryable, network: Network): Promise<S
 export type HeldMoney = {
   /** Null where it is several merchants'. */
   readonly merchantId: string | null
-  readonly asset: 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
+  readonly asset: AssetId
   /** 20 bytes, on Solana 32. */
   readonly program: Buffer
   readonly amount: bigint
@@ -265,14 +265,14 @@ export async function listHeldDeposits(db: Queryable, network: Network): Promise
     `select t.merchant_id as "merchantId", t.asset, d.program, sum(t.amount) as amount
      from transfer t join deposit_address d
        on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2
-     where t.network = $1 and t.asset in ('ETH', 'ETH_BASE', 'USDC_BASE') and t.status = 'confirmed'
+     where t.network = $1 and t.asset = any($3) and t.status = 'confirmed'
        and t.ledger_bucket = 'available' and t.left_on_chain is null and t.amount > 0
        and not exists (select from sweep_transfer s where s.merchant_id = t.merchant_id and s.transfer_id = t.id)
        and not exists (select from sweep s where s.merchant_id = t.merchant_id and s.network = $1
          and s.address = d.program and s.status = 'planned')
      group by t.merchant_id, t.asset, d.program
      order by amount desc, d.program limit ${ADDRESSES_MAX}`,
-    [network, keyspaceOfNetwork(network)],
+    [network, keyspaceOfNetwork(network), ASSET_IDS],
   )
   return rows
 }

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { ASSET_IDS, ASSETS, type AssetId } from '../../core/assets.ts'
 import { formatCoinAmount, formatUsd } from '../../core/money.ts'
-import type { PaymentRules, Tolerance } from '../../core/payment-rules.ts'
+import { confirmationTiersOf, type PaymentRules, type Tolerance } from '../../core/payment-rules.ts'
 import type { DashboardApiKey } from '../../db/people/api-keys.ts'
 import type { StoredAuditEntry } from '../../db/people/audit-log.ts'
 import type { LoggedRequest } from '../../db/requests/request-log.ts'
@@ -55,7 +55,7 @@ export function paymentRulesViewOf(
     minimums: coinsByAsset(rules.minimums),
     confirmations: Object.fromEntries(
       ASSET_IDS.map((asset) => {
-        const [first, second, third] = rules.confirmations[asset]
+        const [first, second, third] = confirmationTiersOf(rules, asset)
         return [asset, [first, second, third]]
       }),
     ),

@@ -2,7 +2,8 @@ import { encodeEvmAddress } from '../../chain/evm/address.ts'
 import { SolanaRpc } from '../../chain/solana/solana-rpc.ts'
 import { isEsploraUrl, providerName } from '../../chain/utxo/open-provider.ts'
 import { RpcClient } from '../../chain/utxo/rpc-client.ts'
-import { evmTokensOf } from '../../core/chain/evm-parameters.ts'
+import { nativeAssetOf } from '../../core/assets.ts'
+import { payoutTokenOn } from '../../core/chain/evm-parameters.ts'
 import { realmOf } from '../../core/chain/realm.ts'
 import {
   type ChainNode,
@@ -56,8 +57,8 @@ export function openBroadcaster(node: ChainNode, deps: Deps): OpenBroadcaster | 
 function openEvmBroadcaster(node: EvmChainNode, deps: Deps): OpenBroadcaster {
   const { network, chain: name, rpcSetting: setting, sandbox } = node
   const realm = realmOf(node)
-  const token =
-    evmTokensOf(network, realm, node.usdcContract).find(({ asset }) => asset === 'USDC_BASE') ?? null
+  const native = nativeAssetOf(name)
+  const token = payoutTokenOn(network, realm, node.usdcContract)
   const { providers, close } = openEach(
     node,
     deps,
@@ -67,7 +68,7 @@ function openEvmBroadcaster(node: EvmChainNode, deps: Deps): OpenBroadcaster {
     sandbox === null
       ? null
       : async (address: Uint8Array) => {
-          const payment = await sandbox.controls.signPayment('ETH_BASE', encodeEvmAddress(address), TOP_UP)
+          const payment = await sandbox.controls.signPayment(native, encodeEvmAddress(address), TOP_UP)
           await sandbox.controls.send(payment)
         }
   const lookEveryMs = sandbox === null ? LOOK_EVERY_MS : 0

@@ -1,4 +1,5 @@
-import type { AssetId, Network } from '../../core/assets.ts'
+import { type AssetId, type Network, nativeAssetOf, payoutTokenOf } from '../../core/assets.ts'
+import { EVM_CHAINS } from '../../core/chain/evm-networks.ts'
 import { isLowOnGas } from '../../core/payout/gas.ts'
 import { hasTokenMoney, loadHotWallet, sumHotObligations } from '../../db/addresses/hot-wallets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
@@ -20,12 +21,13 @@ export const HOT_WALLETS: readonly {
   readonly network: Network
   readonly native: AssetId
   readonly token: AssetId | null
-}[] = [
-  { network: 'ethereum-live', native: 'ETH', token: null },
-  { network: 'ethereum-test', native: 'ETH', token: null },
-  { network: 'base-live', native: 'ETH_BASE', token: 'USDC_BASE' },
-  { network: 'base-test', native: 'ETH_BASE', token: 'USDC_BASE' },
-]
+}[] = EVM_CHAINS.flatMap((chain) =>
+  (['live', 'test'] as const).map((mode) => ({
+    network: `${chain}-${mode}` as const,
+    native: nativeAssetOf(chain),
+    token: payoutTokenOf(chain),
+  })),
+)
 
 /** How a network's hot wallet stands with ether; null where there is none, or nobody has read it yet. */
 export async function readGasBalance(db: Queryable, network: Network): Promise<GasBalance | null> {

@@ -1,14 +1,5 @@
 import { z } from 'zod'
 
-const EVM_SANDBOX_CHAINS = ['ethereum', 'base'] as const
-export type EvmSandboxChain = (typeof EVM_SANDBOX_CHAINS)[number]
-
-/** Chain ids of the sandbox (EIP-155): anvil's own, which no public chain has, and the next one. */
-export const SANDBOX_CHAIN_IDS: { readonly [chain in EvmSandboxChain]: number } = {
-  ethereum: 31_337,
-  base: 31_338,
-}
-
 /**
  * The test USDC on the sandbox's Base: where the first transaction of the first account creates a contract
  * (Yellow Paper, 7).

@@ -1,7 +1,7 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import { z } from 'zod'
-import type { AssetId } from '../../core/assets.ts'
+import { type AssetId, isToken } from '../../core/assets.ts'
 import { tokenTransferCall } from '../../core/checkout/wallet-transaction.ts'
 import type { SignedPayment, SignedTransaction } from '../controls.ts'
 import type { RpcAnswer } from './anvil-process.ts'
@@ -113,7 +113,7 @@ export class EvmWallet {
   }
 
   #callOf(asset: AssetId, address: string, amount: bigint): Call {
-    if (asset !== 'USDC_BASE') return { to: address, value: amount }
+    if (!isToken(asset)) return { to: address, value: amount }
     if (this.#usdcContract === null) throw new WalletRefused('there is no USDC on this chain')
     return { to: this.#usdcContract, data: tokenTransferCall(address, amount) }
   }

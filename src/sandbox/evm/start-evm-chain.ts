@@ -2,6 +2,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { AssetId } from '../../core/assets.ts'
+import { type EvmChain as EvmNetworkName, evmNetworkOf } from '../../core/chain/evm-networks.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import { Changes } from '../changes.ts'
@@ -11,13 +12,13 @@ import { createPasswordServer } from '../password-server.ts'
 import { SandboxRpc } from '../sandbox-rpc.ts'
 import { findAnvil } from './anvil-program.ts'
 import { EvmChain } from './evm-chain.ts'
-import { type EvmSandboxChain, SANDBOX_CHAIN_IDS, SANDBOX_USDC_CONTRACT } from './evm-genesis.ts'
+import { SANDBOX_USDC_CONTRACT } from './evm-genesis.ts'
 import { EvmMiner } from './evm-miner.ts'
 import { answerEvmRpc, type EvmSandboxNode } from './evm-rpc.ts'
 import { EvmWallet } from './evm-wallet.ts'
 
 export type SandboxEvm = {
-  readonly chain: EvmSandboxChain
+  readonly chain: EvmNetworkName
   readonly chainId: number
   /** What counts as USDC there; null on Ethereum. */
   readonly usdcContract: string | null
@@ -28,7 +29,7 @@ export type SandboxEvm = {
 }
 
 type Options = {
-  readonly chain: EvmSandboxChain
+  readonly chain: EvmNetworkName
   readonly dataDir: string
   readonly clock: Clock
   readonly log: Log
@@ -84,7 +85,7 @@ export async function startEvmChain(options: Options): Promise<SandboxEvm> {
   const client = new EvmSandboxClient(port.rpcUrl)
   return {
     chain,
-    chainId: SANDBOX_CHAIN_IDS[chain],
+    chainId: evmNetworkOf(chain).sandboxChainId,
     usdcContract,
     rpcUrl: port.rpcUrl,
     client,
@@ -109,7 +110,7 @@ async function openNode(
   // States that anvil has put aside are of no use to the next anvil.
   await rm(cache, { recursive: true, force: true })
   await mkdir(cache, { recursive: true, mode: 0o700 })
-  const chainId = SANDBOX_CHAIN_IDS[name]
+  const chainId = evmNetworkOf(name).sandboxChainId
   const chain = await EvmChain.open({ folder, program, chainId, clock, log, onChange: changes.tell })
   try {
     const wallet = await EvmWallet.open(chain, parts.usdcContract)

@@ -2,7 +2,7 @@ import { bytesToHex } from '@noble/hashes/utils.js'
 import { encodeEvmAddress, parseEvmAddress } from '../../../chain/evm/address.ts'
 import { tokenTransfer } from '../../../chain/evm/contract-call.ts'
 import { hotWalletOf } from '../../../chain/evm/hot-wallet.ts'
-import { keyspaceOfNetwork } from '../../../core/assets.ts'
+import { isToken, keyspaceOfNetwork } from '../../../core/assets.ts'
 import { TOKEN_TRANSFER_GAS } from '../../../core/payout/gas.ts'
 import { netAmountOf, type Payout } from '../../../core/payout/payout.ts'
 import { tenantOf } from '../../../core/tenant.ts'
@@ -124,7 +124,7 @@ export class EvmBroadcaster implements Broadcaster {
     const { pool, clock } = this.#parts
     const tenant = tenantOf(payout)
     const to = parseEvmAddress(payout.destination)
-    if (payout.asset !== 'USDC_BASE' || to === null) return true
+    if (!isToken(payout.asset) || to === null) return true
     if (!isSwept && (await listSweepsOf(pool, tenant, payout.id)).length > 0) return true
     const code = await tokenRefusal(this.providers.current, { hot, to })
     if (code === null) return true
@@ -143,8 +143,7 @@ export class EvmBroadcaster implements Broadcaster {
     if (sweeps.some(({ status }) => status !== 'done')) return
     if (!(await this.#isTaken(payout, wallet, { isSwept: true }))) return
     const payment = { from: wallet.address, to, value: netAmountOf(payout) }
-    const gas =
-      payout.asset === 'USDC_BASE' ? TOKEN_TRANSFER_GAS : await this.providers.current.gasOf(payment)
+    const gas = isToken(payout.asset) ? TOKEN_TRANSFER_GAS : await this.providers.current.gasOf(payment)
     await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
   }
 
@@ -215,10 +214,9 @@ export class EvmBroadcaster implements Broadcaster {
     if (terms === null) this.#alert(payout, NONCE_UNSEEN)
     if (terms === null) return true
     if (terms === 'other' || to === null || (await isKnownTransaction(pool, network, txid))) return false
-    const pays =
-      payout.asset === 'USDC_BASE'
-        ? terms.to === token?.contract && terms.input === `0x${bytesToHex(tokenTransfer(to, payout.amount))}`
-        : terms.to === `0x${bytesToHex(to)}` && terms.input === '0x'
+    const pays = isToken(payout.asset)
+      ? terms.to === token?.contract && terms.input === `0x${bytesToHex(tokenTransfer(to, payout.amount))}`
+      : terms.to === `0x${bytesToHex(to)}` && terms.input === '0x'
     if (!pays) return false
     const tenant = tenantOf(payout)
     const found = { ...terms, payoutId: payout.id, txid, now: clock() }

@@ -7,27 +7,17 @@ import { bytes, count, hash, quantity } from '../../../chain/evm/evm-answers.ts'
 import { EvmNode } from '../../../chain/evm/evm-node.ts'
 import { EvmRpcError } from '../../../chain/evm/evm-rpc.ts'
 import { domainSeparatorOf } from '../../../chain/evm/token-authorization.ts'
-import {
-  type EvmChain,
-  type EvmParameters,
-  type EvmToken,
-  evmParametersOf,
-} from '../../../core/chain/evm-parameters.ts'
+import { type EvmChain, evmNetworkOf } from '../../../core/chain/evm-networks.ts'
+import { type EvmParameters, type EvmToken, evmParametersOf } from '../../../core/chain/evm-parameters.ts'
 import type { Realm } from '../../../core/chain/realm.ts'
 import { DESTINATION_GAS_MAX, MAX_FEE_MAX, TRANSFER_GAS } from '../../../core/payout/gas.ts'
 import type { FoundTerms } from '../../store/found-payouts.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 
-/** Base's own contract that says what a place on Ethereum costs (OP Stack, GasPriceOracle since Fjord). */
+/** The chain's own contract that says what a place on Ethereum costs (OP Stack, GasPriceOracle since Fjord). */
 const GAS_ORACLE = '0x420000000000000000000000000000000000000f'
 /** More bytes than a signed plain transfer has. */
 const TRANSFER_BYTES = 200n
-/** Wei per gas for the block's maker: where a node suggests none of its own, and the most that is believed of it. */
-const TIPS: { readonly [chain in EvmChain]: { readonly usual: bigint; readonly max: bigint } } = {
-  ethereum: { usual: 1_000_000_000n, max: 100_000_000_000n },
-  // A block has room there nearly always, and a thousandth of a gwei is common.
-  base: { usual: 10_000_000n, max: 5_000_000_000n },
-}
 /** A destination's gas is estimated for the state of now, and may grow by a quarter. */
 const GAS_ROOM = { times: 5n, parts: 4n }
 const KNOWN_WORDS = /already known|already imported|known transaction|alreadyknown/i
@@ -262,7 +252,7 @@ export class EvmPayoutClient {
   }
 
   async #tip(): Promise<bigint> {
-    const { usual, max } = TIPS[this.#chain]
+    const { usual, max } = evmNetworkOf(this.#chain).tip
     try {
       const suggested = await this.#node.rpc.call('eth_maxPriorityFeePerGas', [], quantity)
       return suggested > max ? max : suggested
@@ -274,7 +264,7 @@ export class EvmPayoutClient {
 
   /** What a plain transfer pays at most for its place on Ethereum; a private chain has no such contract. */
   async #l1Fee(): Promise<bigint> {
-    if (this.#chain !== 'base') return 0n
+    if (evmNetworkOf(this.#chain).dataFee !== 'op_stack') return 0n
     const answer = await this.#read(GAS_ORACLE, contractCall('getL1FeeUpperBound(uint256)', TRANSFER_BYTES))
     if (answer !== '0x') {
       const fee = BigInt(answer)

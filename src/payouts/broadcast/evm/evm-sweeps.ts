@@ -1,3 +1,4 @@
+import { isToken } from '../../../core/assets.ts'
 import { gasCostOf, gasPriceOf, TRANSFER_GAS } from '../../../core/payout/gas.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { tenantOf } from '../../../core/tenant.ts'
@@ -203,8 +204,8 @@ export class EvmSweeps {
     const credit = await loadSweptCredit(pool, tenant, { ...of, counts: 'planned' })
     const before = await sumUnsignedPayouts(pool, tenant, { ...of, before: payout.id })
     let missing = payout.amount + before - credit
-    const isToken = asset === 'USDC_BASE'
-    const cost = isToken ? 0n : gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
+    const isOfToken = isToken(asset)
+    const cost = isOfToken ? 0n : gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
     const { orphans, addresses } = await listSweepSources(pool, tenant, { ...of, cost })
     for (const { id: sweepId, amount, isSigned } of orphans) {
       if (missing <= 0n && !isSigned) break
@@ -216,7 +217,7 @@ export class EvmSweeps {
     // Nobody knows when the issuer lets go of it: the rest of the merchant's money does not wait for that.
     if (left > chosen.unanswered && chosen.frozen > 0n) return this.#refuse(payout, 'deposit_frozen')
     for (const found of chosen.usable)
-      await this.#alone(addressText(found), () => this.#planOne(payout, found, isToken))
+      await this.#alone(addressText(found), () => this.#planOne(payout, found, isOfToken))
   }
 
   async #refuse(payout: Payout, code: string): Promise<void> {
@@ -251,13 +252,13 @@ export class EvmSweeps {
   async #stateOf(payout: Payout, found: SweepableAddress, hot: Uint8Array): Promise<DepositState> {
     const chain = this.#parts.providers.current
     const { address, amount } = found
-    const isToken = payout.asset === 'USDC_BASE'
-    const held = isToken ? await chain.tokenBalanceOf(address) : await chain.balanceOf(address)
+    const isOfToken = isToken(payout.asset)
+    const held = isOfToken ? await chain.tokenBalanceOf(address) : await chain.balanceOf(address)
     if (held < amount) {
       this.#alert(payout.id, `${addressText(found)} holds less than its deposits`)
       return 'short'
     }
-    return isToken ? this.#tokenState(payout, found, hot) : 'usable'
+    return isOfToken ? this.#tokenState(payout, found, hot) : 'usable'
   }
 
   /**
@@ -308,12 +309,12 @@ export class EvmSweeps {
       await deleteFrozenDeposit(pool, one)
   }
 
-  async #planOne(payout: Payout, found: SweepableAddress, isToken: boolean): Promise<void> {
+  async #planOne(payout: Payout, found: SweepableAddress, isOfToken: boolean): Promise<void> {
     const { providers, pool, network, clock } = this.#parts
     const chain = providers.current
     const { address, keyIndex, amount, transferIds, nonceMin } = found
     // A node that is behind does not count the address's last sweep yet.
-    const nonce = isToken ? null : Math.max(await chain.nonceOf(address, 'latest'), nonceMin)
+    const nonce = isOfToken ? null : Math.max(await chain.nonceOf(address, 'latest'), nonceMin)
     const now = clock()
     const { merchantId, livemode, asset, id: payoutId } = payout
     const id = newId('sweep', now)

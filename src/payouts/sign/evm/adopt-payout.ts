@@ -1,5 +1,6 @@
 import { parseEvmAddress } from '../../../chain/evm/address.ts'
 import { tokenTransfer } from '../../../chain/evm/contract-call.ts'
+import { isToken } from '../../../core/assets.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { loadFoundPayout } from '../../store/found-payouts.ts'
 import { alert } from '../alert.ts'
@@ -25,14 +26,14 @@ export async function adoptFound(
   const terms = await readEvmTerms(signer, payout)
   const to = parseEvmAddress(payout.destination)
   if (terms === null || to === null || found.price === null) return null
-  const isToken = payout.asset === 'USDC_BASE'
-  const networkFee = isToken ? 0n : payout.amount - found.value
-  if (networkFee < 0n || networkFee > payout.networkFeeMax || (isToken && terms.token === null)) return null
+  const isOfToken = isToken(payout.asset)
+  const networkFee = isOfToken ? 0n : payout.amount - found.value
+  if (networkFee < 0n || networkFee > payout.networkFeeMax || (isOfToken && terms.token === null)) return null
   const { gas, maxFee, tip } = found.price
   const built = signFromHotWallet(terms.account, {
-    to: terms.token !== null && isToken ? terms.token.contract : to,
-    value: isToken ? 0n : found.value,
-    data: isToken ? tokenTransfer(to, payout.amount) : new Uint8Array(),
+    to: terms.token !== null && isOfToken ? terms.token.contract : to,
+    value: isOfToken ? 0n : found.value,
+    data: isOfToken ? tokenTransfer(to, payout.amount) : new Uint8Array(),
     chainId: terms.chainId,
     nonce: BigInt(last.nonce),
     gas,

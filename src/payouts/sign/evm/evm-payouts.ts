@@ -1,6 +1,7 @@
 import { parseEvmAddress } from '../../../chain/evm/address.ts'
 import { tokenTransfer } from '../../../chain/evm/contract-call.ts'
 import type { EvmTransaction } from '../../../chain/evm/transaction.ts'
+import { isToken } from '../../../core/assets.ts'
 import {
   affordablePrice,
   type GasPrice,
@@ -97,7 +98,7 @@ async function readContent(
   const tenant = tenantOf(payout)
   const sweeps = await listSweepsOf(signer.pool, tenant, payout.id)
   const swept = sweeps.reduce((sum, { cost }) => sum + (cost ?? 0n), 0n)
-  if (payout.asset === 'USDC_BASE') {
+  if (isToken(payout.asset)) {
     const { token } = terms
     if (token === null) return WAITS
     // Until the watcher has seen that the token's contract would let it happen.
@@ -149,7 +150,7 @@ async function signFirst(signer: SigningContext, { payout, digest }: SigningTask
 /** Whether all that is missing lies in deposits that are worth less now than it takes to move them. */
 async function lacksCrumbs({ pool }: SigningContext, payout: Payout, { wallet }: EvmTerms): Promise<boolean> {
   const { network, asset } = payout
-  if (asset === 'USDC_BASE') return false
+  if (isToken(asset)) return false
   const tenant = tenantOf(payout)
   const cost = gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
   const credit = await loadSweptCredit(pool, tenant, { network, asset, counts: 'planned' })

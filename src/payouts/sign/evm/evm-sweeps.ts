@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Network } from '../../../core/assets.ts'
+import { isToken, type Network } from '../../../core/assets.ts'
 import {
   affordablePrice,
   type GasPrice,
@@ -64,7 +64,7 @@ export async function signSweepInTheWay(signer: SigningContext, network: Network
   if (sweep === null || signer.journal.entriesOf(sweep.id).length === 0) return
   const terms = await readEvmTerms(signer, sweep)
   // A token's sweep takes nothing of a payout's fee.
-  const payout = { asset: 'USDC_BASE', network, networkFeeMax: 0n } as const
+  const payout = { asset: sweep.asset, network, networkFeeMax: 0n }
   if (terms !== null) await signOne(signer, { payout, sweeps: [sweep], terms }, sweep)
 }
 
@@ -95,7 +95,7 @@ async function signOne(signer: SigningContext, task: Task, sweep: Sweep): Promis
     signed.every((entry) => isSameDigest(Buffer.from(entry.digest, 'hex'), digest)) &&
     sweep.asset === payout.asset &&
     sweep.network === payout.network &&
-    (sweep.nonce === null) === (payout.asset === 'USDC_BASE') &&
+    (sweep.nonce === null) === isToken(payout.asset) &&
     sweep.address.equals(depositAddress(terms.account, sweep.keyIndex))
   if (!isSame) {
     alert(signer, sweep, 'a sweep is not what it was, or none of the payout’s, and is not signed')

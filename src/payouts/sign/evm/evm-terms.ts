@@ -1,6 +1,7 @@
 import type { HDKey } from '@scure/bip32'
 import type { TokenDomain } from '../../../chain/evm/token-authorization.ts'
-import { ASSETS, type AssetId, type Network, networkOf } from '../../../core/assets.ts'
+import { ASSETS, type Network, nativeAssetOf } from '../../../core/assets.ts'
+import { type EvmChain, isEvmChain } from '../../../core/chain/evm-networks.ts'
 import { evmParametersOf, evmTokensOf } from '../../../core/chain/evm-parameters.ts'
 import { type Realm, realmOfMode } from '../../../core/chain/realm.ts'
 import { type GasPrice, gasCostOf } from '../../../core/payout/gas.ts'
@@ -19,6 +20,7 @@ const IN_FLIGHT_MAX = 32
 /** What a signature on a network of accounts needs. */
 export type EvmTerms = {
   readonly network: Network
+  readonly chain: EvmChain
   readonly account: HDKey
   readonly chainId: bigint
   /** 20 bytes. */
@@ -39,13 +41,13 @@ export async function readEvmTerms(
   const { chain } = ASSETS[asset]
   const account = signer.accounts.get(livemode ? 'evm-live' : 'evm-test')
   const wallet = await loadHotWallet(signer.pool, network)
-  if ((chain !== 'ethereum' && chain !== 'base') || account === undefined || wallet === null) return null
+  if (!isEvmChain(chain) || account === undefined || wallet === null) return null
   if (signer.clock().getTime() - wallet.updatedAt.getTime() > TERMS_AGE_MS_MAX) return null
   const hot = hotWalletAddress(account)
   const realm = realmOfMode(livemode, signer.staging)
   if (!wallet.address.equals(hot) || evmParametersOf(chain, realm, wallet.chainId) === null) return null
   const chainId = BigInt(wallet.chainId)
-  return { network, account, chainId, hot, wallet, token: tokenOf(network, realm, wallet) }
+  return { network, chain, account, chainId, hot, wallet, token: tokenOf(network, realm, wallet) }
 }
 
 function tokenOf(network: Network, realm: Realm, { token, chainId }: HotWallet): TokenDomain | null {
@@ -80,21 +82,15 @@ export async function nextHotNonce(
 /** Whether the hot wallet's own ether, which is no merchant's, pays for so much gas beside all that waits. */
 export async function coversGas(
   signer: SigningContext,
-  { network, wallet }: EvmTerms,
+  { network, chain, wallet }: EvmTerms,
   spend: { readonly gas: bigint; readonly price: GasPrice; readonly waiting: number },
 ): Promise<boolean> {
   const owed = await sumHotObligations(signer.pool, {
     network,
-    asset: nativeAssetOf(network),
+    asset: nativeAssetOf(chain),
     headNonce: wallet.nonce,
   })
   return wallet.balance - owed >= gasCostOf(spend.gas, spend.price, wallet) * BigInt(spend.waiting + 1)
-}
-
-/** The coin in which a network's gas is paid. */
-function nativeAssetOf(network: Network): AssetId {
-  const livemode = network.endsWith('-live')
-  return networkOf('ETH', livemode) === network ? 'ETH' : 'ETH_BASE'
 }
 
 /** A line of the journal about a signed transaction. */

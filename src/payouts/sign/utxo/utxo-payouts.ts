@@ -4,7 +4,7 @@ import { outputScriptOf } from '../../../chain/utxo/output-script.ts'
 import { ASSETS } from '../../../core/assets.ts'
 import { type UtxoParameters, utxoParametersOf } from '../../../core/chain/utxo-parameters.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
-import { PAYOUT_OUTPUT_MIN } from '../../../core/payout/payout-limits.ts'
+import { fixedPayoutMin } from '../../../core/payout/payout-limits.ts'
 import { type Coin, feeFor, mostThatFits, selectCoins, vbytesOf } from '../../../core/payout/select-coins.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { loadNetworkState } from '../../../db/chain/network-state.ts'
@@ -40,7 +40,7 @@ async function readTerms(signer: SigningContext, payout: Payout) {
   const parameters: UtxoParameters | null =
     state?.parameters == null ? null : utxoParametersOf(keyFamily, state.parameters)
   const account = signer.accounts.get(`${keyFamily}-${payout.livemode ? 'live' : 'test'}`)
-  const changeMin = PAYOUT_OUTPUT_MIN[asset]
+  const changeMin = fixedPayoutMin(asset)
   if (fee === null || account === undefined || changeMin === undefined) return null
   if (parameters === null || parameters.livemode !== payout.livemode) return null
   const output = outputScriptOf(payout.destination, keyFamily, parameters)

@@ -1,0 +1,101 @@
+/** A public chain, as wallets name it (EIP-3085). */
+type PublicChain = {
+  /** `main`, or what tells a test chain from the others. */
+  readonly name: string
+  readonly title: string
+  /** EIP-155. */
+  readonly chainId: number
+  /** An endpoint that anybody may use; a wallet is offered it when the chain is added. */
+  readonly rpcUrl: string
+  readonly explorer: string
+}
+
+/**
+ * How a network charges for what its transactions take on the chain below it. `none`: there is no chain below.
+ * `op_stack`: beside the gas, as its own contract says (OP Stack, GasPriceOracle).
+ */
+type DataFee = 'none' | 'op_stack'
+
+/** A network of accounts with Ethereum's virtual machine, as data. */
+type EvmNetwork = {
+  /** As a shopper knows it. */
+  readonly title: string
+  readonly main: PublicChain
+  /** The public test chain. */
+  readonly testnet: PublicChain
+  /** The chain id of its sandbox chain, which no public chain has. */
+  readonly sandboxChainId: number
+  /** In what gas is paid. */
+  readonly currency: { readonly name: string; readonly symbol: string; readonly decimals: number }
+  /** A head that is older is not the chain's. */
+  readonly headAgeMsMax: number
+  /** Pause between two looks at the head, milliseconds: a fraction of the chain's block time. */
+  readonly probeIntervalMs: number
+  readonly dataFee: DataFee
+  /** Wei per gas for the block's maker: where a node suggests none of its own, and the most that is believed of it. */
+  readonly tip: { readonly usual: bigint; readonly max: bigint }
+}
+
+const ETHER = { name: 'Ether', symbol: 'ETH', decimals: 18 }
+
+/** Chain ids, endpoints and explorers are those of viem's `src/chains/definitions`. */
+const EVM_NETWORKS = {
+  ethereum: {
+    title: 'Ethereum',
+    main: {
+      name: 'main',
+      title: 'Ethereum',
+      chainId: 1,
+      rpcUrl: 'https://ethereum.reth.rs/rpc',
+      explorer: 'https://etherscan.io',
+    },
+    testnet: {
+      name: 'sepolia',
+      title: 'Sepolia',
+      chainId: 11_155_111,
+      rpcUrl: 'https://11155111.rpc.thirdweb.com',
+      explorer: 'https://sepolia.etherscan.io',
+    },
+    sandboxChainId: 31_337,
+    currency: ETHER,
+    // Twenty-five slots of twelve seconds: Ethereum has never missed so many in a row.
+    headAgeMsMax: 300_000,
+    probeIntervalMs: 2_000,
+    dataFee: 'none',
+    tip: { usual: 1_000_000_000n, max: 100_000_000_000n },
+  },
+  base: {
+    title: 'Base',
+    main: {
+      name: 'main',
+      title: 'Base',
+      chainId: 8_453,
+      rpcUrl: 'https://mainnet.base.org',
+      explorer: 'https://basescan.org',
+    },
+    testnet: {
+      name: 'base-sepolia',
+      title: 'Base Sepolia',
+      chainId: 84_532,
+      rpcUrl: 'https://sepolia.base.org',
+      explorer: 'https://sepolia.basescan.org',
+    },
+    sandboxChainId: 31_338,
+    currency: ETHER,
+    // Sixty blocks. Where Base's sequencer stands for longer, nobody can pay, and nothing should expire.
+    headAgeMsMax: 120_000,
+    probeIntervalMs: 500,
+    dataFee: 'op_stack',
+    // A block has room there nearly always, and a thousandth of a gwei is common.
+    tip: { usual: 10_000_000n, max: 5_000_000_000n },
+  },
+} as const satisfies { readonly [chain: string]: EvmNetwork }
+
+export type EvmChain = keyof typeof EVM_NETWORKS
+
+export const isEvmChain = (chain: string): chain is EvmChain => Object.hasOwn(EVM_NETWORKS, chain)
+
+/** In the order of the registry. */
+export const EVM_CHAINS: readonly EvmChain[] = Object.keys(EVM_NETWORKS).filter(isEvmChain)
+
+export const evmNetworkOf = (chain: EvmChain): EvmNetwork => EVM_NETWORKS[chain]
