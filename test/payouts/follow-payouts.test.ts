@@ -1,6 +1,7 @@
 import { appendFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { encodeAddress } from '../../src/chain/utxo/address.ts'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
@@ -58,6 +59,13 @@ test('change of a confirmed payout is paid out next, until nothing is left', asy
   }
   expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
   expect(await world.coinsOnChain(tenant)).toBe(0n)
+  const { rows } = await world.database.owner.query<{ program: Buffer; amount: bigint }>(
+    'select program, amount from payout_change where merchant_id = $1',
+    [tenant.merchantId],
+  )
+  expect(rows).toHaveLength(2)
+  for (const { program, amount } of rows)
+    expect(await world.paidTo(encodeAddress(world.parameters.hrp, program))).toEqual([amount])
 })
 
 const MUTATIONS: readonly (readonly [string, string])[] = [

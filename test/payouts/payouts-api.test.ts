@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
+import { encodeAddress } from '../../src/chain/utxo/address.ts'
 import { DESTINATIONS_MAX } from '../../src/core/payout/judge-destination.ts'
 import { keepPricesOnce } from '../../src/rates/keep-prices.ts'
 import { newId } from '../../src/runtime/new-id.ts'
@@ -153,8 +155,16 @@ test('an address of another network, mistyped or in another spelling is refused 
 })
 
 test('an account that payouts leave from is no destination: its payout would stay where it is', async () => {
-  shop = await api.addMerchant()
   const { owner } = api.database
+  const { body: payout } = await post('/payouts', { destination_id: await openShop(LTC), amount: '0.5' })
+  const change = randomBytes(20)
+  await owner.query(
+    `insert into payout_change (merchant_id, network, txid, output_index, livemode, payout_id, amount, change_index, program)
+     values ($1, 'litecoin-test', 'aa', 1, false, $2, 1, 0, $3)`,
+    [shop.id, payout.id, change],
+  )
+  // Another merchant's change is as little a wallet of their own.
+  shop = await api.addMerchant()
   const hot = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
   await owner.query(
     `insert into hot_wallet (network, address, chain_id, height, nonce, balance, base_fee, tip, l1_fee, updated_at)
@@ -171,6 +181,7 @@ test('an account that payouts leave from is no destination: its payout would sta
     [feePayer, vault, [nonceAccount]],
   )
   const own = [
+    ['LTC', encodeAddress('rltc', change)],
     ['USDC_BASE', hot],
     ['ETH', hot],
     ['SOL', feePayer],

@@ -17,7 +17,12 @@ export type PayoutTransaction = {
 export type Outpoint = { readonly txid: string; readonly outputIndex: number }
 
 /** Change of a signed transaction. */
-type PayoutChange = Outpoint & { readonly amount: bigint; readonly changeIndex: number }
+type PayoutChange = Outpoint & {
+  readonly amount: bigint
+  readonly changeIndex: number
+  /** The witness program that it comes back to. */
+  readonly program: Uint8Array
+}
 
 type Row = {
   number: number
@@ -112,8 +117,9 @@ export async function insertPayoutChange(
 ): Promise<void> {
   const { payoutId, network, change } = made
   await tx.query(
-    `insert into payout_change (merchant_id, network, txid, output_index, livemode, payout_id, amount, change_index)
-     values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (merchant_id, network, txid, output_index) do nothing`,
+    `insert into payout_change (merchant_id, network, txid, output_index, livemode, payout_id, amount, change_index,
+       program)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (merchant_id, network, txid, output_index) do nothing`,
     [
       merchantId,
       network,
@@ -123,6 +129,7 @@ export async function insertPayoutChange(
       payoutId,
       change.amount,
       change.changeIndex,
+      change.program,
     ],
   )
 }

@@ -208,8 +208,16 @@ async function publish(tx: Tx, tenant: Tenant, entry: JournalEntry): Promise<voi
       outputIndex: change.output_index,
       amount: BigInt(change.amount),
       changeIndex: change.change_index,
+      program: programAt(entry.raw, change.output_index),
     },
   })
+}
+
+/** The program of a P2WPKH output (BIP141): its script without version and length. */
+function programAt(raw: string, outputIndex: number): Uint8Array {
+  const { script } = Transaction.fromRaw(Buffer.from(raw, 'hex'), ANY_OUTPUT).getOutput(outputIndex)
+  if (script === undefined) throw new Error(`a signed transaction has no output ${outputIndex}`)
+  return script.subarray(2)
 }
 
 /** Payouts over coins (Bitcoin, Litecoin): all transactions of one spend the same coins. */
@@ -258,6 +266,9 @@ async function findForgotten(
   return { networkFee, txid: found.txid }
 }
 
+/** A destination may be of any kind that its address was checked for. */
+const ANY_OUTPUT = { allowUnknownOutputs: true } as const
+
 /** Signals that the transaction may be replaced by one with a higher fee (BIP125), without a relative lock (BIP68). */
 const SEQUENCE_REPLACEABLE = 0xfffffffd
 
@@ -286,7 +297,7 @@ function buildTransaction(
     readonly change: { readonly amount: bigint; readonly index: number } | null
   },
 ): BuiltTransaction {
-  const transaction = new Transaction({ allowUnknownOutputs: true })
+  const transaction = new Transaction(ANY_OUTPUT)
   const keys = payment.coins.map((coin) => privateKeyAt(account, coin.chain, coin.index))
   try {
     for (const [position, coin] of payment.coins.entries()) {
