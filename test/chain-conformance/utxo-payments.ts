@@ -5,6 +5,7 @@ import type { OpenInvoice, WatchedChain } from '../support/watched-chain.ts'
 const COINBASE_MATURITY = 100
 /** One unit below what a merchant is told about (`dustBelow`), and far below what a mempool takes. */
 const DUST = 293n
+const NODE_BEHIND_S = 5_400
 /** Base units for each virtual byte: a transaction that pays this waits long on a busy chain. */
 const LOW_FEE_RATE = 1.1
 const PAID_EVENTS = ['payment_detected', 'confirming', 'paid']
@@ -165,6 +166,25 @@ function describeShapes(watchedChain: () => Watched): void {
     await watched.untilStatus(invoice.id, 'paid')
     expect(await watched.paymentsOf(invoice.id)).toEqual(['confirmed'])
     expect(await watched.eventsOf(invoice.id)).toEqual(PAID_EVENTS)
+  })
+
+  test('a payment after the deadline is late, however far behind the clock of its node is', async () => {
+    const watched = watchedChain()
+    const { node } = watched.chain
+    const invoice = await watched.openInvoice([await watched.watchAtTip()])
+    await watched.endNow([invoice.id])
+    await watched.untilStatus(invoice.id, 'expired')
+    await node.rpc('setmocktime', [Math.floor(Date.now() / 1_000) - NODE_BEHIND_S])
+    try {
+      await watched.chain.pay(invoice.address, watched.driver.amount)
+      await watched.untilStatus(invoice.id, 'payment_detected')
+    } finally {
+      await node.rpc('setmocktime', [0])
+    }
+    const { rows } = await watched.database.owner.query('select late from transfer where invoice_id = $1', [
+      invoice.id,
+    ])
+    expect(rows).toEqual([{ late: true }])
   })
 
   test('one transaction pays two invoices', async () => {

@@ -37,6 +37,8 @@ export class MempoolReader {
   readonly #asset: 'BTC' | 'LTC'
   readonly #clock: Clock
   #seen = new Set<string>()
+  /** When the last reading began of those on which `#seen` rests; null before the first. */
+  #seenAtMs: number | null = null
   readonly #matched = new LRUCache<string, MatchedTransaction>({
     max: MATCHED_MAX,
     // Fetched again should it still be there.
@@ -75,6 +77,7 @@ export class MempoolReader {
     const txids = parseTxids(await this.#rpc.callRaw('getrawmempool', [false]))
     if (txids === null) throw new ChainUnavailable('the node lists its mempool in a form that is not known')
     await this.#fetchNew(txids)
+    this.#seenAtMs = readAtMs
     const transfers = this.#transfersOf(txids)
 
     const tip: BlockRef = await this.#node.reference(before.bestblockhash)
@@ -90,6 +93,7 @@ export class MempoolReader {
   /** After another node answers, or the same one anew: what was seen before proves nothing. */
   forgetSeen(): void {
     this.#seen = new Set()
+    this.#seenAtMs = null
   }
 
   async #fetchNew(txids: readonly string[]): Promise<void> {
@@ -140,12 +144,15 @@ export class MempoolReader {
     }
   }
 
-  /** The earlier of the node's sighting and ours. */
+  /**
+   * The earlier of the node's sighting and ours. The node did not have it at our last reading, so that it cannot have seen it
+   * before, whatever its clock says.
+   */
   async #firstSeenMs(txid: string): Promise<number> {
     const nowMs = this.#clock().getTime()
     try {
       const entry = await this.#rpc.call('getmempoolentry', [txid], mempoolEntrySchema)
-      return Math.min(nowMs, entry.time * 1000)
+      return Math.min(nowMs, Math.max(entry.time * 1000, this.#seenAtMs ?? 0))
     } catch (error) {
       if (error instanceof RpcError && error.code === RPC_CODES.notFound) return nowMs
       throw error
