@@ -6,6 +6,7 @@ import {
   finishDelivered,
   giveUpFailed,
   lockHeld,
+  postponeUnknown,
   postponeUnrecorded,
   rescheduleFailed,
 } from '../db/delivery/attempts.ts'
@@ -75,8 +76,11 @@ export async function endWithoutRecord(
 ): Promise<UnrecordedEnd> {
   const held = { merchantId: delivery.merchantId, deliveryId: delivery.id, leaseId }
   const delayMs = retryDelayMs(delivery.attempt, deps.random(), result.retryAfterMs)
-  const isOver = deps.clock().getTime() + delayMs > delivery.giveUpAtMs
+  const now = deps.clock()
+  const isOver = now.getTime() + delayMs > delivery.giveUpAtMs
   if (isOver && (await isWritten(endUnrecorded(deps.pool, held)))) return 'exhausted'
+  const attempt = { ...held, attemptId: newId('attempt', now) }
+  if (await isWritten(postponeUnknown(deps.pool, attempt, delayMs))) return 'postponed'
   return (await isWritten(postponeUnrecorded(deps.pool, held, delayMs))) ? 'postponed' : 'lapsed'
 }
 

@@ -107,6 +107,8 @@ test('an outcome that cannot be recorded is tried again with the pauses of a fai
   await until(isPostponed, { what: 'it is postponed' })
   await until(() => unrecorded.includes('postponed'), { what: 'it is counted' })
   expect(receiver.events).toHaveLength(1)
+  // The merchant sees now that it was tried, and not with the next attempt.
+  expect(await attemptsOf(database, event)).toMatchObject([{ number: 10, code: 'unknown_outcome' }])
   await letItBeRecorded(event)
 })
 

@@ -129,9 +129,27 @@ export async function giveUpFailed(
 /** A delivery under the lease that sent it. */
 type HeldDelivery = Pick<FinishedAttempt, 'merchantId' | 'deliveryId' | 'leaseId'>
 
+/** Puts off a delivery whose outcome cannot be recorded, and records its attempt as one of unknown outcome. By the key. */
+export async function postponeUnknown(
+  db: Queryable,
+  held: HeldDelivery & { readonly attemptId: string },
+  delayMs: number,
+): Promise<void> {
+  await db.query(
+    `with postponed as (
+       update delivery set lease_id = null, due_at = now() + $4 * interval '1 millisecond'
+       where merchant_id = $1 and id = $2 and lease_id = $3
+       returning merchant_id, livemode, event_id, endpoint_id, attempt)
+     insert into attempt
+       (merchant_id, id, livemode, event_id, endpoint_id, number, http_status, code, duration_ms, created_at)
+     select merchant_id, $5, livemode, event_id, endpoint_id, attempt, null, 'unknown_outcome', 0, now() from postponed`,
+    [held.merchantId, held.deliveryId, held.leaseId, delayMs, held.attemptId],
+  )
+}
+
 /**
- * Puts off a delivery whose outcome cannot be recorded. It keeps its lease, so that the next claim records the attempt as
- * of unknown outcome. By the key.
+ * The same where no attempt of it can be recorded. It keeps its lease, so that the next claim records the attempt as of
+ * unknown outcome. By the key.
  */
 export async function postponeUnrecorded(db: Queryable, held: HeldDelivery, delayMs: number): Promise<void> {
   await db.query(
