@@ -1,3 +1,4 @@
+import { bech32 } from '@scure/base'
 import { ASSET_IDS, ASSETS, type AssetId } from '../core/assets.ts'
 import { COMPARED_MAX, judgeDestination } from '../core/payout/judge-destination.ts'
 import type { Tenant, Tx } from '../postgres/transaction.ts'
@@ -42,7 +43,7 @@ export async function addPayoutDestination(
   | { readonly kind: 'too_many' }
 > {
   const { tenant, asset, address, name, by, now } = input
-  if (await isSignersAccount(tx, address)) return { kind: 'own' }
+  if (await isSignersAccount(tx, address, witnessProgramOf(address))) return { kind: 'own' }
   await lockPayoutDestinations(tx, tenant)
   const { keyFamily } = ASSETS[asset]
   const alike = ASSET_IDS.filter((other) => ASSETS[other].keyFamily === keyFamily)
@@ -80,7 +81,7 @@ export async function allowFeeDestination(
   | { readonly kind: 'too_many' }
 > {
   const { livemode, asset, address, name, by, now } = input
-  if (await isSignersAccount(tx, address)) return { kind: 'own' }
+  if (await isSignersAccount(tx, address, witnessProgramOf(address))) return { kind: 'own' }
   await lockFeeDestinations(tx)
   const known = await listFeeDestinations(tx, livemode, COMPARED_MAX)
   const used = known.flatMap((one) =>
@@ -93,4 +94,10 @@ export async function allowFeeDestination(
   const destination = { ...added, usableAt: judged.usableAt }
   if (!(await insertFeeDestination(tx, livemode, destination))) return { kind: 'listed' }
   return { kind: 'added', destination: { ...destination, livemode, removedAt: null } }
+}
+
+/** What a segwit address stands for, whatever its chain (BIP173); null for any other address. */
+function witnessProgramOf(address: string): Uint8Array | null {
+  const decoded = bech32.decodeUnsafe(address)
+  return decoded === undefined ? null : (bech32.fromWordsUnsafe(decoded.words.slice(1)) ?? null)
 }

@@ -1,4 +1,3 @@
-import { bech32 } from '@scure/base'
 import type { AssetId } from '../../core/assets.ts'
 import { type ListPosition, loadPage } from '../../db/list-page.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
@@ -47,22 +46,21 @@ export async function lockPayoutDestinations(tx: Tx, tenant: Tenant): Promise<vo
 
 /**
  * Whether an address is one that payouts leave from: a hot wallet, an account of the signer's on Solana, or one that the
- * change of a payout in coins came back to. The last by payout_change_by_program, the others by small tables.
+ * change of a payout in coins came back to. `program`: what a segwit address stands for. The last by
+ * payout_change_by_program, the others by small tables.
  */
-export async function isSignersAccount(tx: Tx, address: string): Promise<boolean> {
+export async function isSignersAccount(
+  tx: Tx,
+  address: string,
+  program: Uint8Array | null,
+): Promise<boolean> {
   const { rows } = await tx.query<{ own: boolean }>(
     `select exists (select from hot_wallet where '0x' || encode(address, 'hex') = lower($1))
        or exists (select from solana_house where $1 = any (nonce_accounts || array[fee_payer, vault]))
        or is_change_program($2) as own`,
-    [address, witnessProgramOf(address)],
+    [address, program],
   )
   return rows[0]?.own === true
-}
-
-/** What a segwit address stands for, whatever its chain (BIP173); null for any other address. */
-function witnessProgramOf(address: string): Uint8Array | null {
-  const decoded = bech32.decodeUnsafe(address)
-  return decoded === undefined ? null : (bech32.fromWordsUnsafe(decoded.words.slice(1)) ?? null)
 }
 
 /** Writes a destination. False where the address stands on the list already (payout_destination_once). */
