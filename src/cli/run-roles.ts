@@ -293,7 +293,7 @@ async function openApiParts(
     people.part,
     await createDashboardPart({ folder: DASHBOARD_FOLDER, baseUrl }),
     // Before the API, which owns every remaining path.
-    ...openCompat(deps, compatApis, api),
+    ...openCompat({ ...deps, baseUrl }, compatApis, api),
     api,
   ]
 }

@@ -33,11 +33,17 @@ export const tickerOf = (asset: PaidAssetName): string => TICKER_OF[asset]
 export const isObject = (value: unknown): value is Metadata =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Dollars as other services take them, a number or a string (`10`, `10.5`, `10.00`), with two decimals; null for anything else. */
+/**
+ * Dollars as other services take them, a number or a string (`10`, `10.5`, `10.0000`), with two decimals; null for anything
+ * else. A shop's total that was never rounded is, half up, as the shop shows it to the buyer.
+ */
 export function usdOf(amount: unknown): string | null {
   const text = typeof amount === 'number' ? String(amount) : amount
-  const match = typeof text === 'string' ? /^0*(\d{1,12})(?:\.(\d{1,2})0*)?$/.exec(text) : null
-  return match === null ? null : `${match[1]}.${(match[2] ?? '').padEnd(2, '0')}`
+  const match = typeof text === 'string' ? /^0*(\d{1,12})(?:\.(\d{1,30}))?$/.exec(text) : null
+  if (match === null) return null
+  const thousandths = BigInt(`${match[1]}${(match[2] ?? '').slice(0, 3).padEnd(3, '0')}`)
+  const cents = String((thousandths + 5n) / 10n).padStart(3, '0')
+  return `${cents.slice(0, -2)}.${cents.slice(-2)}`
 }
 
 /** An amount in coins in canonical form, without trailing zeros; null if it is not a decimal. */

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { ID_PATTERN } from '../core/ids.ts'
+import type { Log } from '../runtime/log.ts'
 
 /** Our own API's answer to a request that it refused. */
 export class Refused extends Error {
@@ -30,12 +31,14 @@ export type KeyHolder = {
   readonly scopes: ReadonlySet<string>
 }
 
-export type OwnApiDeps = {
+type OwnApiDeps = {
   /** Our own API, in this process. */
   ask(request: Request): Response | Promise<Response>
   /** Null if the key is unknown. */
   holderOf(key: string): Promise<KeyHolder | null>
 }
+
+export type CompatDeps = OwnApiDeps & { readonly clock: () => Date; readonly log: Log }
 
 export type OwnApi = ReturnType<typeof createOwnApi>
 

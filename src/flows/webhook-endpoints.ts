@@ -14,6 +14,7 @@ import {
 import {
   countEndpoints,
   insertEndpoint,
+  listRequestedEndpoints,
   loadEndpoint,
   lockEndpointCreation,
   markDisabled,
@@ -29,6 +30,8 @@ import { newSigningSecret } from '../secrets/signing-secret.ts'
 
 /** Endpoints of one merchant in one mode (decisions: limits and defaults). */
 const ENDPOINTS_PER_MODE_MAX = 20
+/** Of those, endpoints that API keys asked for and nobody has verified: a key that leaked must not take all the room. */
+const REQUESTED_PER_MODE_MAX = 5
 
 /**
  * Writes an endpoint that still has to be verified, with its first signing secret, which is told here and never
@@ -42,6 +45,9 @@ export async function createEndpoint(
     url: string
     subscribedEvents: readonly string[]
     format: EndpointFormat
+    /** In place of a new one. */
+    secret?: string | undefined
+    requestedBy?: string
     now: Date
   },
 ): Promise<{ kind: 'created'; endpoint: WebhookEndpoint; secret: string } | { kind: 'limit_reached' }> {
@@ -54,9 +60,10 @@ export async function createEndpoint(
     url: input.url,
     subscribedEvents: input.subscribedEvents,
     format: input.format,
+    requestedBy: input.requestedBy ?? null,
     createdAt: now,
   })
-  const secret = newSigningSecret()
+  const secret = input.secret ?? newSigningSecret()
   const secretId = randomUUID()
   await insertSecret(tx, tenant, {
     id: secretId,
@@ -67,6 +74,27 @@ export async function createEndpoint(
   const endpoint = await loadEndpoint(tx, tenant, id)
   if (endpoint === null) throw new Error(`endpoint ${id} is not there right after it was written`)
   return { kind: 'created', endpoint, secret }
+}
+
+/**
+ * Writes the endpoint that an API key asks for in live mode. It is like any that is not verified: nothing is sent before a
+ * person verifies it. Asking again for the same URL replaces what was asked for before.
+ */
+export async function requestEndpoint(
+  deps: { keyring: Keyring },
+  tx: Tx,
+  input: Parameters<typeof createEndpoint>[2] & { requestedBy: string },
+): ReturnType<typeof createEndpoint> {
+  const { tenant, now } = input
+  await lockEndpointCreation(tx, tenant)
+  const requested = await listRequestedEndpoints(tx, tenant)
+  const replaced = requested.filter(({ url }) => url === input.url)
+  if (requested.length - replaced.length >= REQUESTED_PER_MODE_MAX) return { kind: 'limit_reached' }
+  for (const { id } of replaced) {
+    await markRemoved(tx, tenant, id, now)
+    await deleteSecrets(tx, tenant, id)
+  }
+  return createEndpoint(deps, tx, input)
 }
 
 /**
@@ -109,6 +137,13 @@ const LOOK_EVERY_MS = 50
 /** A claim that read the old secret may commit just after the first look. */
 const CLEAN_LOOKS = 2
 
+type RotationInput = {
+  readonly tenant: Tenant
+  readonly endpointId: string
+  readonly graceSeconds: number
+  /** In place of a new one. */
+  readonly secret?: string | undefined
+}
 type Rotation =
   | { readonly kind: 'rotated'; readonly secret: string; readonly previousValidUntil: Date }
   | { readonly kind: 'not_found' }
@@ -121,7 +156,7 @@ type Rotation =
  */
 export async function rotateSecret(
   deps: { pool: Pool; clock: Clock; keyring: Keyring },
-  input: { tenant: Tenant; endpointId: string; graceSeconds: number },
+  input: RotationInput,
 ): Promise<Rotation> {
   const rotation = await writeRotation(deps, input)
   if (rotation.kind === 'rotated' && input.graceSeconds === 0) await oldSignaturesEnded(deps.pool, input)
@@ -130,7 +165,7 @@ export async function rotateSecret(
 
 function writeRotation(
   deps: { pool: Pool; clock: Clock; keyring: Keyring },
-  input: { tenant: Tenant; endpointId: string; graceSeconds: number },
+  input: RotationInput,
 ): Promise<Rotation> {
   const { tenant, endpointId, graceSeconds } = input
   return withTransaction(deps.pool, tenant, async (tx) => {
@@ -148,7 +183,7 @@ function writeRotation(
       await deleteEndedSecretsOf(tx, tenant, endpointId)
       previousValidUntil = await limitCurrentSecret(tx, tenant, endpointId, graceSeconds)
     }
-    const secret = newSigningSecret()
+    const secret = input.secret ?? newSigningSecret()
     const id = randomUUID()
     const sealed = deps.keyring.seal(Buffer.from(secret, 'utf8'), secretContext(tenant.merchantId, id))
     await insertSecret(tx, tenant, { id, endpointId, sealed, createdAt: deps.clock() })

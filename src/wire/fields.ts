@@ -18,10 +18,12 @@ export function text(min: number, max: number) {
 }
 
 /** The shop's page that a buyer goes back to. Which schemes are taken depends on the mode, and is checked with it. */
-export const returnUrl = text(1, 2_048).meta({
+/** Of a page that a buyer is sent back to, before and after the invoice's id is put in. */
+export const RETURN_URL_LENGTH_MAX = 2_048
+export const returnUrl = text(1, RETURN_URL_LENGTH_MAX).meta({
   format: 'uri',
   description:
-    'Your page to which the buyer goes back: a button on the payment’s page once nothing is to be sent any more. Https; in test mode also http on localhost. Coming back proves no payment.',
+    'Your page to which the buyer goes back: a button on the payment’s page once nothing is to be sent any more. Https; in test mode also http on localhost. `{INVOICE_ID}` in it becomes the invoice’s id. Coming back proves no payment.',
 })
 
 /** A US dollar amount as it is asked for. What it may be is checked with the asset's limits. */

@@ -10,6 +10,18 @@ const FORMAT_NAMES = ['paylink', 'btcpay', 'coinbase_commerce'] as const
 export const endpointFormat = z.enum(FORMAT_NAMES, { error: `Must be one of ${FORMAT_NAMES.join(', ')}` })
 export const GRACE_SECONDS_MAX = 86_400
 
+/** A secret that a shop's plugin has chosen: plugins make 48 to 64 hexadecimal digits. */
+const [OWN_SECRET_MIN, OWN_SECRET_MAX] = [32, 128]
+const ownSecret = z
+  .string()
+  .regex(/^[!-~]*$/, 'Must be printable ASCII without blanks')
+  .min(OWN_SECRET_MIN, `Must have at least ${OWN_SECRET_MIN} characters`)
+  .max(OWN_SECRET_MAX, `Must have at most ${OWN_SECRET_MAX} characters`)
+  .meta({
+    description:
+      'A secret that the receiver has already, in place of a new one; for the formats `btcpay` and `coinbase_commerce` alone.',
+  })
+
 /** `POST /webhook-endpoints`. Which URLs and event types will do, the endpoint's own rules say. */
 export const createWebhookEndpointBody = z
   .strictObject({
@@ -35,6 +47,7 @@ export const createWebhookEndpointBody = z
           'In which words it is told: Paylink’s own unless given. `btcpay` and `coinbase_commerce` are for a receiver that was written for those; they tell of invoices alone.',
       })
       .optional(),
+    secret: ownSecret.optional(),
   })
   .meta({ id: 'CreateWebhookEndpoint' })
 
@@ -47,6 +60,10 @@ const endpointFields = {
   status: z.enum(['pending_verification', 'enabled', 'disabled']),
   status_reason: z.string().nullable().meta({
     description: '`merchant`: disabled on request. `receiver_gone`: the receiver answered 410.',
+  }),
+  requested_by: z.string().nullable().meta({
+    description:
+      'The API key that asked for it in live mode. Verify it only if its URL is yours. `null`: a person or a test key added it.',
   }),
   livemode: z.boolean(),
   verified_at: timestamp.nullable(),
@@ -90,6 +107,7 @@ export const rotateSecretBody = z
           'How long the secret before signs beside the new one; a day unless given. 0 ends every older secret at once.',
       })
       .optional(),
+    secret: ownSecret.optional(),
   })
   .meta({ id: 'RotateSecret' })
 

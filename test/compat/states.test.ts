@@ -68,7 +68,7 @@ test('only what is paid, or paid too much, is ever called settled or completed',
 })
 
 test('amounts keep their value to the last digit, and anything unclear is none', () => {
-  expect(['10', '10.5', '10.50', '10.5000', '007', 12.5, 7].map(usdOf)).toEqual([
+  expect(['10', '10.5', '10.50', '10.5000', '007', 12.5, 7, '10.005', '0.0049', 9.999].map(usdOf)).toEqual([
     '10.00',
     '10.50',
     '10.50',
@@ -76,6 +76,9 @@ test('amounts keep their value to the last digit, and anything unclear is none',
     '7.00',
     '12.50',
     '7.00',
+    '10.01',
+    '0.00',
+    '10.00',
   ])
   expect(['0.05000000', '1', '1.0', '100', 0.5, '21.00000001'].map(coinsOf)).toEqual([
     '0.05',
@@ -85,20 +88,7 @@ test('amounts keep their value to the last digit, and anything unclear is none',
     '0.5',
     '21.00000001',
   ])
-  for (const wrong of [
-    '',
-    '-1',
-    '1e3',
-    '1,5',
-    '10.005',
-    ' 1',
-    '0x1',
-    null,
-    undefined,
-    {},
-    Number.NaN,
-    1e-7,
-  ]) {
+  for (const wrong of ['', '-1', '1e3', '1,5', ' 1', '0x1', null, undefined, {}, Number.NaN, 1e-7]) {
     expect(usdOf(wrong)).toBeNull()
   }
   for (const wrong of ['', '-1', '1e3', '1,5', ' 1', null, undefined, {}, 1e-7, 1e21])

@@ -84,6 +84,7 @@ test('an endpoint is created pending, with its secret shown once and never again
     subscribed_events: ['invoice.paid', 'payout.failed'],
     status: 'pending_verification',
     status_reason: null,
+    requested_by: null,
     livemode: false,
     verified_at: null,
     failing_since: null,

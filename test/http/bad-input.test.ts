@@ -43,6 +43,13 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
     url: 'https://shop.example/hook',
     subscribed_events: ['*'],
     format: 'paylink',
+    secret: 'ab'.repeat(16),
+  }),
+  requestWebhookEndpoint: () => ({
+    url: 'https://shop.example/hook',
+    subscribed_events: ['*'],
+    format: 'paylink',
+    secret: 'ab'.repeat(16),
   }),
   createPayoutDestination: () => ({
     asset: 'LTC',
@@ -50,7 +57,7 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
     name: 'Treasury',
   }),
   createPayout: (own) => ({ destination_id: own.payoutDestination, amount: '0.01', asset: 'LTC' }),
-  rotateWebhookSecret: () => ({ grace_seconds: 0 }),
+  rotateWebhookSecret: () => ({ grace_seconds: 0, secret: 'ab'.repeat(16) }),
   queueEvent: (own) => ({ endpoint_id: own.webhookEndpoint }),
   recoverEvents: (own) => ({ endpoint_id: own.webhookEndpoint, since: '2026-01-01T00:00:00Z' }),
   approvePayout: () => ({

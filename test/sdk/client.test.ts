@@ -134,6 +134,7 @@ describe('calls', () => {
       client.events.queue(`evt_${UNKNOWN}`, body),
       client.events.recover({ ...body, since: '2026-11-21T00:00:00Z' }),
       client.webhookEndpoints.create({ url: 'http://127.0.0.1:9/', subscribed_events: ['*'] }),
+      client.webhookEndpoints.request({ url: 'http://127.0.0.1:9/', subscribed_events: ['*'] }),
       client.webhookEndpoints.get(`we_${UNKNOWN}`),
       client.webhookEndpoints.list().page(),
       client.webhookEndpoints.verify(`we_${UNKNOWN}`),

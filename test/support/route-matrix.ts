@@ -60,6 +60,9 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   createWebhookEndpoint: {
     body: () => ({ url: 'https://shop.example/hook', subscribed_events: ['*'] }),
   },
+  requestWebhookEndpoint: {
+    body: () => ({ url: 'https://shop.example/hook', subscribed_events: ['*'] }),
+  },
   listWebhookEndpoints: {},
   getWebhookEndpoint: { resource: 'webhookEndpoint' },
   // Deleted by the first who may.

@@ -129,7 +129,7 @@ export type CreateCheckoutSession = {
   readonly usd_amount: string
   /** Payment window of this session, 5 to 1440; the one of the link unless given, then your default. */
   readonly expires_in_minutes?: number | undefined
-  /** Your page to which the buyer goes back: a button on the payment’s page once nothing is to be sent any more. Https; in test mode also http on localhost. Coming back proves no payment. */
+  /** Your page to which the buyer goes back: a button on the payment’s page once nothing is to be sent any more. Https; in test mode also http on localhost. `{INVOICE_ID}` in it becomes the invoice’s id. Coming back proves no payment. */
   readonly return_url?: string | undefined
 }
 
@@ -149,7 +149,7 @@ export type CreateInvoice = {
   readonly metadata?: {
     readonly [field: string]: unknown
   } | undefined
-  /** Your page to which the buyer goes back: a button on the payment’s page once nothing is to be sent any more. Https; in test mode also http on localhost. Coming back proves no payment. */
+  /** Your page to which the buyer goes back: a button on the payment’s page once nothing is to be sent any more. Https; in test mode also http on localhost. `{INVOICE_ID}` in it becomes the invoice’s id. Coming back proves no payment. */
   readonly return_url?: string | undefined
 }
 
@@ -189,6 +189,8 @@ export type CreateWebhookEndpoint = {
   readonly subscribed_events: readonly ('*' | 'invoice.created' | 'invoice.payment_detected' | 'invoice.confirming' | 'invoice.paid' | 'invoice.partially_paid' | 'invoice.overpaid' | 'invoice.expired' | 'invoice.manual_review' | 'payout.requested' | 'payout.approved' | 'payout.rejected' | 'payout.submitted' | 'payout.confirmed' | 'payout.failed')[]
   /** In which words it is told: Paylink’s own unless given. `btcpay` and `coinbase_commerce` are for a receiver that was written for those; they tell of invoices alone. */
   readonly format?: 'paylink' | 'btcpay' | 'coinbase_commerce' | undefined
+  /** A secret that the receiver has already, in place of a new one; for the formats `btcpay` and `coinbase_commerce` alone. */
+  readonly secret?: string | undefined
 }
 
 export type CreatedWebhookEndpoint = {
@@ -200,6 +202,8 @@ export type CreatedWebhookEndpoint = {
   readonly status: 'pending_verification' | 'enabled' | 'disabled'
   /** `merchant`: disabled on request. `receiver_gone`: the receiver answered 410. */
   readonly status_reason: string | null
+  /** The API key that asked for it in live mode. Verify it only if its URL is yours. `null`: a person or a test key added it. */
+  readonly requested_by: string | null
   readonly livemode: boolean
   readonly verified_at: string | null
   /** Since when all deliveries to it have failed, ten or more in a row: it is throttled, and each is retried at least every 12 hours until one succeeds. `null`: it is not throttled. */
@@ -518,6 +522,8 @@ export type ResolveInvoice = {
 export type RotateSecret = {
   /** How long the secret before signs beside the new one; a day unless given. 0 ends every older secret at once. */
   readonly grace_seconds?: number | undefined
+  /** A secret that the receiver has already, in place of a new one; for the formats `btcpay` and `coinbase_commerce` alone. */
+  readonly secret?: string | undefined
 }
 
 export type RotatedSecret = {
@@ -556,6 +562,8 @@ export type WebhookEndpoint = {
   readonly status: 'pending_verification' | 'enabled' | 'disabled'
   /** `merchant`: disabled on request. `receiver_gone`: the receiver answered 410. */
   readonly status_reason: string | null
+  /** The API key that asked for it in live mode. Verify it only if its URL is yours. `null`: a person or a test key added it. */
+  readonly requested_by: string | null
   readonly livemode: boolean
   readonly verified_at: string | null
   /** Since when all deliveries to it have failed, ten or more in a row: it is throttled, and each is retried at least every 12 hours until one succeeds. `null`: it is not throttled. */
@@ -1062,6 +1070,14 @@ export type Operations = {
     readonly query: undefined
     readonly body: undefined
     readonly answer: Payout
+    readonly item: undefined
+  }
+  /** Request a webhook endpoint */
+  readonly requestWebhookEndpoint: {
+    readonly id: undefined
+    readonly query: undefined
+    readonly body: CreateWebhookEndpoint
+    readonly answer: CreatedWebhookEndpoint
     readonly item: undefined
   }
   /** Resolve an invoice that waits for you */

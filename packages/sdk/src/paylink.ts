@@ -142,6 +142,9 @@ const webhookEndpoints = (api: Api) => ({
   /** Keep `secret`: it is shown here only. */
   create: (body: Body<'createWebhookEndpoint'>, options?: CreateOptions) =>
     api.call('createWebhookEndpoint', { body }, options),
+  /** With a live key: a person then verifies it at the dashboard. */
+  request: (body: Body<'requestWebhookEndpoint'>, options?: CreateOptions) =>
+    api.call('requestWebhookEndpoint', { body }, options),
   get: (id: string, options?: RequestOptions) => api.call('getWebhookEndpoint', { id }, options),
   list: (query?: Query<'listWebhookEndpoints'>, options?: RequestOptions) =>
     api.list('listWebhookEndpoints', { query: query ?? {} }, options),

@@ -40,6 +40,7 @@ export const OPERATIONS = {
   quotePayout: ['GET', '/payout-destinations/:id/quote', false],
   recoverEvents: ['POST', '/events/recover', true],
   rejectPayout: ['POST', '/payouts/:id/reject', false],
+  requestWebhookEndpoint: ['POST', '/webhook-endpoint-requests', true],
   resolveInvoice: ['POST', '/invoices/:id/resolve', false],
   rotateWebhookSecret: ['POST', '/webhook-endpoints/:id/rotate-secret', false],
   updatePaymentLink: ['PATCH', '/payment-links/:id', false],

@@ -1,4 +1,5 @@
 import type { AssetId } from '../../core/assets.ts'
+import { INVOICE_ID_PLACEHOLDER } from '../../core/checkout/checkout-session.ts'
 import { coinsOf, isObject, type Metadata, TICKERS, textOf, usdOf } from '../invoice-facts.ts'
 
 /** The metadata key under which an invoice keeps Greenfield's `checkout` object; hidden from the shop's own metadata. */
@@ -22,9 +23,6 @@ export function askedInvoice(fields: Metadata): Asked {
     ...Object.entries({ metadata, checkout: given })
       .filter(([, value]) => value !== null && !isObject(value))
       .map(([path]) => ({ path, message: 'Must be an object.' })),
-    ...(typeof redirectURL === 'string' && redirectURL.includes('{InvoiceId}')
-      ? [{ path: 'checkout.redirectURL', message: '{InvoiceId} is not covered: {OrderId} is.' }]
-      : []),
   ]
   if ('path' in total || Array.isArray(coins) || faults.length > 0) return { kind: 'refused', faults }
   const isFixed = 'amount' in total
@@ -54,7 +52,11 @@ export const FIELDS: { readonly [param: string]: string } = {
 
 const returnPage = (url: unknown, orderId: unknown): unknown =>
   typeof url === 'string'
-    ? textOf(url.replaceAll('{OrderId}', encodeURIComponent(inWords(textOf(orderId) ?? ''))))
+    ? textOf(
+        url
+          .replaceAll('{OrderId}', encodeURIComponent(inWords(textOf(orderId) ?? '')))
+          .replaceAll('{InvoiceId}', INVOICE_ID_PLACEHOLDER),
+      )
     : textOf(url)
 
 /** Never `String`: an object of the caller's may name a `toString` that is no function. */

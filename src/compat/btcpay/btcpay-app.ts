@@ -1,46 +1,45 @@
 import { type Context, Hono } from 'hono'
-import { z } from 'zod'
 import { ApiProblem } from '../../http/api/problem.ts'
-import type { Log } from '../../runtime/log.ts'
 import { assetList } from '../../wire/account.ts'
 import { ERRORS } from '../../wire/errors.ts'
 import { invoiceList, invoiceView } from '../../wire/invoice.ts'
-import {
-  createdWebhookEndpointView,
-  webhookEndpointList,
-  webhookEndpointView,
-} from '../../wire/webhook-endpoint.ts'
-import { createOwnApi, type KeyHolder, type OwnApi, type OwnApiDeps, ownId, Refused } from '../own-api.ts'
+import { type CompatDeps, createOwnApi, type KeyHolder, type OwnApi, ownId, Refused } from '../own-api.ts'
 import { readFields } from '../read-fields.ts'
-import { askedInvoice, type Fault, FIELDS } from './asked-invoice.ts'
-import { invoiceData, paymentMethods } from './greenfield-invoice.ts'
-import { askedWebhook, webhookData } from './greenfield-webhook.ts'
+import { askedInvoice, FIELDS } from './asked-invoice.ts'
+import { type CheckoutLookup, createBuyersWay } from './buyers-way.ts'
+import { invoiceData, paymentMethods, storePaymentMethods } from './greenfield-invoice.ts'
+import { Invalid } from './invalid.ts'
+import { serveWebhooks } from './serve-webhooks.ts'
+import { storeOf } from './store.ts'
 
-export type CompatDeps = OwnApiDeps & { readonly clock: () => Date; readonly log: Log }
+type BtcpayDeps = CompatDeps & CheckoutLookup
 
 /** The BTCPay version whose Greenfield API this follows. Plugins ask for it before they do anything else. */
 const VERSION = '1.13.0'
 const TAKE_DEFAULT = 50
 const TAKE_MAX = 100
 
-/** Several mistakes in one body, answered in Greenfield's own form. */
-class Invalid extends Error {
-  override name = 'Invalid'
-  readonly faults: readonly Fault[]
-
-  constructor(faults: readonly Fault[]) {
-    super('the request is not valid')
-    this.faults = faults
-  }
+/** BTCPay's Greenfield API, as far as docs/coming-from-elsewhere.md says, below the given path. */
+export function createBtcpayApp(deps: BtcpayDeps, path: string): Hono {
+  const api = createGreenfield(deps)
+  const app = new Hono()
+  // With the merchant in it, the address leads buyers to their invoices too; API calls need only the key.
+  app.route(`${path}/api/v1`, api)
+  app.route(`${path}/:shop{mer_[0-9a-z]+}/api/v1`, api)
+  app.route(`${path}/:shop{mer_[0-9a-z]+}`, createBuyersWay(deps))
+  app.notFound(() => problem(404, 'not-covered', 'Paylink does not translate this route.', null))
+  app.onError((error, c) => answerError(deps, c, error))
+  return app
 }
 
-/** BTCPay's Greenfield API, as far as docs/coming-from-elsewhere.md says, below the given path. */
-export function createBtcpayApp(deps: CompatDeps, path: string): Hono {
-  const app = new Hono().basePath(`${path}/api/v1`)
+function createGreenfield(deps: BtcpayDeps): Hono {
+  const app = new Hono()
   const apiOf = (c: Context): OwnApi => createOwnApi(deps, keyOf(c))
   app.get('/health', (c) => c.json({ synchronized: true }))
   app.get('/server/info', (c) => serverInfo(c, apiOf(c)))
-  app.get('/api-keys/current', async (c) => c.json(apiKeyData(await (await counted(apiOf(c))).holder())))
+  app.get('/api-keys/current', async (c) =>
+    c.json(apiKeyData(await (await counted(apiOf(c))).holder(), keyOf(c))),
+  )
   app.get('/stores', async (c) => c.json([storeData(await (await counted(apiOf(c))).holder())]))
   app.get('/stores/:store', async (c) => c.json(storeData(await storeOf(c, await counted(apiOf(c))))))
   app.post('/stores/:store/invoices', (c) => createInvoice(deps, c, apiOf(c)))
@@ -53,11 +52,23 @@ export function createBtcpayApp(deps: CompatDeps, path: string): Hono {
     c.json(paymentMethods((await readInvoice(c, apiOf(c))).invoice)),
   )
   app.post('/stores/:store/invoices/:id/status', (c) => markInvoice(deps, c, apiOf(c)))
+  app.get('/stores/:store/payment-methods', async (c) => {
+    const api = apiOf(c)
+    await storeOf(c, api)
+    const { data } = await api.call({ method: 'GET', path: '/assets' }, assetList)
+    return c.json(storePaymentMethods(data))
+  })
+  for (const refund of ['/stores/:store/pull-payments', '/stores/:store/invoices/:id/refund'])
+    app.post(refund, async (c) => {
+      await storeOf(c, await counted(apiOf(c)))
+      throw new Refused(422, { code: 'refunds-not-supported', message: NO_REFUNDS })
+    })
   serveWebhooks(app, apiOf)
-  app.notFound((c) => c.json({ code: 'not-covered', message: 'Paylink does not translate this route.' }, 404))
-  app.onError((error, c) => answerError(deps, c, error))
   return app
 }
+
+const NO_REFUNDS =
+  'Paylink sends no refunds. Ask the buyer for an address and pay it from your own wallet, or allow it as a destination and request a payout.'
 
 /** What needs nothing of our API asks it something all the same: the limit of the key is there. */
 async function counted(api: OwnApi): Promise<OwnApi> {
@@ -65,51 +76,9 @@ async function counted(api: OwnApi): Promise<OwnApi> {
   return api
 }
 
-/** Shows only endpoints of this format: Greenfield has no form for the others. */
-function serveWebhooks(app: Hono, apiOf: (c: Context) => OwnApi): void {
-  const readWebhook = async (c: Context, api: OwnApi) => {
-    await storeOf(c, api)
-    const path = `/webhook-endpoints/${ownId(c.req.param('id') ?? '')}`
-    const endpoint = await api.call({ method: 'GET', path }, webhookEndpointView)
-    if (endpoint.format === 'btcpay') return endpoint
-    throw new Refused(404, { code: 'webhook-not-found', message: 'The webhook was not found' })
-  }
-  app.post('/stores/:store/webhooks', async (c) => {
-    const api = apiOf(c)
-    await storeOf(c, api)
-    const asked = askedWebhook(await readFields(c.req.raw))
-    if (asked.kind === 'refused') throw new Invalid(asked.faults)
-    const idempotencyKey = c.req.header('idempotency-key')
-    const made = { method: 'POST', path: '/webhook-endpoints', body: asked.body, idempotencyKey } as const
-    const endpoint = await api.call(made, createdWebhookEndpointView)
-    return c.json({ ...webhookData(endpoint), secret: endpoint.secret })
-  })
-  app.get('/stores/:store/webhooks', async (c) => {
-    const api = apiOf(c)
-    await storeOf(c, api)
-    const query = { limit: String(TAKE_MAX) }
-    const { data } = await api.call({ method: 'GET', path: '/webhook-endpoints', query }, webhookEndpointList)
-    return c.json(data.filter(({ format }) => format === 'btcpay').map(webhookData))
-  })
-  app.get('/stores/:store/webhooks/:id', async (c) => c.json(webhookData(await readWebhook(c, apiOf(c)))))
-  app.delete('/stores/:store/webhooks/:id', async (c) => {
-    const api = apiOf(c)
-    const { id } = await readWebhook(c, api)
-    await api.call({ method: 'DELETE', path: `/webhook-endpoints/${id}` }, z.undefined())
-    return c.body(null, 200)
-  })
-}
-
 /** `Authorization: token KEY`. */
 const keyOf = (c: Context): string | null =>
   /^token +(\S+)$/i.exec(c.req.header('authorization') ?? '')?.[1] ?? null
-
-/** The store of the path must be the merchant of the key: there is no other that it could see. */
-async function storeOf(c: Context, api: OwnApi): Promise<KeyHolder> {
-  const holder = await api.holder()
-  if (c.req.param('store') === holder.merchantId) return holder
-  throw new Refused(404, { code: 'store-not-found', message: 'The store was not found' })
-}
 
 const storeData = ({ merchantId, name }: KeyHolder) => ({
   id: merchantId,
@@ -120,17 +89,21 @@ const storeData = ({ merchantId, name }: KeyHolder) => ({
   paymentTolerance: 0,
 })
 
-/** Our scopes by the names that plugins look for. */
-function apiKeyData({ merchantId, scopes }: KeyHolder) {
+/**
+ * Our scopes by the names that plugins look for. WooCommerce's and PrestaShop's want neither fewer nor more than those they
+ * name: a key for PrestaShop has `payment_links:write` too, which stands for a store's settings.
+ */
+function apiKeyData({ merchantId, scopes }: KeyHolder, apiKey: string | null) {
   const named: readonly (readonly [string, string])[] = [
     ['invoices:read', 'btcpay.store.canviewinvoices'],
     ['invoices:write', 'btcpay.store.cancreateinvoice'],
     ['invoices:write', 'btcpay.store.canmodifyinvoices'],
     ['webhooks:write', 'btcpay.store.webhooks.canmodifywebhooks'],
+    ['payment_links:write', 'btcpay.store.canmodifystoresettings'],
   ]
   const held = named.filter(([scope]) => scopes.has(scope)).map(([, permission]) => permission)
   const permissions = ['btcpay.store.canviewstoresettings', ...held].map((one) => `${one}:${merchantId}`)
-  return { apiKey: null, label: 'Paylink', permissions }
+  return { apiKey, label: 'Paylink', permissions }
 }
 
 async function serverInfo(c: Context, api: OwnApi): Promise<Response> {
@@ -145,7 +118,7 @@ async function serverInfo(c: Context, api: OwnApi): Promise<Response> {
   })
 }
 
-async function createInvoice(deps: CompatDeps, c: Context, api: OwnApi): Promise<Response> {
+async function createInvoice(deps: BtcpayDeps, c: Context, api: OwnApi): Promise<Response> {
   const { merchantId } = await storeOf(c, api)
   const asked = askedInvoice(await readFields(c.req.raw))
   if (asked.kind === 'refused') throw new Invalid(asked.faults)
@@ -161,7 +134,7 @@ async function readInvoice(c: Context, api: OwnApi) {
 }
 
 /** `orderId`, `textSearch`, `startDate`, `endDate` and `take`; any other filter is refused rather than ignored. */
-async function listInvoices(deps: CompatDeps, c: Context, api: OwnApi): Promise<Response> {
+async function listInvoices(deps: BtcpayDeps, c: Context, api: OwnApi): Promise<Response> {
   const { merchantId } = await storeOf(c, api)
   const { orderId, textSearch, startDate, endDate, take = String(TAKE_DEFAULT), ...others } = c.req.query()
   const faults = Object.entries(others)
@@ -189,7 +162,7 @@ function instantOf(path: string, seconds: string | undefined): string | undefine
 }
 
 /** `Invalid` cancels an unpaid invoice; `Settled` (formerly `Complete`) accepts one that waits for the merchant. */
-async function markInvoice(deps: CompatDeps, c: Context, api: OwnApi): Promise<Response> {
+async function markInvoice(deps: BtcpayDeps, c: Context, api: OwnApi): Promise<Response> {
   const { merchantId } = await storeOf(c, api)
   const path = `/invoices/${ownId(c.req.param('id') ?? '')}`
   const { status } = await readFields(c.req.raw)
@@ -200,7 +173,7 @@ async function markInvoice(deps: CompatDeps, c: Context, api: OwnApi): Promise<R
   return c.json(invoiceData(await api.call(call, invoiceView), merchantId, deps.clock()))
 }
 
-function answerError(deps: CompatDeps, c: Context, error: Error): Response {
+function answerError(deps: BtcpayDeps, c: Context, error: Error): Response {
   if (error instanceof Invalid) return c.json(error.faults, 422)
   if (error instanceof ApiProblem) return problem(ERRORS[error.code].status, error.code, error.message, null)
   if (error instanceof Refused) {

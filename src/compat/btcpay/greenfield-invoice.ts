@@ -1,13 +1,18 @@
+import type { z } from 'zod'
+import type { assetView } from '../../wire/account.ts'
 import {
   type Invoice,
   type InvoiceSnapshot,
   isCovered,
   isObject,
   type Metadata,
+  TICKERS,
   tickerOf,
   unixSeconds,
 } from '../invoice-facts.ts'
 import { CHECKOUT_KEY } from './asked-invoice.ts'
+
+type Asset = z.output<typeof assetView>
 
 /** Payments count for ten minutes after the deadline; later ones wait for the merchant. */
 const MONITORING_MINUTES = 10
@@ -100,6 +105,20 @@ export const methodOf = ({ asset }: Pick<Invoice['payments'][number], 'asset'>):
 function markable({ status }: Invoice): string[] {
   if (status === 'awaiting_payment' || status === 'expired') return ['Invalid']
   return ['partially_paid', 'overpaid', 'manual_review'].includes(status) ? ['Settled'] : []
+}
+
+/** The coins that an invoice may name, the default coin first: as BTCPay 1 has them, by name, and each as BTCPay 2 has it. */
+export function storePaymentMethods(assets: readonly Asset[]) {
+  const accepted = new Map(assets.map((one) => [one.asset, one]))
+  const methods = Object.values(TICKERS).flatMap((asset) => accepted.get(asset) ?? [])
+  methods.sort((one, other) => Number(other.is_default) - Number(one.is_default))
+  return Object.fromEntries(
+    methods.map((one) => {
+      const id = methodOf(one)
+      const cryptoCode = tickerOf(one.asset)
+      return [id, { paymentMethodId: id, cryptoCode, enabled: true, data: {}, config: {} }]
+    }),
+  )
 }
 
 const PAYMENT_STATUS = {

@@ -2,7 +2,14 @@ import { createHmac } from 'node:crypto'
 import type { z } from 'zod'
 import type { EventFormat } from '../../delivery/event-format.ts'
 import type { webhookEndpointView } from '../../wire/webhook-endpoint.ts'
-import { type InvoiceSnapshot, isCovered, isObject, type Metadata, unixSeconds } from '../invoice-facts.ts'
+import {
+  type InvoiceSnapshot,
+  isCovered,
+  isObject,
+  type Metadata,
+  textOf,
+  unixSeconds,
+} from '../invoice-facts.ts'
 import { type StoredInvoiceEvent, storedInvoiceEvent } from '../stored-event.ts'
 import type { Asked, Fault } from './asked-invoice.ts'
 import { methodOf, ownMetadata, paymentData } from './greenfield-invoice.ts'
@@ -26,15 +33,13 @@ export function askedWebhook(fields: Metadata): Asked {
   const { url, secret, enabled = true, automaticRedelivery = true, authorizedEvents } = fields
   const faults: Fault[] = []
   if (typeof url !== 'string') faults.push({ path: 'url', message: 'Must be a URL.' })
-  if (secret !== undefined && secret !== null && secret !== '')
-    faults.push({ path: 'secret', message: 'Paylink chooses the secret and tells it in its answer.' })
   if (enabled !== true) faults.push({ path: 'enabled', message: 'Must be true.' })
   if (automaticRedelivery !== true) faults.push({ path: 'automaticRedelivery', message: 'Must be true.' })
   const types = ownTypes(isObject(authorizedEvents) ? authorizedEvents : {})
   if (types === null)
     faults.push({ path: 'authorizedEvents', message: `Must be from ${Object.keys(OWN_TYPES).join(', ')}.` })
   if (faults.length > 0 || types === null) return { kind: 'refused', faults }
-  return { kind: 'asked', body: { url, subscribed_events: types, format: 'btcpay' } }
+  return { kind: 'asked', body: { url, subscribed_events: types, format: 'btcpay', secret: textOf(secret) } }
 }
 
 /** Null if an unknown event is named. */

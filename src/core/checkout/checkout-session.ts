@@ -79,6 +79,13 @@ export function asksForSession(
 /** Where a shop that is being built runs: on the machine of whoever builds it. */
 const OWN_MACHINE = /^(?:localhost|127\.0\.0\.1|\[::1\])$/
 
+/** Stands for the invoice's id in the page that a buyer is sent back to. */
+export const INVOICE_ID_PLACEHOLDER = '{INVOICE_ID}'
+
+/** The page that the buyer of this invoice is sent back to. */
+export const returnUrlOf = (template: string, invoiceId: string): string =>
+  template.replaceAll(INVOICE_ID_PLACEHOLDER, invoiceId)
+
 /**
  * Whether a buyer may be sent back to this page of the shop: https, and in test mode also http on the own machine. It
  * is the merchant's word, given with its key and stored: nothing that a buyer's URL says leads anywhere.

@@ -16,6 +16,8 @@ export type WebhookEndpoint = {
   readonly format: EndpointFormat
   readonly status: EndpointStatus
   readonly statusReason: string | null
+  /** The API key that asked for it in live mode; null where a person, or a test key, added it. */
+  readonly requestedBy: string | null
   readonly verifiedAt: Date | null
   readonly createdAt: Date
   /** Since when its deliveries fail, while it is throttled; null while it is not. */
@@ -38,6 +40,7 @@ type EndpointRow = {
   format: EndpointFormat
   status: EndpointStatus
   status_reason: string | null
+  requested_by: string | null
   verified_at: Date | null
   created_at: Date
   failing_since: Date | null
@@ -45,7 +48,7 @@ type EndpointRow = {
 }
 
 const COLUMNS = `
-  w.merchant_id, w.id, w.livemode, w.url, w.subscribed_events, w.format, w.status, w.status_reason, w.verified_at, w.created_at,
+  w.merchant_id, w.id, w.livemode, w.url, w.subscribed_events, w.format, w.status, w.status_reason, w.requested_by, w.verified_at, w.created_at,
   (select l.failing_since from delivery_lane l
    where l.merchant_id = w.merchant_id and l.endpoint_id = w.id and l.next_at is not null) as failing_since,
   (select max(k.valid_until) from endpoint_secret k
@@ -62,6 +65,7 @@ function toEndpoint(row: EndpointRow): WebhookEndpoint {
     format: row.format,
     status: row.status,
     statusReason: row.status_reason,
+    requestedBy: row.requested_by,
     verifiedAt: row.verified_at,
     createdAt: row.created_at,
     failingSince: row.failing_since,
@@ -94,12 +98,13 @@ export async function insertEndpoint(
     url: string
     subscribedEvents: readonly string[]
     format: EndpointFormat
+    requestedBy: string | null
     createdAt: Date
   },
 ): Promise<void> {
   await tx.query(
-    `insert into webhook_endpoint (merchant_id, id, livemode, url, subscribed_events, format, status, created_at)
-     values ($1, $2, $3, $4, $5, $6, 'pending_verification', $7)`,
+    `insert into webhook_endpoint (merchant_id, id, livemode, url, subscribed_events, format, status, created_at, requested_by)
+     values ($1, $2, $3, $4, $5, $6, 'pending_verification', $7, $8)`,
     [
       tenant.merchantId,
       endpoint.id,
@@ -108,8 +113,23 @@ export async function insertEndpoint(
       endpoint.subscribedEvents,
       endpoint.format,
       endpoint.createdAt,
+      endpoint.requestedBy,
     ],
   )
+}
+
+/** Requested endpoints that nobody has verified yet, newest first. By the key's first column. */
+export async function listRequestedEndpoints(
+  tx: Tx,
+  tenant: Tenant,
+): Promise<readonly { id: string; url: string }[]> {
+  const { rows } = await tx.query<{ id: string; url: string }>(
+    `select id, url from webhook_endpoint
+     where merchant_id = $1 and livemode = $2 and requested_by is not null and verified_at is null
+       and removed_at is null order by id desc`,
+    [tenant.merchantId, tenant.livemode],
+  )
+  return rows
 }
 
 /** One endpoint that was not removed, or null. `forUpdate` holds its row. By the key. */

@@ -1,4 +1,5 @@
 import type { IssuedAddressCheck } from '../../core/address-batch.ts'
+import { returnUrlOf } from '../../core/checkout/checkout-session.ts'
 import type { InvoicePlan } from '../../core/invoice/plan.ts'
 import type { NetworkFacts } from '../../core/invoice/render.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
@@ -56,6 +57,8 @@ export async function commitNewInvoice(
   const claimed =
     input.leased ?? (await claimIssuedAddress(tx, tenant, plan.deposit, now, input.issuedAddresses))
   if (claimed === null) return { kind: 'no_address' }
+  const id = newId('invoice', now)
+  const { returnUrl = null } = input.details
   const invoice: Invoice = {
     ...NO_ORIGIN,
     ...plan.terms,
@@ -63,7 +66,8 @@ export async function commitNewInvoice(
     ...NOTHING_HAPPENED_YET,
     merchantId: tenant.merchantId,
     livemode: tenant.livemode,
-    id: newId('invoice', now),
+    id,
+    returnUrl: returnUrl === null ? null : returnUrlOf(returnUrl, id),
     address: claimed.address,
     serviceFeeBps: input.serviceFeeBps,
   }

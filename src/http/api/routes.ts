@@ -61,6 +61,7 @@ import {
   disableWebhookEndpointRoute,
   getWebhookEndpointRoute,
   listWebhookEndpointsRoute,
+  requestWebhookEndpointRoute,
   rotateWebhookSecretRoute,
   verifyWebhookEndpointRoute,
 } from './routes/webhook-endpoints.ts'
@@ -92,6 +93,7 @@ export const ROUTES: readonly Route[] = [
   payTestInvoiceRoute,
   createWebhookEndpointRoute,
   listWebhookEndpointsRoute,
+  requestWebhookEndpointRoute,
   getWebhookEndpointRoute,
   deleteWebhookEndpointRoute,
   verifyWebhookEndpointRoute,

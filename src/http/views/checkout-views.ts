@@ -1,9 +1,15 @@
-import { type CheckoutSession, isReturnUrl, sessionStatus } from '../../core/checkout/checkout-session.ts'
+import {
+  type CheckoutSession,
+  isReturnUrl,
+  returnUrlOf,
+  sessionStatus,
+} from '../../core/checkout/checkout-session.ts'
 import type { PaymentLink } from '../../core/checkout/payment-link.ts'
 import { type InvoiceView, renderInvoice } from '../../core/invoice/render.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
 import { formatUsd } from '../../core/money.ts'
 import { invoiceToken, sessionToken } from '../../secrets/checkout-token.ts'
+import { RETURN_URL_LENGTH_MAX } from '../../wire/fields.ts'
 import type { ApiDeps } from '../api/deps.ts'
 import type { NetworkView } from '../api/network-states.ts'
 import { ApiProblem } from '../api/problem.ts'
@@ -57,9 +63,19 @@ export function checkoutSessionViewOf(
 const linkUrl = (deps: Pick<ApiDeps, 'baseUrl'>, link: PaymentLink): string =>
   `${deps.baseUrl}/l/${link.slug}`
 
+/** As long as every invoice's id. */
+const ID_SHAPE = `inv_${'0'.repeat(26)}`
+
 /** Throws the 400 for a page that no buyer is sent back to. */
 export function refuseReturnUrl(url: string | undefined, livemode: boolean): void {
-  if (url === undefined || isReturnUrl(url, livemode)) return
+  if (url === undefined) return
+  if (returnUrlOf(url, ID_SHAPE).length > RETURN_URL_LENGTH_MAX) {
+    throw new ApiProblem('parameter_invalid', {
+      param: 'return_url',
+      message: `Must have at most ${RETURN_URL_LENGTH_MAX} characters with the invoice’s id in it.`,
+    })
+  }
+  if (isReturnUrl(url, livemode)) return
   const own = livemode ? '' : ', or http on localhost in test mode'
   throw new ApiProblem('parameter_invalid', {
     param: 'return_url',

@@ -15,6 +15,7 @@ export function endpointViewOf(endpoint: WebhookEndpoint): z.output<typeof webho
     format: endpoint.format,
     status: endpoint.status,
     status_reason: endpoint.statusReason,
+    requested_by: endpoint.requestedBy,
     livemode: endpoint.livemode,
     verified_at: endpoint.verifiedAt?.toISOString() ?? null,
     failing_since: endpoint.failingSince?.toISOString() ?? null,
@@ -52,6 +53,15 @@ export function refuseFormat(format: EndpointFormat, offered: readonly string[])
   throw new ApiProblem('parameter_invalid', {
     param: 'format',
     message: `The format ${format} is not switched on here (COMPAT_APIS).`,
+  })
+}
+
+/** Throws the 400 for a secret of the caller's own: our own format has none, so that every secret is a strong one. */
+export function refuseOwnSecret(secret: string | undefined, format: EndpointFormat): void {
+  if (secret === undefined || format !== 'paylink') return
+  throw new ApiProblem('parameter_invalid', {
+    param: 'secret',
+    message: 'Only an endpoint in an older service’s format takes a secret of yours. Leave it out.',
   })
 }
 

@@ -5,6 +5,7 @@ import {
   createEndpoint,
   disableEndpoint,
   removeEndpoint,
+  requestEndpoint,
   rotateSecret,
 } from '../../../flows/webhook-endpoints.ts'
 import { type Tenant, withTransaction } from '../../../postgres/transaction.ts'
@@ -23,6 +24,7 @@ import {
   endpointViewOf,
   refuseEndpointUrl,
   refuseFormat,
+  refuseOwnSecret,
   subscriptionsOf,
 } from '../../views/endpoint-view.ts'
 import { ApiProblem } from '../problem.ts'
@@ -52,18 +54,45 @@ export const createWebhookEndpointRoute = defineRoute({
 
   create: async (deps, { tenant, body }, tx) => {
     const subscribedEvents = refuseEndpoint(deps, tenant, body)
-    const { url, format = 'paylink' } = body
-    const created = await createEndpoint(deps, tx, {
-      tenant,
-      url,
-      subscribedEvents,
-      format,
-      now: deps.clock(),
-    })
-    if (created.kind === 'limit_reached') throw new ApiProblem('endpoint_limit_reached')
-    return { view: { ...endpointViewOf(created.endpoint), secret: created.secret } }
+    const { url, secret, format = 'paylink' } = body
+    const asked = { tenant, url, subscribedEvents, format, secret, now: deps.clock() }
+    return createdView(await createEndpoint(deps, tx, asked))
   },
 })
+
+export const requestWebhookEndpointRoute = defineRoute({
+  method: 'post',
+  path: '/webhook-endpoint-requests',
+  operationId: 'requestWebhookEndpoint',
+  tag: 'Webhook endpoints',
+  summary: 'Request a webhook endpoint',
+  description:
+    'For a shop’s plugin with a live key, which may add no endpoint: it stays inactive until an owner or admin verifies it in the dashboard. At most five wait in a mode, and asking again for the same URL replaces the request. `secret` is shown here only.',
+  scope: 'webhooks:write',
+  body: createWebhookEndpointBody,
+  example: { url: 'https://shop.example/webhooks/paylink', subscribed_events: ['*'] },
+  success: { status: 201, description: 'The endpoint, to be verified.', schema: createdWebhookEndpointView },
+  problems: [
+    'endpoint_url_refused',
+    'event_type_unknown',
+    'event_type_not_selectable',
+    'endpoint_limit_reached',
+  ],
+
+  refuse: (deps, { body, tenant }) => void refuseEndpoint(deps, tenant, body),
+
+  create: async (deps, { tenant, body, callerId }, tx) => {
+    const subscribedEvents = refuseEndpoint(deps, tenant, body)
+    const { url, secret, format = 'paylink' } = body
+    const asked = { tenant, url, subscribedEvents, format, secret, now: deps.clock() }
+    return createdView(await requestEndpoint(deps, tx, { ...asked, requestedBy: callerId }))
+  },
+})
+
+function createdView(created: Awaited<ReturnType<typeof createEndpoint>>) {
+  if (created.kind === 'limit_reached') throw new ApiProblem('endpoint_limit_reached')
+  return { view: { ...endpointViewOf(created.endpoint), secret: created.secret } }
+}
 
 /** Throws the 400s; the event types to store. */
 function refuseEndpoint(
@@ -71,10 +100,12 @@ function refuseEndpoint(
   tenant: Tenant,
   body: z.output<typeof createWebhookEndpointBody>,
 ): readonly string[] {
-  const { url, subscribed_events, format = 'paylink' } = body
+  const { url, subscribed_events, secret, format = 'paylink' } = body
   refuseEndpointUrl(url, deps.webhookAllowPrivate && (!tenant.livemode || deps.staging === true))
   refuseFormat(format, deps.webhookFormats?.offered ?? [])
-  return subscriptionsOf(subscribed_events, format)
+  const subscriptions = subscriptionsOf(subscribed_events, format)
+  refuseOwnSecret(secret, format)
+  return subscriptions
 }
 
 export const listWebhookEndpointsRoute = defineRoute({
@@ -185,7 +216,12 @@ export const rotateWebhookSecretRoute = defineRoute({
 
   handler: async (deps, { tenant, id, body }) => {
     const graceSeconds = body.grace_seconds ?? GRACE_SECONDS_MAX
-    const rotation = await rotateSecret(deps, { tenant, endpointId: id, graceSeconds })
+    if (body.secret !== undefined) {
+      const endpoint = await withTransaction(deps.pool, tenant, (tx) => loadEndpoint(tx, tenant, id))
+      refuseOwnSecret(body.secret, endpoint?.format ?? 'paylink')
+    }
+    const { secret } = body
+    const rotation = await rotateSecret(deps, { tenant, endpointId: id, graceSeconds, secret })
     if (rotation.kind === 'not_found') throw new ApiProblem('not_found')
     if (rotation.kind === 'in_progress') throw new ApiProblem('rotation_in_progress')
     return {

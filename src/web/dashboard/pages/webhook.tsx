@@ -87,8 +87,16 @@ function Verification({ endpoint }: { endpoint: WebhookEndpoint }) {
         <p className="quiet">
           {endpoint.format === 'paylink'
             ? 'Paylink sends a signed challenge, and your server answers with it. This confirms that the server is yours, can be reached and checks signatures.'
-            : `Give your shop the signing secret first. Paylink then sends a test event of ${FORMAT_WORDS[endpoint.format]}'s, once signed with it and twice with another, and the receiver must take the one and refuse the others.`}
+            : `${endpoint.requested_by === null ? 'Give your shop the signing secret first. ' : ''}Paylink sends a test event of ${FORMAT_WORDS[endpoint.format]}'s, once signed with it and twice with another, and the receiver must take the one and refuse the others.`}
         </p>
+        {endpoint.requested_by === null || endpoint.verified_at !== null ? null : (
+          <Note kind="warn">
+            <p>
+              Your shop requested this endpoint with the API key <code>{endpoint.requested_by}</code>. Verify
+              it only if the URL is your shop’s. Otherwise remove it and revoke the key.
+            </p>
+          </Note>
+        )}
         <ProblemNote error={verify.error} />
         <div className="actions">
           <Button
@@ -96,7 +104,7 @@ function Verification({ endpoint }: { endpoint: WebhookEndpoint }) {
             busy={verify.isPending}
             onClick={() => verify.mutate()}
           >
-            {isEnabled ? 'Verify again' : 'Verify'}
+            {isEnabled ? 'Verify again' : endpoint.requested_by === null ? 'Verify' : 'Approve and verify'}
           </Button>
         </div>
       </div>

@@ -9,7 +9,11 @@ export function EndpointBadge({ endpoint }: { endpoint: WebhookEndpoint }) {
       <Badge tone="bad">Failing – retrying slowly</Badge>
     )
   }
-  if (endpoint.status === 'pending_verification') return <Badge tone="warn">Not verified</Badge>
+  if (endpoint.status === 'pending_verification') {
+    return (
+      <Badge tone="warn">{endpoint.requested_by === null ? 'Not verified' : 'Requested by API key'}</Badge>
+    )
+  }
   return (
     <Badge tone="bad">
       {endpoint.status_reason === 'receiver_gone' ? 'Disabled: answered 410' : 'Disabled'}

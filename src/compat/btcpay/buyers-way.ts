@@ -1,0 +1,32 @@
+import { Hono } from 'hono'
+import { ID_PATTERN } from '../../core/ids.ts'
+import { MODAL_SCRIPT } from './modal-script.ts'
+
+export type CheckoutLookup = {
+  /** The buyer's page of an invoice that was created through this translation; null for any other. */
+  checkoutUrlOf(merchantId: string, invoiceId: string): Promise<string | null>
+}
+
+/** The Location has a secret in it. */
+const SECRET = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
+
+/**
+ * The pages to which plugins lead buyers by an invoice's id alone. As with BTCPay, whoever knows the id may open the
+ * invoice's page, so only invoices of the translation are found.
+ */
+export function createBuyersWay(deps: CheckoutLookup): Hono {
+  const app = new Hono()
+  const lead = async (merchantId: string, invoiceId: string): Promise<Response> => {
+    const isId = ID_PATTERN.test(merchantId) && ID_PATTERN.test(invoiceId)
+    const url = isId ? await deps.checkoutUrlOf(merchantId, invoiceId) : null
+    if (url === null) return new Response('There is no such invoice.', { status: 404, headers: SECRET })
+    return new Response(null, { status: 302, headers: { ...SECRET, location: url } })
+  }
+  app.get('/i/:id', (c) => lead(c.req.param('shop') ?? '', c.req.param('id')))
+  app.get('/invoice', (c) => lead(c.req.param('shop') ?? '', c.req.query('id') ?? ''))
+  app.get('/modal/btcpay.js', () => {
+    const headers = { 'content-type': 'text/javascript; charset=utf-8', 'x-content-type-options': 'nosniff' }
+    return new Response(MODAL_SCRIPT, { headers })
+  })
+  return app
+}

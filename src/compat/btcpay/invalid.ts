@@ -1,0 +1,12 @@
+import type { Fault } from './asked-invoice.ts'
+
+/** Several mistakes in one body, answered in Greenfield's own form. */
+export class Invalid extends Error {
+  override name = 'Invalid'
+  readonly faults: readonly Fault[]
+
+  constructor(faults: readonly Fault[]) {
+    super('the request is not valid')
+    this.faults = faults
+  }
+}
