@@ -95,6 +95,7 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
   addRescan(program, output, done)
   addListen(program, output, done)
   addImport(program, output, done)
+  addBooks(program, output, done)
   addReceipts(program, output, done)
   addSigner(program, output, done)
   addOperators(program, output, done)
@@ -235,6 +236,19 @@ function addImport(program: Command, output: Output, done: (exitCode: number) =>
     .action(async (file: string, options: ImportArguments) => {
       const { importCommand } = await import('./import-command.ts')
       done(await importCommand(file, options, output))
+    })
+}
+
+function addBooks(program: Command, output: Output, done: (exitCode: number) => void): void {
+  program
+    .command('books')
+    .description("print a merchant's ledger as a journal")
+    .requiredOption('--merchant <id>', 'id of the merchant')
+    .requiredOption('--format <format>', 'hledger, beancount or koinly')
+    .option('--mode <mode>', 'test or live', 'live')
+    .action(async (options: { merchant: string; mode: string; format: string }) => {
+      const { booksCommand } = await import('./books-command.ts')
+      done(await booksCommand(options, output))
     })
 }
 

@@ -42,6 +42,8 @@ const PROGRAMS = {
   php: { ...debian('php', 'php-cli php-pgsql'), check: ['-r', "extension_loaded('pdo_pgsql') or exit(1);"] },
   // Its programs for backups, which the embedded one lacks.
   postgresql: { install: 'apt-get install postgresql', places: debianPostgres },
+  hledger: debian('hledger'),
+  beancount: debian('bean-check', 'beancount'),
   promtool: debian('promtool', 'prometheus'),
   'systemd-analyze': debian('systemd-analyze', 'systemd'),
   ps: debian('ps', 'procps'),

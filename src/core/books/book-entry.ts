@@ -1,0 +1,85 @@
+import { COINS, type PaymentAsset } from '../assets.ts'
+import type { LedgerAccount } from '../ledger/deposit.ts'
+import { formatCoinAmount, formatUsd } from '../money.ts'
+
+/** One ledger transfer of a merchant, as a journal tells it. */
+export type BookEntry = {
+  readonly id: string
+  readonly kind: string
+  readonly asset: PaymentAsset
+  /** Moved from the first account to the second, base units. */
+  readonly amount: bigint
+  readonly from: LedgerAccount
+  readonly to: LedgerAccount
+  /** What it was worth then; null where no price was known. */
+  readonly usdCents: bigint | null
+  /** US dollars per coin of the invoice, and who said so; null where the value is not at an invoice's rate. */
+  readonly rate: { readonly usdPerUnit: string; readonly sources: readonly string[] } | null
+  readonly invoiceId: string | null
+  readonly payoutId: string | null
+  readonly createdAt: Date
+}
+
+/** What stands in one account of the merchant's own after the last entry, base units. */
+export type ClosingBalance = {
+  readonly account: LedgerAccount
+  readonly asset: PaymentAsset
+  readonly balance: bigint
+}
+
+/** A journal in one format: what stands before, for and after the entries. Every line ends without a line break. */
+export type BookFormat = {
+  readonly head: readonly string[]
+  linesOf(entry: BookEntry): readonly string[]
+  closing(balances: readonly ClosingBalance[], lastDay: string): readonly string[]
+}
+
+/** Coins and networks alike: `USDC_BASE` is another commodity than `USDC_ETHEREUM`. */
+export const amountText = (units: bigint, asset: PaymentAsset): string =>
+  formatCoinAmount(units, COINS[asset].decimals)
+
+/** Days are those of UTC. */
+export const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
+
+/**
+ * The accounts of the journals. The outside is what the money came for and went to: what customers paid, what was paid out
+ * and its network fees, and the operator's service fees.
+ */
+export function accountName(account: LedgerAccount, kind: string): string {
+  switch (account) {
+    case 'pending':
+    case 'suspense':
+    case 'available':
+    case 'reserved':
+    case 'shortfall':
+      return `Assets:Paylink:${account[0]?.toUpperCase()}${account.slice(1)}`
+    case 'fees':
+    case 'fees_reserved':
+      return 'Expenses:Paylink:ServiceFees'
+    case 'chain':
+      if (kind === 'network_fee') return 'Expenses:Paylink:NetworkFees'
+      return kind === 'payout_sent' ? 'Assets:PaidOut' : 'Income:Paylink:Payments'
+    default:
+      return account satisfies never
+  }
+}
+
+/** Every account that a journal may name. */
+export const ACCOUNT_NAMES = [
+  ...(['pending', 'suspense', 'available', 'reserved', 'shortfall', 'fees'] as const).map((account) =>
+    accountName(account, ''),
+  ),
+  ...['', 'network_fee', 'payout_sent'].map((kind) => accountName('chain', kind)),
+]
+
+/** What an entry says besides its amounts, by name. */
+export function detailsOf(entry: BookEntry): readonly (readonly [string, string])[] {
+  const { rate, usdCents } = entry
+  return [
+    ['transfer', entry.id],
+    ...(entry.invoiceId === null ? [] : [['invoice', entry.invoiceId] as const]),
+    ...(entry.payoutId === null ? [] : [['payout', entry.payoutId] as const]),
+    ...(usdCents === null ? [] : [['usd', formatUsd(usdCents)] as const]),
+    ...(rate === null ? [] : [['rate', `${rate.usdPerUnit} by ${rate.sources.join(' ')}`] as const]),
+  ]
+}
