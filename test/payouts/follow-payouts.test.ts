@@ -1,4 +1,4 @@
-import { appendFile, readFile, writeFile } from 'node:fs/promises'
+import { appendFile, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
@@ -66,6 +66,24 @@ test('change of a confirmed payout is paid out next, until nothing is left', asy
   expect(rows).toHaveLength(2)
   for (const { program, amount } of rows)
     expect(await world.paidTo(encodeAddress(world.parameters.hrp, program))).toEqual([amount])
+})
+
+test('change of which a lost journal knows nothing is paid out: its signatures say whose it is', async () => {
+  const tenant = await world.openShop([LTC])
+  const tracker = world.tracker()
+  const pay = async (amount: string) => {
+    const payout = await world.payout(tenant, amount)
+    await world.sign()
+    await tracker.pass()
+    await world.money.mine(1)
+    await tracker.pass()
+    return (await world.load(tenant, payout.id)).status
+  }
+  expect([await pay('0.3'), await pay('0.3')]).toEqual(['confirmed', 'confirmed'])
+  await rename(join(world.folder, 'payouts.jsonl'), join(world.folder, 'lost'))
+  expect(await pay('0.4')).toBe('confirmed')
+  expect(await world.coinsOnChain(tenant)).toBe(0n)
+  await rename(join(world.folder, 'lost'), join(world.folder, 'payouts.jsonl'))
 })
 
 const MUTATIONS: readonly (readonly [string, string])[] = [

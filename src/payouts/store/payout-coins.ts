@@ -46,6 +46,48 @@ export async function listSpendableCoins(
   return rows
 }
 
+/** A transaction that was signed for a merchant's payout; null where there is none. Served by payout_transaction_by_txid. */
+export async function loadSignedTransaction(
+  db: Queryable,
+  { merchantId, livemode }: Tenant,
+  { network, txid }: { readonly network: Network; readonly txid: string },
+): Promise<Buffer | null> {
+  const { rows } = await db.query<{ raw: Buffer }>(
+    'select raw from payout_transaction where network = $1 and txid = $2 and merchant_id = $3 and livemode = $4',
+    [network, txid, merchantId, livemode],
+  )
+  return rows[0]?.raw ?? null
+}
+
+/** What a deposit of a merchant's is worth, and below which index its key is; null where there is none. Served by transfer_identity. */
+export async function loadDepositCoin(
+  db: Queryable,
+  { merchantId, livemode }: Tenant,
+  coin: { readonly network: Network; readonly txid: string; readonly outputIndex: number },
+): Promise<{ readonly amount: bigint; readonly index: number } | null> {
+  const { rows } = await db.query<{ amount: bigint; index: number }>(
+    `select t.amount, d.idx as index from transfer_part t join deposit_address d
+       on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $6
+     where t.merchant_id = $1 and t.livemode = $2 and t.network = $3 and t.txid = $4 and t.output_index = $5`,
+    [merchantId, livemode, coin.network, coin.txid, coin.outputIndex, keyspaceOfNetwork(coin.network)],
+  )
+  return rows[0] ?? null
+}
+
+/** The same of change of a merchant's payout. By primary key. */
+export async function loadChangeCoin(
+  db: Queryable,
+  { merchantId, livemode }: Tenant,
+  coin: { readonly network: Network; readonly txid: string; readonly outputIndex: number },
+): Promise<{ readonly amount: bigint; readonly index: number } | null> {
+  const { rows } = await db.query<{ amount: bigint; index: number }>(
+    `select amount, change_index as index from payout_change
+     where merchant_id = $1 and livemode = $2 and network = $3 and txid = $4 and output_index = $5`,
+    [merchantId, livemode, coin.network, coin.txid, coin.outputIndex],
+  )
+  return rows[0] ?? null
+}
+
 /** Whether change of a payout comes back to the merchant that is not confirmed yet. Served by payout_under_way. */
 export async function isChangeComing(db: Queryable, tenant: Tenant, network: Network): Promise<boolean> {
   const { rows } = await db.query<{ coming: boolean }>(

@@ -22,6 +22,8 @@ import { alert } from '../alert.ts'
 import { isUtxoEntry, type JournalEntry, outpointClaim, type UtxoEntry } from '../journal-lines.ts'
 import { type PayoutSigner, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
 import type { SigningContext } from '../signing-context.ts'
+import { ANY_OUTPUT, privateKeyAt, publicKeyAt } from './coin-keys.ts'
+import { isProvenChange } from './proven-change.ts'
 
 /** Thousandths of a base unit for a virtual byte: no estimate above this is believed. */
 const FEE_RATE_MAX = 500_000n
@@ -56,7 +58,7 @@ async function signFirst(
   const terms = await readTerms(signer, payout)
   if (terms === null) return WAITS
   if (terms.script === null) return { kind: 'refused', code: 'destination_invalid' }
-  const coins = await freeCoins(signer, payout)
+  const coins = await freeCoins(signer, terms.account, payout)
   const selection = selectCoins(coins, payout.amount, terms)
   if (selection === null) {
     if (await isTooMuch(signer, payout, coins, terms)) return TOO_MANY_COINS
@@ -98,19 +100,26 @@ async function isTooMuch(
   return !(await isChangeComing(pool, tenantOf(payout), payout.network))
 }
 
-/** Whether a coin is a deposit's, or change that the journal says was made so for this merchant. */
-function isKnownCoin({ journal }: SigningContext, { merchantId }: Payout, coin: OwnCoin): boolean {
+/** Whether a coin is a deposit's, or change that the journal, or its own signatures, show to be this merchant's. */
+async function isKnownCoin(
+  signer: SigningContext,
+  account: HDKey,
+  payout: Payout,
+  coin: OwnCoin,
+): Promise<boolean> {
   if (coin.chain === 0) return true
-  const change = journal.changeAt(coin)
-  if (change === undefined || change.index !== coin.index || change.amount !== coin.amount) return false
-  return change.merchantId === null || change.merchantId === merchantId
+  const change = signer.journal.changeAt(coin)
+  if (change === undefined) return isProvenChange(signer, account, payout, coin)
+  if (change.index !== coin.index || change.amount !== coin.amount) return false
+  return change.merchantId === null || change.merchantId === payout.merchantId
 }
 
 /** The merchant's coins, except those that a signed transaction spends whose payout has not failed for good. */
-async function freeCoins(signer: SigningContext, payout: Payout) {
+async function freeCoins(signer: SigningContext, account: HDKey, payout: Payout) {
   const { pool, journal } = signer
   const listed = await listSpendableCoins(pool, tenantOf(payout), payout.network)
-  const coins = listed.filter((coin) => isKnownCoin(signer, payout, coin))
+  const coins: OwnCoin[] = []
+  for (const coin of listed) if (await isKnownCoin(signer, account, payout, coin)) coins.push(coin)
   if (coins.length < listed.length)
     alert(signer, payout, 'change is not what was signed for the merchant, and is not spent')
   // What was signed over it for another merchant is signed with another's key: where this one's is the coin's, it never happens.
@@ -266,9 +275,6 @@ async function findForgotten(
   return { networkFee, txid: found.txid }
 }
 
-/** A destination may be of any kind that its address was checked for. */
-const ANY_OUTPUT = { allowUnknownOutputs: true } as const
-
 /** Signals that the transaction may be replaced by one with a higher fee (BIP125), without a relative lock (BIP68). */
 const SEQUENCE_REPLACEABLE = 0xfffffffd
 
@@ -312,7 +318,7 @@ function buildTransaction(
     }
     transaction.addOutput({ script: payment.script, amount: payment.amount })
     if (payment.change !== null) {
-      const { publicKey } = publicKeyAt(account, payment.change.index)
+      const publicKey = publicKeyAt(account, 1, payment.change.index)
       transaction.addOutput({ script: p2wpkh(publicKey).script, amount: payment.change.amount })
     }
     for (const [position, key] of keys.entries()) transaction.signIdx(key.privateKey, position)
@@ -321,20 +327,4 @@ function buildTransaction(
   } finally {
     for (const key of keys) key.privateKey.fill(0)
   }
-}
-
-function privateKeyAt(
-  account: HDKey,
-  chain: 0 | 1,
-  index: number,
-): { readonly privateKey: Uint8Array; readonly publicKey: Uint8Array } {
-  const { privateKey, publicKey } = account.deriveChild(chain).deriveChild(index)
-  if (privateKey === null || publicKey === null) throw new Error('an account has no private key')
-  return { privateKey, publicKey }
-}
-
-function publicKeyAt(account: HDKey, index: number): { readonly publicKey: Uint8Array } {
-  const { publicKey } = account.deriveChild(1).deriveChild(index)
-  if (publicKey === null) throw new Error('an account has no public key')
-  return { publicKey }
 }
