@@ -21,7 +21,7 @@ const SETTING = 'TEST_BITCOIN_RPC_URL'
 
 let node: TestNode
 let start: BlockRef
-const programs: Buffer[] = []
+const addresses: Buffer[] = []
 const hashes: string[] = []
 beforeAll(async () => {
   node = await startNode('bitcoin')
@@ -31,9 +31,9 @@ beforeAll(async () => {
   await adapter.close()
   // Each block pays an address of its own, by its coinbase: no wallet slows the making of them.
   for (let count = 0; count < BLOCKS; count++) {
-    const program = randomBytes(20)
-    programs.push(program)
-    hashes.push(...(await node.mine(1, encodeAddress('bcrt', program))))
+    const addressBytes = randomBytes(20)
+    addresses.push(addressBytes)
+    hashes.push(...(await node.mine(1, encodeAddress('bcrt', addressBytes))))
   }
 })
 afterAll(() => node.remove())
@@ -51,7 +51,7 @@ const adapterAt = (rpcUrl: string) =>
 /** Blocks a second from the start to the tip, and what was found. */
 async function follow(): Promise<number> {
   const adapter = adapterAt(node.rpcUrl)
-  adapter.watched.add(programs)
+  adapter.watched.add(addresses)
   await adapter.connect()
   let checkpoint = start
   let found = 0

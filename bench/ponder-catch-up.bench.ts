@@ -34,17 +34,17 @@ let chain: DrivenAnvil
 let folder: string
 /** A database for each round, watched up to the block below the first transfer. */
 const shops: WatchedChain<DrivenAnvil>[] = []
-const programs = Array.from({ length: Math.ceil(BLOCKS / BLOCKS_PER_PAYMENT) }, () => randomBytes(20))
+const addresses = Array.from({ length: Math.ceil(BLOCKS / BLOCKS_PER_PAYMENT) }, () => randomBytes(20))
 let start = 0
 
-const addressOf = (program: Buffer): string => `0x${program.toString('hex')}`
+const addressOf = (addressBytes: Buffer): string => `0x${addressBytes.toString('hex')}`
 
 beforeAll(async () => {
   if (!existsSync(join(PONDER, 'node_modules')))
     throw new Error('ponder is not installed: run npm ci --prefix bench/ponder')
   chain = await driver.start()
   folder = await mkdtemp(join(tmpdir(), 'paylink-ponder-'))
-  await writeFile(join(folder, 'addresses'), programs.map(addressOf).join('\n'))
+  await writeFile(join(folder, 'addresses'), addresses.map(addressOf).join('\n'))
   for (let round = 0; round < ROUNDS; round++) shops.push(await openShop())
   start = await chain.anvil.height()
   await sendTransfers()
@@ -59,15 +59,15 @@ afterAll(async () => {
 async function openShop(): Promise<WatchedChain<DrivenAnvil>> {
   let next = 0
   const newAddress = async () => {
-    const program = programs[next++] ?? randomBytes(20)
-    return { address: addressOf(program), program }
+    const addressBytes = addresses[next++] ?? randomBytes(20)
+    return { address: addressOf(addressBytes), addressBytes }
   }
   const shared = { ...chain, newAddress, remove: async () => {} }
   const shop = await WatchedChain.open({ ...driver, start: async () => shared })
   await shop.watchAtTip()
   await shop.stopWatchers()
   const expiresAtMs = Date.now() + DAY_MS
-  for (const _ of programs) await shop.openInvoice([], { expiresAtMs })
+  for (const _ of addresses) await shop.openInvoice([], { expiresAtMs })
   return shop
 }
 
@@ -76,7 +76,7 @@ async function sendTransfers(): Promise<void> {
   const { anvil, token } = chain
   const strangers = Array.from({ length: STRANGERS }, () => addressOf(randomBytes(20)))
   for (let block = 0; block < BLOCKS; block++) {
-    const ours = block % BLOCKS_PER_PAYMENT === 0 ? programs[block / BLOCKS_PER_PAYMENT] : undefined
+    const ours = block % BLOCKS_PER_PAYMENT === 0 ? addresses[block / BLOCKS_PER_PAYMENT] : undefined
     const to = Array.from({ length: TRANSFERS_PER_BLOCK }, (_, index) =>
       index === 0 && ours !== undefined
         ? addressOf(ours)
@@ -145,7 +145,7 @@ async function ponder(isCoinToo: boolean): Promise<number> {
     await until(answers('/ready'))
     const seconds = (performance.now() - before) / 1_000
     const { rows } = await database.owner.query('select count(*)::int as count from bench.payment')
-    expect(rows).toEqual([{ count: programs.length }])
+    expect(rows).toEqual([{ count: addresses.length }])
     return seconds
   } finally {
     const ended = once(child, 'exit')
@@ -165,7 +165,7 @@ test('catching up with the payments of a shop against ponder, which only makes a
   const figure = (name: string, of: 'tokens' | 'all') => {
     const ratios = rounds.map((round) => round.ours / round[of])
     printFigure({
-      name: `Catching up over ${BLOCKS} blocks of ${TRANSFERS_PER_BLOCK} USDC transfers, ${programs.length} of them payments, coin looked for as well ÷ ponder 0.16 ${name}`,
+      name: `Catching up over ${BLOCKS} blocks of ${TRANSFERS_PER_BLOCK} USDC transfers, ${addresses.length} of them payments, coin looked for as well ÷ ponder 0.16 ${name}`,
       target: '≥2',
       measured: median(ratios).toFixed(2),
       detail: `${spread(ratios)}; ${rate('ours')} blocks/s against ${rate(of)}`,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Block } from 'bitcoinjs-lib'
 import { expect, test } from 'vitest'
-import { ProgramSet } from '../src/chain/program-set.ts'
+import { AddressSet } from '../src/chain/address-set.ts'
 import { hasTransactionsOfHeader, scanBlock } from '../src/chain/utxo/scan-block.ts'
 import { median, printFigure, spread } from './support/figure.ts'
 
@@ -14,19 +14,19 @@ const PAIRS = 21
 const PAYING_US = FEW
 
 /** A block as a busy chain has it: segwit transactions with two inputs and three outputs, most to P2WPKH. */
-function makeBlock(programs: readonly Buffer[]): Buffer {
+function makeBlock(addresses: readonly Buffer[]): Buffer {
   const parts: Buffer[] = [randomBytes(80), countOf(TRANSACTIONS)]
   for (let index = 0; index < TRANSACTIONS; index++) {
-    const ours = programs[index]
+    const ours = addresses[index]
     parts.push(transaction([ours ?? randomBytes(20), randomBytes(20), randomBytes(20)]))
   }
   return Buffer.concat(parts)
 }
 
-function transaction(programs: readonly Buffer[]): Buffer {
+function transaction(addresses: readonly Buffer[]): Buffer {
   const inputs = [0, 1].map(() => Buffer.concat([randomBytes(36), Buffer.from('00ffffffff', 'hex')]))
-  const outputs = programs.map((program) =>
-    Buffer.concat([Buffer.alloc(8), Buffer.from('160014', 'hex'), program]),
+  const outputs = addresses.map((addressBytes) =>
+    Buffer.concat([Buffer.alloc(8), Buffer.from('160014', 'hex'), addressBytes]),
   )
   const witness = Buffer.concat([
     Buffer.from('0247', 'hex'),
@@ -52,8 +52,8 @@ function countOf(count: number): Buffer {
   return bytes
 }
 
-function setOf(count: number, ours: readonly Buffer[]): ProgramSet {
-  const set = new ProgramSet()
+function setOf(count: number, ours: readonly Buffer[]): AddressSet {
+  const set = new AddressSet()
   set.add(ours)
   for (let added = ours.length; added < count; added++) set.add([randomBytes(20)])
   return set
@@ -68,7 +68,7 @@ function measure(work: () => void): number[] {
   })
 }
 
-test('scanning a full block costs the same whether ten or a million programs are watched', () => {
+test('scanning a full block costs the same whether ten or a million addresses are watched', () => {
   const ours = Array.from({ length: PAYING_US }, () => randomBytes(20))
   const block = makeBlock(ours)
   expect(block.length).toBeGreaterThan(BLOCK_BYTES)
@@ -78,7 +78,7 @@ test('scanning a full block costs the same whether ten or a million programs are
   const many = setOf(MANY, ours)
   global.gc?.()
   const memoryAfter = process.memoryUsage()
-  const bytesPerProgram = (memoryAfter.arrayBuffers - memoryBefore.arrayBuffers) / MANY
+  const bytesPerAddress = (memoryAfter.arrayBuffers - memoryBefore.arrayBuffers) / MANY
 
   expect(scanBlock(block, many).outputs).toHaveLength(PAYING_US)
   const fewMs = measure(() => scanBlock(block, few))
@@ -87,21 +87,21 @@ test('scanning a full block costs the same whether ten or a million programs are
   const proofMs = measure(() => hasTransactionsOfHeader(block, spans))
   const megabytes = (block.length / 1e6).toFixed(2)
   printFigure({
-    name: `Scan of a ${megabytes} MB block against 1,000,000 programs`,
+    name: `Scan of a ${megabytes} MB block against 1,000,000 addresses`,
     target: '≤10 ms',
     measured: `${median(manyMs).toFixed(2)} ms`,
     detail: `${spread(manyMs)} ms over ${ROUNDS} rounds; proof of the transactions against the header, apart: ${median(proofMs).toFixed(1)} ms`,
   })
   printFigure({
-    name: '… ÷ the same against 10 programs',
+    name: '… ÷ the same against 10 addresses',
     target: '≤1.5',
     measured: (median(manyMs) / median(fewMs)).toFixed(2),
     detail: `${median(fewMs).toFixed(2)} ms, ${spread(fewMs)}`,
   })
   printFigure({
-    name: 'Memory of 1,000,000 watched programs',
+    name: 'Memory of 1,000,000 watched addresses',
     target: '≤60 MB',
-    measured: `${((bytesPerProgram * MANY) / 1e6).toFixed(0)} MB`,
+    measured: `${((bytesPerAddress * MANY) / 1e6).toFixed(0)} MB`,
   })
 })
 

@@ -64,17 +64,17 @@ type Solana = Awaited<ReturnType<ReturnType<typeof solanaDriver>['start']>>
 
 /** Calls and bytes, both directions, of one round in which one block came. */
 async function costOf(solana: Solana, way: WayOfWatching, open: number): Promise<Cost> {
-  const programs = Array.from({ length: open }, () => Uint8Array.from(randomBytes(32)))
+  const addresses = Array.from({ length: open }, () => Uint8Array.from(randomBytes(32)))
   const adapter = new SolanaAdapter({
     livemode: false,
     rpcUrl: solana.url,
     rpcSetting: 'TEST_SOLANA_RPC_URL',
     clock: systemClock,
     way,
-    openPrograms: async () => programs,
+    openAddresses: async () => addresses,
   })
   try {
-    adapter.watched.add(programs)
+    adapter.watched.add(addresses)
     let at: BlockRef = await adapter.tip()
     const round = async () => {
       await solana.mine(1)

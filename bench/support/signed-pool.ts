@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { join } from 'node:path'
 import { addressWriter } from '../../src/chain/address-text.ts'
-import { addressBatchMessage, programsOf } from '../../src/core/address-batch.ts'
+import { addressBatchMessage, addressesOf } from '../../src/core/address-batch.ts'
 import { writeAddressKeys } from '../../src/secrets/address-keys.ts'
 import type { TestDatabase } from '../../test/support/database.ts'
 
@@ -21,18 +21,18 @@ export async function createSignedPool(dataDir: string) {
   return {
     async fill({ owner }: TestDatabase, count: number): Promise<void> {
       for (const end = next + count; next < end; next += BATCH) {
-        const batch = { keyspace: KEYSPACE, first: next, programs: randomBytes(20 * BATCH) } as const
-        const programs = programsOf(batch)
+        const batch = { keyspace: KEYSPACE, first: next, addresses: randomBytes(20 * BATCH) } as const
+        const addresses = addressesOf(batch)
         await owner.query(
           `insert into address_batch (keyspace, first, programs, signature, created_at, taken_at)
            values ($1, $2, $3, $4, now(), now())`,
-          [KEYSPACE, next, batch.programs, sign(null, addressBatchMessage(batch), privateKey)],
+          [KEYSPACE, next, batch.addresses, sign(null, addressBatchMessage(batch), privateKey)],
         )
         await owner.query(
           `insert into address (keyspace, idx, program, address, parameters, created_at)
            select $1, $2 + place - 1, program, address, 'regtest', now()
            from unnest($3::bytea[], $4::text[]) with ordinality as derived (program, address, place)`,
-          [KEYSPACE, next, programs, programs.map(write)],
+          [KEYSPACE, next, addresses, addresses.map(write)],
         )
       }
       await owner.query('vacuum analyze')

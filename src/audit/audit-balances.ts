@@ -1,7 +1,7 @@
 import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
 import { encodeEvmAddress } from '../chain/evm/address.ts'
 import { ACCOUNTS_PER_CALL, SolanaRpc } from '../chain/solana/solana-rpc.ts'
-import { ownerOf, programOf } from '../chain/solana/watched-owners.ts'
+import { addressBytesOf, ownerOf } from '../chain/solana/watched-owners.ts'
 import { isToken, keyspaceOfNetwork } from '../core/assets.ts'
 import { payoutTokenOn } from '../core/chain/evm-parameters.ts'
 import { realmOf } from '../core/chain/realm.ts'
@@ -21,17 +21,17 @@ export async function listHeld(db: Queryable, node: AccountsNode): Promise<HeldM
   if (isEvmNode(node)) return listHeldDeposits(db, network)
   const place = { network, keyspace: keyspaceOfNetwork(network), limit: ADDRESSES_MAX }
   const held = (await listHeldLamports(db, place)).map(
-    ({ merchantId, program, expected }): HeldMoney => ({
+    ({ merchantId, addressBytes, expected }): HeldMoney => ({
       merchantId,
       asset: 'SOL',
-      program,
+      addressBytes,
       amount: expected,
     }),
   )
   const vault = await loadVaultDue(db, network)
   if (vault === null) return held
-  const program = Buffer.from(programOf(vault.vault), 'hex')
-  return [...held, { merchantId: null, asset: 'SOL', program, amount: vault.due }]
+  const addressBytes = Buffer.from(addressBytesOf(vault.vault), 'hex')
+  return [...held, { merchantId: null, asset: 'SOL', addressBytes, amount: vault.due }]
 }
 
 /**
@@ -51,10 +51,10 @@ export async function auditBalances(
       : readLamports(node, held, stop))
     const short = new Map<string, Finding>()
     for (const [at, money] of held.entries()) {
-      const { merchantId, asset, program, amount } = money
+      const { merchantId, asset, addressBytes, amount } = money
       const balance = balances[at] ?? 0n
       if (balance >= amount) continue
-      const address = isEvmNode(node) ? encodeEvmAddress(program) : ownerOf(program)
+      const address = isEvmNode(node) ? encodeEvmAddress(addressBytes) : ownerOf(addressBytes)
       const detail = `holds ${balance} and ${amount} stand in the books`
       short.set(nameOf(money), { merchantId, subject: `${node.network} ${asset} ${address}`, detail })
     }
@@ -85,8 +85,10 @@ async function readEvmBalances(
   try {
     await client.parameters()
     const balances: bigint[] = []
-    for (const { asset, program } of held) {
-      balances.push(await (isToken(asset) ? client.tokenBalanceOf(program) : client.balanceOf(program)))
+    for (const { asset, addressBytes } of held) {
+      balances.push(
+        await (isToken(asset) ? client.tokenBalanceOf(addressBytes) : client.balanceOf(addressBytes)),
+      )
     }
     return balances
   } finally {
@@ -104,7 +106,7 @@ async function readLamports(
   try {
     const balances: bigint[] = []
     for (let at = 0; at < held.length; at += ACCOUNTS_PER_CALL) {
-      const some = held.slice(at, at + ACCOUNTS_PER_CALL).map(({ program }) => ownerOf(program))
+      const some = held.slice(at, at + ACCOUNTS_PER_CALL).map(({ addressBytes }) => ownerOf(addressBytes))
       balances.push(...(await rpc.lamportsOf(some, 0)).lamports)
     }
     return balances
@@ -113,5 +115,5 @@ async function readLamports(
   }
 }
 
-const nameOf = ({ asset, program, amount }: HeldMoney): string =>
-  `${asset} ${program.toString('hex')} ${amount}`
+const nameOf = ({ asset, addressBytes, amount }: HeldMoney): string =>
+  `${asset} ${addressBytes.toString('hex')} ${amount}`

@@ -1,5 +1,5 @@
 import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
-import { ProgramSet } from '../chain/program-set.ts'
+import { AddressSet } from '../chain/address-set.ts'
 import type { BlockSource } from '../chain/utxo/block-source.ts'
 import { openBlocks } from '../chain/utxo/open-provider.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
@@ -15,7 +15,7 @@ import {
   listSpentCoins,
   listTransfersInBlocks,
   type SpentCoin,
-  streamDepositPrograms,
+  streamDepositAddresses,
   type TransferOnChain,
 } from '../db/ledger/audit.ts'
 import { type ChainNode, isEvmNode, isSolanaNode, isUtxoNode } from '../nodes/chain-nodes.ts'
@@ -32,7 +32,7 @@ const BLOCKS_READ_MAX = 500
 /** What the database says of a network's chain, at the moment of the audit. */
 export type ChainRecord = {
   readonly state: NetworkState | null
-  readonly watched: ProgramSet
+  readonly watched: AddressSet
   /** All that hold a transfer of ours. */
   readonly blocks: readonly BlockWithTransfers[]
   /** Of the newest blocks alone. */
@@ -53,9 +53,9 @@ export async function readChainRecord(
   const { network } = node
   const keyspace = keyspaceOfNetwork(network)
   const height = state?.height ?? 0
-  const watched = new ProgramSet()
+  const watched = new AddressSet()
   const isUtxo = isUtxoNode(node)
-  if (isUtxo) for await (const programs of streamDepositPrograms(tx, keyspace)) watched.add(programs)
+  if (isUtxo) for await (const addresses of streamDepositAddresses(tx, keyspace)) watched.add(addresses)
   return {
     state,
     watched,

@@ -8,10 +8,10 @@ export type NetworkHealth =
   | { readonly status: 'ok' }
   | { readonly status: 'unavailable' | 'syncing' | 'halted'; readonly reason: string }
 
-/** A transfer to a watched program, as it stands in a block or in the mempool. */
+/** A transfer to a watched address, as it stands in a block or in the mempool. */
 export type FoundTransfer = {
   /** Hex of the witness program, 20-byte EVM address or Solana owner that received it. */
-  readonly program: string
+  readonly addressBytes: string
   readonly txid: string
   readonly outputIndex: number
   readonly asset: PaymentAsset
@@ -52,15 +52,15 @@ export type MempoolTransfer = FoundTransfer & {
 export type MempoolReading = {
   readonly tip: BlockRef
   readonly readAtMs: number
-  /** Every transfer to a watched program that the mempool holds. */
+  /** Every transfer to a watched address that the mempool holds. */
   readonly transfers: readonly MempoolTransfer[]
 }
 
-/** The programs an adapter matches against. Holding them costs memory; matching costs nothing per program. */
-export type WatchedPrograms = {
+/** The addresses an adapter matches against. Holding them costs memory; matching costs nothing per address. */
+export type WatchedAddresses = {
   readonly size: number
-  /** Adds programs (20 or 32 bytes each). */
-  add(programs: Iterable<Uint8Array>): void
+  /** Adds addresses (20 or 32 bytes each). */
+  add(addresses: Iterable<Uint8Array>): void
 }
 
 /** Token transfers of some blocks, up to `end`; blocks that hold none of ours are left out. */
@@ -108,7 +108,7 @@ export interface ChainAdapter {
   readonly network: Network
   /** Name of the chain's parameters, learnt from the node: `main`, `test`, `regtest`, … */
   connect(): Promise<{ readonly parameters: string; readonly health: NetworkHealth }>
-  readonly watched: WatchedPrograms
+  readonly watched: WatchedAddresses
   /**
    * Which chain with these parameters it is. A private chain, of which there are many, is identified by the hash of
    * its first block after genesis; a public one by its parameters' name. Null while there is no such block.

@@ -8,25 +8,25 @@ import { encodeAddress } from './utxo/address.ts'
  * How a keyspace's addresses are written on the chain that `form` names (`addressFormOf`). Throws for a form that
  * belongs to the other mode's chains.
  */
-export function addressWriter(keyspace: Keyspace, form: string): (program: Uint8Array) => string {
+export function addressWriter(keyspace: Keyspace, form: string): (addressBytes: Uint8Array) => string {
   const { family, livemode } = partsOf(keyspace)
   if (!isUtxoChain(family)) return family === 'evm' ? encodeEvmAddress : ownerOf
   const parameters = utxoParametersOf(family, form)
   if (parameters === null || parameters.livemode !== livemode) {
     throw new Error(`addresses of ${keyspace} cannot be made for the chain ${form}`)
   }
-  return (program) => encodeAddress(parameters.hrp, program)
+  return (addressBytes) => encodeAddress(parameters.hrp, addressBytes)
 }
 
-/** Whether `address` pays `program` on one of the keyspace's chains, and is written as Paylink writes it. */
-export function isAddressOf(keyspace: Keyspace, program: Uint8Array, address: string): boolean {
+/** Whether `address` pays `addressBytes` on one of the keyspace's chains, and is written as Paylink writes it. */
+export function isAddressOf(keyspace: Keyspace, addressBytes: Uint8Array, address: string): boolean {
   const { family, livemode } = partsOf(keyspace)
   const forms = isUtxoChain(family)
     ? UTXO_PARAMETERS.filter((one) => one.chain === family && one.livemode === livemode).map(
         ({ name }) => name,
       )
     : [family]
-  return forms.some((form) => addressWriter(keyspace, form)(program) === address)
+  return forms.some((form) => addressWriter(keyspace, form)(addressBytes) === address)
 }
 
 function partsOf(keyspace: Keyspace): { family: KeyFamily; livemode: boolean } {

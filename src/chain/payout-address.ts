@@ -38,12 +38,12 @@ export function checkPayoutAddress(
       )
     }
     case 'evm': {
-      const program = parseEvmAddress(text)
-      if (program === null) {
+      const addressBytes = parseEvmAddress(text)
+      if (addressBytes === null) {
         return wrong(`This is no ${networkName} address, or it has a typing error: its letters do not check.`)
       }
-      if (program.every((byte) => byte === 0)) return wrong('What is sent to this address is burnt.')
-      const address = encodeEvmAddress(program)
+      if (addressBytes.every((byte) => byte === 0)) return wrong('What is sent to this address is burnt.')
+      const address = encodeEvmAddress(addressBytes)
       // In lower case alone nothing reveals a typing error.
       if (address !== text) {
         return wrong(

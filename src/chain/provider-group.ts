@@ -14,7 +14,7 @@ import {
   type ProviderAgreement,
   type TokenReader,
   type TokenReading,
-  type WatchedPrograms,
+  type WatchedAddresses,
 } from './adapter.ts'
 
 /** A provider that failed is left alone for this long, where another one serves. */
@@ -39,7 +39,7 @@ type Position = { readonly height: number; readonly hash: string; readonly reach
  */
 export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   readonly network: Network
-  readonly watched: WatchedPrograms
+  readonly watched: WatchedAddresses
   readonly #first: NamedProvider
   readonly #providers: readonly NamedProvider[]
   readonly #clock: Clock
@@ -51,7 +51,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   #isOnOurChain = true
   #waiting: string | null = null
 
-  /** All providers match against one set of programs, the first one's. */
+  /** All providers match against one set of addresses, the first one's. */
   constructor(first: NamedProvider, others: readonly NamedProvider[], clock: Clock) {
     this.network = first.chain.network
     this.watched = first.chain.watched

@@ -1,21 +1,21 @@
 import { type BlockHistory, type ChainAdapter, ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
+import type { AddressSet } from '../chain/address-set.ts'
 import { encodeEvmAddress } from '../chain/evm/address.ts'
 import { EvmAdapter } from '../chain/evm/evm-adapter.ts'
-import { receiveEvmPrograms } from '../chain/evm/receive-programs.ts'
-import type { ProgramSet } from '../chain/program-set.ts'
+import { receiveEvmAddresses } from '../chain/evm/receive-addresses.ts'
 import { SolanaAdapter } from '../chain/solana/solana-adapter.ts'
 import { WatchedOwners } from '../chain/solana/watched-owners.ts'
 import { encodeAddress } from '../chain/utxo/address.ts'
 import { historyOf } from '../chain/utxo/block-source.ts'
 import { openBlocks } from '../chain/utxo/open-provider.ts'
-import { receivePrograms } from '../chain/utxo/receive-programs.ts'
+import { receiveAddresses } from '../chain/utxo/receive-addresses.ts'
 import type { Config } from '../config/config.ts'
 import { COINS, type Keyspace, keyspaceOfNetwork, type PaymentAsset } from '../core/assets.ts'
 import { utxoParametersOf } from '../core/chain/utxo-parameters.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import { loadAccountKey } from '../db/addresses/account-keys.ts'
 import { loadNetworkState } from '../db/chain/network-state.ts'
-import { listMissingIndexes, listOpenPrograms, streamPrograms } from '../db/chain/watched-addresses.ts'
+import { listMissingIndexes, listOpenAddresses, streamAddresses } from '../db/chain/watched-addresses.ts'
 import {
   configuredNodes,
   type EvmChainNode,
@@ -116,7 +116,7 @@ type Source = {
   close(): Promise<void>
 }
 
-async function openSource(pool: Pool, node: ReadNode, watched: ProgramSet | WatchedOwners): Promise<Source> {
+async function openSource(pool: Pool, node: ReadNode, watched: AddressSet | WatchedOwners): Promise<Source> {
   if (isSolanaNode(node) || watched instanceof WatchedOwners) {
     if (!(watched instanceof WatchedOwners)) throw new Error('Solana is matched by its owners')
     const { livemode, privateChain = null, rpcUrl, rpcSetting, network } = node
@@ -140,9 +140,9 @@ async function openSource(pool: Pool, node: ReadNode, watched: ProgramSet | Watc
     network,
   } = node
   const keyspace = keyspaceOfNetwork(network)
-  const openPrograms = (at: Date, fromHeight: number | null = null) =>
-    listOpenPrograms(pool, { network, keyspace, now: at, fromHeight })
-  const options = { chain, livemode, privateChain, url, setting, usdcContract, watched, openPrograms }
+  const openAddresses = (at: Date, fromHeight: number | null = null) =>
+    listOpenAddresses(pool, { network, keyspace, now: at, fromHeight })
+  const options = { chain, livemode, privateChain, url, setting, usdcContract, watched, openAddresses }
   const adapter = new EvmAdapter({ ...options, clock: systemClock })
   return connected(adapter, adapter.tokens.assets)
 }
@@ -187,11 +187,11 @@ async function rescan(
   }
   const keyspace = keyspaceOfNetwork(node.network)
   const watched = watchedOf(node)
-  for await (const { programs } of streamPrograms(pool, keyspace, -1)) watched.add(programs)
-  const unknown = range.ahead === null ? [] : await unknownPrograms(pool, keyspace, range.ahead)
-  watched.add(unknown.map(({ program }) => program))
+  for await (const { addresses } of streamAddresses(pool, keyspace, -1)) watched.add(addresses)
+  const unknown = range.ahead === null ? [] : await unknownAddresses(pool, keyspace, range.ahead)
+  watched.add(unknown.map(({ addressBytes }) => addressBytes))
   const strangers = new Map(
-    unknown.map(({ index, program }) => [Buffer.from(program).toString('hex'), index]),
+    unknown.map(({ index, addressBytes }) => [Buffer.from(addressBytes).toString('hex'), index]),
   )
   const notifier = createNotifier(pool)
   const progress = createProgress(stream, to - range.from + 1)
@@ -230,44 +230,44 @@ async function rescan(
   }
 }
 
-/** Programs of indexes that no address row has: lost ones, and so many beyond the last that was taken. */
-async function unknownPrograms(
+/** Addresses of indexes that no address row has: lost ones, and so many beyond the last that was taken. */
+async function unknownAddresses(
   pool: Pool,
   keyspace: Keyspace,
   ahead: number,
-): Promise<{ index: number; program: Uint8Array }[]> {
+): Promise<{ index: number; addressBytes: Uint8Array }[]> {
   const account = await loadAccountKey(pool, keyspace)
   if (account === null || account.xpub === null) return []
-  const programAt = keyspace.startsWith('evm-')
-    ? receiveEvmPrograms(account.xpub)
-    : receivePrograms(account.xpub)
+  const addressAt = keyspace.startsWith('evm-')
+    ? receiveEvmAddresses(account.xpub)
+    : receiveAddresses(account.xpub)
   const indexes = await listMissingIndexes(pool, keyspace, account.nextIndex + ahead, AHEAD_MAX)
-  return indexes.map((index) => ({ index, program: programAt(index) }))
+  return indexes.map((index) => ({ index, addressBytes: addressAt(index) }))
 }
 
 function withAddresses(
   report: RescanReport,
-  unknown: readonly { index: number; program: Uint8Array }[],
+  unknown: readonly { index: number; addressBytes: Uint8Array }[],
   node: ReadNode,
   parameters: string,
 ): RescanFindings {
   const addressOf = encoderOf(node, parameters)
-  const programOf = new Map(unknown.map(({ index, program }) => [index, program]))
+  const addressBytesOf = new Map(unknown.map(({ index, addressBytes }) => [index, addressBytes]))
   return {
     ...report,
     strangers: report.strangers.map((found) => {
-      const program = programOf.get(found.index)
-      if (program === undefined) throw new Error(`index ${found.index} was found and not looked for`)
-      return { ...found, address: addressOf(program) }
+      const addressBytes = addressBytesOf.get(found.index)
+      if (addressBytes === undefined) throw new Error(`index ${found.index} was found and not looked for`)
+      return { ...found, address: addressOf(addressBytes) }
     }),
   }
 }
 
-function encoderOf(node: ReadNode, parameters: string): (program: Uint8Array) => string {
+function encoderOf(node: ReadNode, parameters: string): (addressBytes: Uint8Array) => string {
   if (!isUtxoNode(node)) return encodeEvmAddress
   const hrp = utxoParametersOf(node.chain, parameters)?.hrp
   if (hrp === undefined) throw new Error(`the chain ${parameters} of ${node.network} is not known`)
-  return (program) => encodeAddress(hrp, program)
+  return (addressBytes) => encodeAddress(hrp, addressBytes)
 }
 
 function print(node: ReadNode, report: RescanFindings, end: string, output: Output): void {

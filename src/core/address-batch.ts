@@ -6,14 +6,18 @@ export type AddressBatch = {
   readonly keyspace: Keyspace
   /** Index of the first; the others follow without a gap. */
   readonly first: number
-  /** Witness programs, EVM addresses or Solana owners one after another, `programBytesOf` each. */
-  readonly programs: Uint8Array
+  /** Witness programs, EVM addresses or Solana owners one after another, `addressLengthOf` each. */
+  readonly addresses: Uint8Array
 }
 
 export type SignedBatch = AddressBatch & { readonly signature: Uint8Array }
 
 /** An address as the pool has it. */
-export type PooledAddress = { readonly idx: number; readonly program: Uint8Array; readonly address: string }
+export type PooledAddress = {
+  readonly idx: number
+  readonly addressBytes: Uint8Array
+  readonly address: string
+}
 
 /** Tells the signer's addresses from those that somebody else wrote into the database. */
 export type IssuedAddressCheck = {
@@ -35,31 +39,31 @@ export type IssuedAddressCheck = {
 const DOMAIN = 'paylink address batch 1'
 
 /** Solana's owners are Ed25519 keys; witness programs (BIP141) and EVM addresses are hashes of 20 bytes. */
-export const programBytesOf = (keyspace: Keyspace): number => (keyspace.startsWith('solana-') ? 32 : 20)
+export const addressLengthOf = (keyspace: Keyspace): number => (keyspace.startsWith('solana-') ? 32 : 20)
 
 /**
  * The message the signer signs (Ed25519): a prefix that no other message has, the keyspace, the first index and all
- * programs, so that a signature is good for no other keyspace, index or address.
+ * addresses, so that a signature is good for no other keyspace, index or address.
  */
-export function addressBatchMessage({ keyspace, first, programs }: AddressBatch): Uint8Array {
-  const count = programs.length / programBytesOf(keyspace)
+export function addressBatchMessage({ keyspace, first, addresses }: AddressBatch): Uint8Array {
+  const count = addresses.length / addressLengthOf(keyspace)
   const head = new TextEncoder().encode(`${DOMAIN}\n${keyspace}\n${first}\n${count}\n`)
-  const message = new Uint8Array(head.length + programs.length)
+  const message = new Uint8Array(head.length + addresses.length)
   message.set(head)
-  message.set(programs, head.length)
+  message.set(addresses, head.length)
   return message
 }
 
-export function programsOf(batch: Pick<AddressBatch, 'keyspace' | 'programs'>): Uint8Array[] {
-  const count = batch.programs.length / programBytesOf(batch.keyspace)
-  return Array.from({ length: count }, (_, place) => programAt(batch, place))
+export function addressesOf(batch: Pick<AddressBatch, 'keyspace' | 'addresses'>): Uint8Array[] {
+  const count = batch.addresses.length / addressLengthOf(batch.keyspace)
+  return Array.from({ length: count }, (_, place) => addressAt(batch, place))
 }
 
-/** One program of a batch, by its place; empty where the batch is shorter. */
-export function programAt(
-  { keyspace, programs }: Pick<AddressBatch, 'keyspace' | 'programs'>,
+/** One address of a batch, by its place; empty where the batch is shorter. */
+export function addressAt(
+  { keyspace, addresses }: Pick<AddressBatch, 'keyspace' | 'addresses'>,
   place: number,
 ): Uint8Array {
-  const bytes = programBytesOf(keyspace)
-  return programs.slice(place * bytes, (place + 1) * bytes)
+  const bytes = addressLengthOf(keyspace)
+  return addresses.slice(place * bytes, (place + 1) * bytes)
 }

@@ -14,8 +14,8 @@ import { isOutside } from './inspect-networks.ts'
 
 /** An address that nobody has or pays: what is asked about open checkouts is asked about it. */
 const PROBE = createHash('sha256').update('paylink doctor').digest()
-const PROGRAM_BYTES = 20
-const ADDRESS = `0x${PROBE.subarray(0, PROGRAM_BYTES).toString('hex')}`
+const ADDRESS_LENGTHS = 20
+const ADDRESS = `0x${PROBE.subarray(0, ADDRESS_LENGTHS).toString('hex')}`
 /** Far enough below the tip that a provider of several machines has it on each. */
 const BELOW_TIP = 3
 /** Slots without a block that may follow one another. */
@@ -32,14 +32,14 @@ export async function inspectLiveNetworks(nodes: readonly ChainNode[], clock: Cl
 }
 
 async function inspectNetwork(node: ChainNode, clock: Clock): Promise<Finding[]> {
-  const probe = isSolanaNode(node) ? PROBE : PROBE.subarray(0, PROGRAM_BYTES)
+  const probe = isSolanaNode(node) ? PROBE : PROBE.subarray(0, ADDRESS_LENGTHS)
   const opened = [node.rpcUrl, ...node.furtherUrls].map((url) => ({
     name: providerName(url),
     evm: isEvmNode(node) ? new EvmNode(url, node.rpcSetting) : null,
     chain: openProviderOf(
       node,
       { url, zmqUrl: null, watched: watchedOf(node) },
-      { clock, openPrograms: async () => [probe] },
+      { clock, openAddresses: async () => [probe] },
     ),
   }))
   try {

@@ -1,6 +1,6 @@
 import type { ChainAdapter, ChainProvider, ProviderAgreement } from '../chain/adapter.ts'
+import { AddressSet } from '../chain/address-set.ts'
 import { EvmAdapter } from '../chain/evm/evm-adapter.ts'
-import { ProgramSet } from '../chain/program-set.ts'
 import { type NamedProvider, ProviderGroup } from '../chain/provider-group.ts'
 import { SolanaAdapter } from '../chain/solana/solana-adapter.ts'
 import { WatchedOwners } from '../chain/solana/watched-owners.ts'
@@ -14,19 +14,19 @@ const ESPLORA_POLL_INTERVAL_MS = 2_000
 /** A new height wakes the watcher; this finds what replaced a block at the same height. */
 const EVM_POLL_INTERVAL_MS = 4_000
 
-/** Programs of open checkouts at a moment of the chain's own time, and of what was paid from this height on. */
-type OpenPrograms = (at: Date, fromHeight?: number) => Promise<readonly Uint8Array[]>
+/** Addresses of open checkouts at a moment of the chain's own time, and of what was paid from this height on. */
+type OpenAddresses = (at: Date, fromHeight?: number) => Promise<readonly Uint8Array[]>
 
 type ProviderDeps = {
   readonly clock: Clock
-  readonly openPrograms?: OpenPrograms
+  readonly openAddresses?: OpenAddresses
   /** See `SolanaAdapter`. */
   readonly feePayer?: () => Promise<string | null>
 }
 
 /** What providers of a network match against: Solana's nodes name owners by text, all others by bytes. */
-export const watchedOf = (node: ChainNode): ProgramSet | WatchedOwners =>
-  isSolanaNode(node) ? new WatchedOwners() : new ProgramSet()
+export const watchedOf = (node: ChainNode): AddressSet | WatchedOwners =>
+  isSolanaNode(node) ? new WatchedOwners() : new AddressSet()
 
 /** One provider of a network, whatever its chain. */
 export function openProviderOf(
@@ -34,16 +34,16 @@ export function openProviderOf(
   provider: {
     readonly url: string
     readonly zmqUrl: string | null
-    readonly watched: ProgramSet | WatchedOwners
+    readonly watched: AddressSet | WatchedOwners
   },
   deps: ProviderDeps,
 ): ChainProvider {
-  const { clock, openPrograms, feePayer } = deps
+  const { clock, openAddresses, feePayer } = deps
   const { livemode, privateChain = null, rpcSetting: setting, usdcContract } = node
   const { url, watched, zmqUrl } = provider
   if (watched instanceof WatchedOwners) {
     const open = {
-      ...(openPrograms === undefined ? {} : { openPrograms }),
+      ...(openAddresses === undefined ? {} : { openAddresses }),
       ...(feePayer === undefined ? {} : { feePayer }),
     }
     return new SolanaAdapter({
@@ -57,7 +57,7 @@ export function openProviderOf(
     })
   }
   if (isEvmNode(node)) {
-    const open = openPrograms === undefined ? {} : { openPrograms }
+    const open = openAddresses === undefined ? {} : { openAddresses }
     return new EvmAdapter({
       chain: node.chain,
       livemode,
@@ -71,7 +71,7 @@ export function openProviderOf(
     })
   }
   if (!isUtxoNode(node)) throw new Error(`nothing follows ${node.network}`)
-  const open = openPrograms === undefined ? {} : { openPrograms: () => openPrograms(clock()) }
+  const open = openAddresses === undefined ? {} : { openAddresses: () => openAddresses(clock()) }
   return openProvider({
     chain: node.chain,
     livemode,
@@ -88,7 +88,7 @@ export function openProviderOf(
 /** How a network is followed: by its one provider, or by several that must agree. */
 export function openProviders(
   node: ChainNode,
-  deps: ProviderDeps & { readonly openPrograms: OpenPrograms },
+  deps: ProviderDeps & { readonly openAddresses: OpenAddresses },
 ): {
   adapter: ChainAdapter
   agreement?: ProviderAgreement

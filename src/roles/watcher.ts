@@ -1,6 +1,6 @@
 import { keepAuditing } from '../audit/keep-auditing.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
-import { listOpenPrograms } from '../db/chain/watched-addresses.ts'
+import { listOpenAddresses } from '../db/chain/watched-addresses.ts'
 import { type ChainNode, evmIdentitiesOf } from '../nodes/chain-nodes.ts'
 import { openProviders } from '../nodes/open-providers.ts'
 import { startPayouts } from '../payouts/broadcast/follow-payouts.ts'
@@ -66,11 +66,11 @@ function followOptions(context: WatcherContext, node: ChainNode): FollowOptions 
   const pool = poolOf('watcher')
   const { network } = node
   const keyspace = keyspaceOfNetwork(network)
-  const openPrograms = (at: Date, fromHeight: number | null = null) =>
-    listOpenPrograms(pool, { network, keyspace, now: at, fromHeight })
+  const openAddresses = (at: Date, fromHeight: number | null = null) =>
+    listOpenAddresses(pool, { network, keyspace, now: at, fromHeight })
   const feePayer = async () => (await loadSolanaSignerAccounts(pool, network))?.feePayer ?? null
   return {
-    ...openProviders(node, { clock, openPrograms, feePayer }),
+    ...openProviders(node, { clock, openAddresses, feePayer }),
     pool,
     connectionString: urls.watcher,
     evmOf: evmIdentitiesOf(nodes),

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import { isAddressOf } from '../chain/address-text.ts'
 import {
+  addressAt,
+  addressesOf,
   type IssuedAddressCheck,
   type PooledAddress,
-  programAt,
-  programsOf,
   type SignedBatch,
 } from '../core/address-batch.ts'
 import { AddressShares } from '../core/address-shares.ts'
@@ -23,7 +23,7 @@ export type IssuedAddresses = IssuedAddressCheck & {
 const CHECKED_MAX = 20_000
 
 /** What the signer signed for an index, and how it was written when it was checked. */
-type Checked = { readonly program: Uint8Array; address: string | null }
+type Checked = { readonly addressBytes: Uint8Array; address: string | null }
 
 /**
  * Checks against the keys in a file that the signer wrote, and never against a key of the database. Without the
@@ -50,8 +50,8 @@ export function createIssuedAddresses(options: {
     const batch = await loadBatch()
     if (batch === null || !holds(batch, keyspace, pooled)) return 'it is in no batch of the signer'
     if (!isBatchSigned(batch, key)) return 'its batch is not signed by the signer'
-    for (const [place, program] of programsOf(batch).entries())
-      checked.set(`${keyspace}/${batch.first + place}`, { program, address: null })
+    for (const [place, addressBytes] of addressesOf(batch).entries())
+      checked.set(`${keyspace}/${batch.first + place}`, { addressBytes, address: null })
     return null
   }
 
@@ -76,9 +76,9 @@ export function createIssuedAddresses(options: {
 
 /** The text is written anew once, and compared from then on. */
 function isChecked(known: Checked | undefined, keyspace: Keyspace, pooled: PooledAddress): boolean {
-  if (known === undefined || !Buffer.from(known.program).equals(pooled.program)) return false
+  if (known === undefined || !Buffer.from(known.addressBytes).equals(pooled.addressBytes)) return false
   if (known.address === pooled.address) return true
-  if (!isAddressOf(keyspace, known.program, pooled.address)) return false
+  if (!isAddressOf(keyspace, known.addressBytes, pooled.address)) return false
   known.address = pooled.address
   return true
 }
@@ -96,9 +96,11 @@ async function readKeys(path: string): Promise<AddressKeys | null> {
 export function holds(
   batch: SignedBatch,
   keyspace: Keyspace,
-  { idx, program, address }: PooledAddress,
+  { idx, addressBytes, address }: PooledAddress,
 ): boolean {
   if (batch.keyspace !== keyspace || idx < batch.first) return false
-  const signed = programAt(batch, idx - batch.first)
-  return signed.length > 0 && Buffer.from(signed).equals(program) && isAddressOf(keyspace, signed, address)
+  const signed = addressAt(batch, idx - batch.first)
+  return (
+    signed.length > 0 && Buffer.from(signed).equals(addressBytes) && isAddressOf(keyspace, signed, address)
+  )
 }

@@ -1,8 +1,8 @@
 import { HDKey } from '@scure/bip32'
 import { entropyToMnemonic, mnemonicToEntropy, mnemonicToSeed } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
-import { receiveEvmPrograms } from '../chain/evm/receive-programs.ts'
-import { receivePrograms } from '../chain/utxo/receive-programs.ts'
+import { receiveEvmAddresses } from '../chain/evm/receive-addresses.ts'
+import { receiveAddresses } from '../chain/utxo/receive-addresses.ts'
 import type { KeyFamily, Keyspace } from '../core/assets.ts'
 import { AddressIssuer } from './issue-addresses.ts'
 import { SOLANA_KEYSPACES, SOLANA_PATH, SolanaKeys } from './solana-addresses.ts'
@@ -73,12 +73,12 @@ export async function openAccountsOf(words: string): Promise<{
       ...[...spenders].map(([keyspace, node]) => ({
         keyspace,
         batchPath: batchPathOf(keyspace),
-        programAt: programsBelow(keyspace, node.publicExtendedKey),
+        addressAt: addressesBelow(keyspace, node.publicExtendedKey),
       })),
       ...SOLANA_KEYSPACES.map((keyspace) => ({
         keyspace,
         batchPath: batchPathOf(keyspace),
-        programAt: (index: number) => solana.ownerAt(keyspace, index),
+        addressAt: (index: number) => solana.ownerAt(keyspace, index),
       })),
     ])
     const published = [
@@ -108,5 +108,5 @@ function batchPathOf(keyspace: Keyspace): [coin: number, mode: number] {
   return [COIN_TYPES[family], mode === 'live' ? 0 : 1]
 }
 
-const programsBelow = (keyspace: Keyspace, xpub: string): ((index: number) => Uint8Array) =>
-  keyspace.startsWith('evm-') ? receiveEvmPrograms(xpub) : receivePrograms(xpub)
+const addressesBelow = (keyspace: Keyspace, xpub: string): ((index: number) => Uint8Array) =>
+  keyspace.startsWith('evm-') ? receiveEvmAddresses(xpub) : receiveAddresses(xpub)

@@ -30,7 +30,7 @@ type IssuedKeyspace = {
   /** Coin type (SLIP-44), and 0 for live, 1 for test. */
   readonly batchPath: readonly [coin: number, mode: number]
   /** The witness program, EVM address or Solana owner of an index. Throws beyond the last. */
-  readonly programAt: (index: number) => Uint8Array
+  readonly addressAt: (index: number) => Uint8Array
 }
 
 type Issued = Omit<IssuedKeyspace, 'batchPath'> & {
@@ -51,11 +51,11 @@ export class AddressIssuer {
   constructor(seed: Uint8Array, keyspaces: readonly IssuedKeyspace[]) {
     const master = HDKey.fromMasterSeed(seed)
     this.#keyspaces = new Map(
-      keyspaces.map(({ keyspace, batchPath: [coin, mode], programAt }) => {
+      keyspaces.map(({ keyspace, batchPath: [coin, mode], addressAt }) => {
         const batchKey = master.derive(`m/${BATCH_PURPOSE}'/${coin}'/${mode}'`)
         return [
           keyspace,
-          { keyspace, programAt, batchKey, target: ISSUED_TARGET, isFilling: false, filledAtMs: 0 },
+          { keyspace, addressAt, batchKey, target: ISSUED_TARGET, isFilling: false, filledAtMs: 0 },
         ]
       }),
     )
@@ -107,14 +107,14 @@ export class AddressIssuer {
     }
   }
 
-  async #sign({ keyspace, programAt, batchKey }: Issued, first: number, size: number): Promise<SignedBatch> {
-    const programs: Uint8Array[] = []
+  async #sign({ keyspace, addressAt, batchKey }: Issued, first: number, size: number): Promise<SignedBatch> {
+    const addresses: Uint8Array[] = []
     for (let place = 0; place < size; place++) {
       // Each takes about a millisecond, and the signer has its lock to look after.
       await setImmediate()
-      programs.push(programAt(first + place))
+      addresses.push(addressAt(first + place))
     }
-    const batch = { keyspace, first, programs: Buffer.concat(programs) }
+    const batch = { keyspace, first, addresses: Buffer.concat(addresses) }
     return { ...batch, signature: batchKey.sign(addressBatchMessage(batch)) }
   }
 

@@ -26,7 +26,7 @@ import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { BlockRef, ChainReading } from '../core/invoice/types.ts'
 import { moveCheckpoint } from '../db/chain/network-state.ts'
 import { holdTurn } from '../db/chain/network-watch.ts'
-import { findProgramOwners } from '../db/chain/watched-addresses.ts'
+import { findAddressOwners } from '../db/chain/watched-addresses.ts'
 import {
   loadRecordedBlock,
   loadTrackedTransfers,
@@ -191,10 +191,10 @@ export async function findOwners(
   transfers: readonly FoundTransfer[],
 ): Promise<Owners> {
   if (transfers.length === 0) return new Map()
-  const programs = [...new Set(transfers.map((transfer) => transfer.program))]
+  const addresses = [...new Set(transfers.map((transfer) => transfer.addressBytes))]
   // All assets of one network share one keyspace.
-  const owners = await findProgramOwners(parts.pool, keyspaceOfNetwork(parts.adapter.network), programs)
-  return new Map(owners.map(({ program, tenant, invoiceId }) => [program, { tenant, invoiceId }]))
+  const owners = await findAddressOwners(parts.pool, keyspaceOfNetwork(parts.adapter.network), addresses)
+  return new Map(owners.map(({ addressBytes, tenant, invoiceId }) => [addressBytes, { tenant, invoiceId }]))
 }
 
 /** Drops transfers to addresses that no invoice has: nobody was ever given them. */
@@ -203,7 +203,7 @@ export function owned<Transfer extends FoundTransfer>(
   ownerOf: Owners,
 ): (Transfer & InvoiceOwner)[] {
   return transfers.flatMap((transfer) => {
-    const owner = ownerOf.get(transfer.program)
+    const owner = ownerOf.get(transfer.addressBytes)
     return owner === undefined ? [] : [{ ...transfer, ...owner }]
   })
 }

@@ -7,7 +7,7 @@ import type { InvoiceFacts, OwnedBlock, TrackedTransfer } from '../core/chain/re
 import type { BookedCredit } from '../core/chain/second-reading.ts'
 import type { BlockRef } from '../core/invoice/types.ts'
 import { listCreditsBetween, lowerSecondReading } from '../db/chain/second-reading.ts'
-import { findProgramOwners } from '../db/chain/watched-addresses.ts'
+import { findAddressOwners } from '../db/chain/watched-addresses.ts'
 import { loadTransfersOf } from '../db/invoices/transfers.ts'
 import { recordTransfers } from '../flows/record-transfers.ts'
 import type { Pool } from '../postgres/pool.ts'
@@ -33,7 +33,7 @@ type RescanOptions = {
   readonly mustAgree: boolean
   /** Assets whose transfers are read a second time before they are final. */
   readonly readTwice: readonly PaymentAsset[]
-  /** Programs (hex) that belong to no invoice; payments to them are only reported. */
+  /** Addresses (hex) that belong to no invoice; payments to them are only reported. */
   readonly strangers: ReadonlyMap<string, number>
   /** Called after each commit. */
   readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
@@ -215,13 +215,15 @@ async function withOwners(
   { pool, network }: RescanOptions,
   blocks: readonly ScannedBlock[],
 ): Promise<OwnedBlock[]> {
-  const programs = [...new Set(blocks.flatMap(({ transfers }) => transfers.map(({ program }) => program)))]
-  const rows = await findProgramOwners(pool, keyspaceOfNetwork(network), programs)
-  const ownerOf = new Map<string, InvoiceOwner>(rows.map((row) => [row.program, row]))
+  const addresses = [
+    ...new Set(blocks.flatMap(({ transfers }) => transfers.map(({ addressBytes }) => addressBytes))),
+  ]
+  const rows = await findAddressOwners(pool, keyspaceOfNetwork(network), addresses)
+  const ownerOf = new Map<string, InvoiceOwner>(rows.map((row) => [row.addressBytes, row]))
   return blocks.map(({ block, transfers }) => ({
     block,
     transfers: transfers.flatMap((transfer) => {
-      const owner = ownerOf.get(transfer.program)
+      const owner = ownerOf.get(transfer.addressBytes)
       return owner === undefined ? [] : [{ ...transfer, tenant: owner.tenant, invoiceId: owner.invoiceId }]
     }),
   }))
@@ -232,8 +234,8 @@ function strangersIn(
   strangers: ReadonlyMap<string, number>,
 ): FoundStranger[] {
   return blocks.flatMap(({ block, transfers }) =>
-    transfers.flatMap(({ program, txid, outputIndex, asset, amount }) => {
-      const index = strangers.get(program)
+    transfers.flatMap(({ addressBytes, txid, outputIndex, asset, amount }) => {
+      const index = strangers.get(addressBytes)
       return index === undefined ? [] : [{ index, txid, outputIndex, asset, amount, height: block.height }]
     }),
   )

@@ -225,9 +225,12 @@ async function checkBlock(
   return ours.length === 0 ? null : `a payment in block ${at} that was told before is not there`
 }
 
-function contradiction({ txid, amount, asset, program, block }: RecordedClaim, isOurs: boolean): ChainHalted {
+function contradiction(
+  { txid, amount, asset, addressBytes, block }: RecordedClaim,
+  isOurs: boolean,
+): ChainHalted {
   const who = isOurs ? 'only another provider finds it there' : 'another provider does not find it there'
   return new ChainHalted(
-    `transaction ${txid} was read with a payment of ${amount} base units of ${asset} to 0x${program} in block ${block.height}, and ${who}: nothing is credited until they agree; leave the one that is wrong out of the list`,
+    `transaction ${txid} was read with a payment of ${amount} base units of ${asset} to 0x${addressBytes} in block ${block.height}, and ${who}: nothing is credited until they agree; leave the one that is wrong out of the list`,
   )
 }

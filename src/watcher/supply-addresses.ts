@@ -1,5 +1,5 @@
 import { addressWriter } from '../chain/address-text.ts'
-import { programsOf } from '../core/address-batch.ts'
+import { addressesOf } from '../core/address-batch.ts'
 import { addressFormOf, type Keyspace, keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import { findNetworksWithAddresses } from '../db/addresses/address-availability.ts'
 import { nextBatch, refuseBatch, takeBatch } from '../db/addresses/address-batches.ts'
@@ -122,7 +122,10 @@ export async function takeAddressBatches(options: {
       )
       continue
     }
-    const addresses = programsOf(batch).map((program) => ({ program, address: write(program) }))
+    const addresses = addressesOf(batch).map((addressBytes) => ({
+      addressBytes,
+      address: write(addressBytes),
+    }))
     try {
       if (await takeBatch(pool, { keyspace, form, first: batch.first }, addresses, clock()))
         added += addresses.length

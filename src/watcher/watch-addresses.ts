@@ -1,7 +1,7 @@
 import type { ChainAdapter } from '../chain/adapter.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
 import { beginWatch, raiseWatch } from '../db/chain/network-watch.ts'
-import { streamPrograms } from '../db/chain/watched-addresses.ts'
+import { streamAddresses } from '../db/chain/watched-addresses.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Pause } from '../runtime/activity.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -36,8 +36,8 @@ export class AddressWatch {
       await beginWatch(this.#lead.connection, { network, keyspace, turn: this.#lead.turn }, clock())
       this.#watchedThrough = -1
     }
-    for await (const page of streamPrograms(pool, keyspace, this.#lastIndex)) {
-      adapter.watched.add(page.programs)
+    for await (const page of streamAddresses(pool, keyspace, this.#lastIndex)) {
+      adapter.watched.add(page.addresses)
       this.#lastIndex = Math.max(this.#lastIndex, page.lastIndex)
     }
     const through = this.#lastIndex

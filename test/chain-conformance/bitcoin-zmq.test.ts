@@ -53,7 +53,7 @@ test('a real node wakes for a watched payment, what leaves its mempool and block
   const { node } = watched.chain
   const adapter = listeningAdapter()
   const address = await node.newAddress()
-  adapter.watched.add([await node.programOf(address)])
+  adapter.watched.add([await node.addressBytesOf(address)])
   let wakes = 0
   const stop = adapter.subscribe(() => {
     wakes += 1

@@ -1,8 +1,8 @@
 import { HDKey } from '@scure/bip32'
 import { mnemonicToSeedSync } from '@scure/bip39'
 import { expect, test } from 'vitest'
-import { encodeEvmAddress, evmProgramOf, parseEvmAddress } from '../../src/chain/evm/address.ts'
-import { receiveEvmPrograms } from '../../src/chain/evm/receive-programs.ts'
+import { encodeEvmAddress, evmAddressOf, parseEvmAddress } from '../../src/chain/evm/address.ts'
+import { receiveEvmAddresses } from '../../src/chain/evm/receive-addresses.ts'
 import { openAccountsOf } from '../../src/signer/derive.ts'
 
 // EIP-55, "Test Cases".
@@ -19,9 +19,9 @@ const EIP55 = [
 
 test('the test cases of EIP-55 come out, and each of their letters is checked', () => {
   for (const address of EIP55) {
-    const program = Buffer.from(address.slice(2), 'hex')
-    expect(encodeEvmAddress(program)).toBe(address)
-    expect(Buffer.from(parseEvmAddress(address) ?? [])).toEqual(program)
+    const addressBytes = Buffer.from(address.slice(2), 'hex')
+    expect(encodeEvmAddress(addressBytes)).toBe(address)
+    expect(Buffer.from(parseEvmAddress(address) ?? [])).toEqual(addressBytes)
     expect(parseEvmAddress(address.toLowerCase())).not.toBeNull()
     const digits = address.slice(2)
     if (digits === digits.toLowerCase() || digits === digits.toUpperCase()) continue
@@ -59,18 +59,18 @@ const WELL_KNOWN = [
 test('the published extended key of the live account gives the well-known addresses of its words', async () => {
   const account = (await openAccountsOf(WORDS)).accounts.find(({ keyspace }) => keyspace === 'evm-live')
   expect(account?.path).toBe("m/44'/60'/0'")
-  const programAt = receiveEvmPrograms(account?.xpub ?? '')
-  expect(WELL_KNOWN.map((_, index) => encodeEvmAddress(programAt(index)))).toEqual(WELL_KNOWN)
+  const addressAt = receiveEvmAddresses(account?.xpub ?? '')
+  expect(WELL_KNOWN.map((_, index) => encodeEvmAddress(addressAt(index)))).toEqual(WELL_KNOWN)
 })
 
 test('public derivation finds the address of the private key, for both modes', async () => {
   const master = HDKey.fromMasterSeed(mnemonicToSeedSync(WORDS))
   for (const account of (await openAccountsOf(WORDS)).accounts) {
     if (!account.keyspace.startsWith('evm-')) continue
-    const programAt = receiveEvmPrograms(account.xpub ?? '')
+    const addressAt = receiveEvmAddresses(account.xpub ?? '')
     for (const index of [0, 5, 1_000_000]) {
       const key = master.derive(`${account.path}/0/${index}`)
-      expect(programAt(index)).toEqual(evmProgramOf(key.publicKey ?? new Uint8Array()))
+      expect(addressAt(index)).toEqual(evmAddressOf(key.publicKey ?? new Uint8Array()))
     }
   }
 })

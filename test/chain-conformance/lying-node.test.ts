@@ -30,7 +30,7 @@ describeNeeding(NODE_PROGRAMS, 'an adapter of %s', (chain) => {
     proxy = await startRpcProxy(node.rpcUrl)
     adapter = new UtxoAdapter({ ...utxoAdapterOptions(chain, proxy.url), clock: systemClock })
     const address = await node.newAddress()
-    adapter.watched.add([await node.programOf(address)])
+    adapter.watched.add([await node.addressBytesOf(address)])
     await adapter.connect()
     checkpoint = await adapter.tip()
     txid = await node.pay(address, '1')
@@ -211,7 +211,7 @@ describeNeeding(NODE_PROGRAMS, 'an adapter of %s', (chain) => {
 
   test('a mempool transaction whose bytes are another one is refused', async () => {
     const address = await node.newAddress()
-    adapter.watched.add([await node.programOf(address)])
+    adapter.watched.add([await node.addressBytesOf(address)])
     const paying = await node.pay(address, '1')
     const raw = await node.rpc<string>('getrawtransaction', [paying])
     await node.pay(await node.newAddress(), '1')

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { freePort } from '../support/postgres-server.ts'
 import { until } from '../support/until.ts'
 
-const PROGRAM = Buffer.alloc(20, 7)
+const ADDRESS = Buffer.alloc(20, 7)
 const SEQUENCE_ADDED = Buffer.concat([Buffer.alloc(32, 1), Buffer.from('A'), Buffer.alloc(8)])
 const SEQUENCE_REMOVED = Buffer.concat([Buffer.alloc(32, 1), Buffer.from('R'), Buffer.alloc(8)])
 
@@ -31,7 +31,7 @@ beforeEach(async () => {
     zmqUrl: url,
     clock: systemClock,
   })
-  adapter.watched.add([PROGRAM])
+  adapter.watched.add([ADDRESS])
   wakes = 0
   unsubscribe = adapter.subscribe(() => {
     wakes += 1
@@ -53,8 +53,8 @@ async function subscribed(): Promise<void> {
   }
 }
 
-/** A transaction with one input and one output to the program. */
-function transactionTo(program: Buffer): Buffer {
+/** A transaction with one input and one output to the address. */
+function transactionTo(addressBytes: Buffer): Buffer {
   return Buffer.concat([
     Buffer.from('02000000', 'hex'),
     Buffer.from('01', 'hex'),
@@ -63,7 +63,7 @@ function transactionTo(program: Buffer): Buffer {
     Buffer.from('01', 'hex'),
     Buffer.from('00e1f50500000000', 'hex'),
     Buffer.from('160014', 'hex'),
-    program,
+    addressBytes,
     Buffer.from('00000000', 'hex'),
   ])
 }
@@ -97,7 +97,7 @@ async function quiet(): Promise<void> {
 }
 
 test('a transaction wakes only when it pays a watched address', async () => {
-  await expectWake('rawtx', transactionTo(PROGRAM))
+  await expectWake('rawtx', transactionTo(ADDRESS))
   await expectNoWake('rawtx', transactionTo(Buffer.alloc(20, 8)))
   await expectWake('rawtx', Buffer.from('no transaction'))
 })
@@ -105,7 +105,7 @@ test('a transaction wakes only when it pays a watched address', async () => {
 test('without whole transactions every new one wakes; with them only removals do', async () => {
   await expectWake('hashtx', Buffer.alloc(32))
   await expectWake('sequence', SEQUENCE_ADDED)
-  await expectWake('rawtx', transactionTo(PROGRAM))
+  await expectWake('rawtx', transactionTo(ADDRESS))
   await expectNoWake('hashtx', Buffer.alloc(32))
   await expectNoWake('sequence', SEQUENCE_ADDED)
   await expectWake('sequence', SEQUENCE_REMOVED)

@@ -85,10 +85,16 @@ function describeAdapter(
     const { chain } = watchedChain()
     const adapter = chain.adapter()
     adapters.push(adapter)
-    const { address, program } = await chain.newAddress()
-    adapter.watched.add([program])
+    const { address, addressBytes } = await chain.newAddress()
+    adapter.watched.add([addressBytes])
     await adapter.connect()
-    return { chain, adapter, address, program: program.toString('hex'), checkpoint: await adapter.tip() }
+    return {
+      chain,
+      adapter,
+      address,
+      addressBytes: addressBytes.toString('hex'),
+      checkpoint: await adapter.tip(),
+    }
   }
 
   async function mempoolOf(adapter: ChainAdapter) {
@@ -98,11 +104,11 @@ function describeAdapter(
   }
 
   test('a payment is told once, in its block', async () => {
-    const { chain, adapter, address, program, checkpoint } = await watching()
+    const { chain, adapter, address, addressBytes, checkpoint } = await watching()
     const txid = await chain.pay(address, amount)
     await chain.mine(2)
     const { transfers, checkpoint: tip } = await follow(adapter, checkpoint, BLOCKS_MAX, readsEveryBlock)
-    expect(transfers).toMatchObject([{ txid, program, asset, amount, minimumConfirmations: 1 }])
+    expect(transfers).toMatchObject([{ txid, addressBytes, asset, amount, minimumConfirmations: 1 }])
     expect(tip.height).toBe(checkpoint.height + 2)
     expect(await adapter.nextUpdate(tip, BLOCKS_MAX)).toBeNull()
     expect(await mempoolOf(adapter)).toEqual([])
@@ -111,11 +117,11 @@ function describeAdapter(
   testWaiting(
     'a payment is seen waiting with the time of the first sighting, then once in its block',
     async () => {
-      const { chain, adapter, address, program, checkpoint } = await watching()
+      const { chain, adapter, address, addressBytes, checkpoint } = await watching()
       const before = Date.now()
       const txid = await chain.pay(address, amount)
       const [sighting] = await mempoolOf(adapter)
-      const transfer = { txid, program, asset, amount, minimumConfirmations: 1 }
+      const transfer = { txid, addressBytes, asset, amount, minimumConfirmations: 1 }
       expect(sighting).toMatchObject(transfer)
       expect(sighting?.firstSeenMs).toBeGreaterThanOrEqual(before - 1_000)
       expect(sighting?.firstSeenMs).toBeLessThanOrEqual(Date.now())

@@ -110,7 +110,7 @@ export function describeUtxoNodes(watchedChain: () => Watched): void {
       // Below our height the other chain proves nothing.
       await twin.mine(2)
       const adapter = driveNode(twin).adapter()
-      adapter.watched.add(await Promise.all([paid, moved].map(({ address }) => node.programOf(address))))
+      adapter.watched.add(await Promise.all([paid, moved].map(({ address }) => node.addressBytesOf(address))))
       watched.watch({ adapter })
       await until(async () => (await watched.state()).status === 'syncing', {
         what: 'the node is not higher',

@@ -143,8 +143,8 @@ async function payOutOf(
   type Decoded = { vout: { n: number; value: number; scriptPubKey: { hex: string } }[] }
   const hex = await node.rpc<string>('getrawtransaction', [parent])
   const { vout } = await node.rpc<Decoded>('decoderawtransaction', [hex])
-  const program = (await node.programOf(own)).toString('hex')
-  const output = vout.find(({ scriptPubKey }) => scriptPubKey.hex.endsWith(program))
+  const addressBytes = (await node.addressBytesOf(own)).toString('hex')
+  const output = vout.find(({ scriptPubKey }) => scriptPubKey.hex.endsWith(addressBytes))
   if (output === undefined) throw new Error('the parent has no output of the wallet')
   const paid = outputs.flatMap((each) => Object.values(each)).reduce((sum, one) => sum + Number(one), 0)
   const rest = (output.value - paid - 0.001).toFixed(8)

@@ -36,7 +36,7 @@ const adapterWith = (changes: Partial<ConstructorParameters<typeof EsploraAdapte
     url: server.url,
     setting: 'TEST_LITECOIN_RPC_URL',
     clock: systemClock,
-    openPrograms: async () => open,
+    openAddresses: async () => open,
     ...changes,
   })
 
@@ -44,7 +44,7 @@ const adapterWith = (changes: Partial<ConstructorParameters<typeof EsploraAdapte
 beforeEach(async () => {
   adapter = adapterWith()
   address = await node.newAddress()
-  open = [await node.programOf(address)]
+  open = [await node.addressBytesOf(address)]
   adapter.watched.add(open)
   await adapter.connect()
   checkpoint = await adapter.tip()
@@ -70,7 +70,7 @@ test('a new block costs two calls: the hash of the tip and the bytes', async () 
 test('the mempool costs a call for each open checkout and each new payment, however full it is', async () => {
   for (let count = 0; count < 12; count++) await node.pay(await node.newAddress(), '0.01')
   const txid = await node.pay(address, '1')
-  open.push(await node.programOf(await node.newAddress()))
+  open.push(await node.addressBytesOf(await node.newAddress()))
   await waiting()
   server.calls.length = 0
   expect(await waiting()).toEqual([txid])
@@ -146,11 +146,11 @@ test('a block cut off, or with other bytes than its hash vouches for, credits no
 
 const REGTEST_BITS = 0x207f_ffff
 const invent = (changes: Partial<Parameters<typeof inventBlock>[0]> = {}) => {
-  const [program = Buffer.alloc(0)] = open
+  const [addressBytes = Buffer.alloc(0)] = open
   const block = {
     chain: 'litecoin',
     parent: checkpoint,
-    program,
+    addressBytes,
     bits: REGTEST_BITS,
     hasWork: false,
   } as const

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { ProgramSet } from '../../src/chain/program-set.ts'
+import { AddressSet } from '../../src/chain/address-set.ts'
 import { ProviderGroup } from '../../src/chain/provider-group.ts'
 import { EsploraAdapter } from '../../src/chain/utxo/esplora-adapter.ts'
 import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
@@ -44,18 +44,24 @@ describeNeeding(NODE_PROGRAMS, 'two providers of %s', (chain) => {
   })
 
   const setting = settingOf(chain)
-  const node = (rpcUrl: string, programs: ProgramSet) => {
+  const node = (rpcUrl: string, addresses: AddressSet) => {
     const options = { chain, livemode: false, rpcSetting: setting, zmqUrl: null } as const
-    return new UtxoAdapter({ ...options, rpcUrl, clock: systemClock, probeIntervalMs: 50, watched: programs })
+    return new UtxoAdapter({
+      ...options,
+      rpcUrl,
+      clock: systemClock,
+      probeIntervalMs: 50,
+      watched: addresses,
+    })
   }
 
   function groupOf(urls: readonly [string, string]): ProviderGroup {
-    const programs = new ProgramSet()
+    const addresses = new AddressSet()
     const clock = () => new Date(Date.now() + aheadMs)
     const [a, b] = urls
     return new ProviderGroup(
-      { name: 'node A', chain: node(a, programs) },
-      [{ name: 'node B', chain: node(b, programs) }],
+      { name: 'node A', chain: node(a, addresses) },
+      [{ name: 'node B', chain: node(b, addresses) }],
       clock,
     )
   }
@@ -251,16 +257,16 @@ describeNeeding(NODE_PROGRAMS, 'two providers of %s', (chain) => {
   test('an Esplora server confirms what a node says', async () => {
     const server = await startEsploraServer(second)
     try {
-      const programs = new ProgramSet()
+      const addresses = new AddressSet()
       const options = {
         chain,
         livemode: false,
         url: server.url,
         setting,
-        watched: programs,
+        watched: addresses,
       } as const
       const esplora = new EsploraAdapter({ ...options, clock: systemClock })
-      const followed = { name: 'node A', chain: node(proxies[0].url, programs) }
+      const followed = { name: 'node A', chain: node(proxies[0].url, addresses) }
       const group = new ProviderGroup(followed, [{ name: 'Esplora', chain: esplora }], systemClock)
       const watcher = await watch(group)
       const invoice = await watched.openInvoice([watcher])
@@ -282,10 +288,10 @@ describeNeeding(NODE_PROGRAMS, 'two providers of %s', (chain) => {
   test('a block that one provider invents is refused, and the other provider takes over', async () => {
     const server = await startEsploraServer(second)
     try {
-      const programs = new ProgramSet()
-      const shared = { chain, livemode: false, setting, watched: programs } as const
+      const addresses = new AddressSet()
+      const shared = { chain, livemode: false, setting, watched: addresses } as const
       const esplora = new EsploraAdapter({ ...shared, url: server.url, clock: systemClock })
-      const other = { name: 'node A', chain: node(proxies[0].url, programs) }
+      const other = { name: 'node A', chain: node(proxies[0].url, addresses) }
       const group = new ProviderGroup({ name: 'Esplora', chain: esplora }, [other], systemClock)
       const watcher = await watch(group)
       const invoice = await watched.openInvoice([watcher])
@@ -293,8 +299,8 @@ describeNeeding(NODE_PROGRAMS, 'two providers of %s', (chain) => {
         height: await second.rpc<number>('getblockcount'),
         hash: await second.rpc<string>('getbestblockhash'),
       }
-      const program = await first.programOf(invoice.address)
-      serveInvented(server, inventBlock({ chain, parent, program, bits: 0x207f_ffff, hasWork: false }))
+      const addressBytes = await first.addressBytesOf(invoice.address)
+      serveInvented(server, inventBlock({ chain, parent, addressBytes, bits: 0x207f_ffff, hasWork: false }))
       await untilTold('ok', /node A is followed in place of Esplora: .* does not have the proof of work/)
       expect(await watched.statusOf(invoice.id)).toBe('awaiting_payment')
       await first.pay(invoice.address, AMOUNT)

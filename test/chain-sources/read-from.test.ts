@@ -13,7 +13,7 @@ const node: ChainNode = {
   usdcContract: null,
   sandbox: null,
 }
-const deps = { clock: () => new Date(), openPrograms: async () => [] }
+const deps = { clock: () => new Date(), openAddresses: async () => [] }
 
 /** What buyers and merchants would be told of where the chain was read. */
 async function readFrom(changes: Partial<ChainNode>): Promise<readonly string[]> {

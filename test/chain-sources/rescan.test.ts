@@ -1,10 +1,10 @@
 // @module-tag litecoind
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { ProgramSet } from '../../src/chain/program-set.ts'
+import { AddressSet } from '../../src/chain/address-set.ts'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
 import { historyOf } from '../../src/chain/utxo/block-source.ts'
 import { openBlocks } from '../../src/chain/utxo/open-provider.ts'
-import { receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
+import { receiveAddresses } from '../../src/chain/utxo/receive-addresses.ts'
 import { createProgress } from '../../src/cli/progress-bar.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { rescanBlocks } from '../../src/watcher/rescan.ts'
@@ -112,11 +112,11 @@ async function rescanWhile(
   happen: () => Promise<void>,
   onRecorded = () => {},
 ): Promise<void> {
-  const programs = new ProgramSet()
-  programs.add([await node.programOf(invoice.address)])
+  const addresses = new AddressSet()
+  addresses.add([await node.addressBytesOf(invoice.address)])
   const provider = openBlocks(
     { chain: 'litecoin', livemode: false, rpcUrl: node.rpcUrl, rpcSetting: 'TEST_LITECOIN_RPC_URL' },
-    programs,
+    addresses,
   )
   const hash = await node.rpc<string>('getblockhash', [height])
   let happened = false
@@ -183,7 +183,7 @@ test.each(MOMENTS)(
     const skipped = await skippedPayment()
     const { id, address } = skipped.invoice
     const watcher = await watched.watchAtTip()
-    watcher.adapter.watched.add([await node.programOf(address)])
+    watcher.adapter.watched.add([await node.addressBytesOf(address)])
     await rescanWhile(skipped, moment, async () => {
       await node.reorganise(3, 'mined-again')
       await watched.untilStatus(id, 'paid')
@@ -218,11 +218,11 @@ test('a rescan takes back what one that was killed left in a block that is gone'
 
 test('where several providers must agree, what is read again is not final before they do', async () => {
   const { invoice, from, height } = await skippedPayment()
-  const programs = new ProgramSet()
-  programs.add([await node.programOf(invoice.address)])
+  const addresses = new AddressSet()
+  addresses.add([await node.addressBytesOf(invoice.address)])
   const provider = openBlocks(
     { chain: 'litecoin', livemode: false, rpcUrl: node.rpcUrl, rpcSetting: 'TEST_LITECOIN_RPC_URL' },
-    programs,
+    addresses,
   )
   const { hash } = await watched.state()
   const before = await watched.availableBalance()
@@ -259,10 +259,10 @@ test('money on an address that the database lost, or has not come to, is reporte
      on conflict (keyspace) do update set xpub = $1, next_index = $2`,
     [XPUB, next],
   )
-  const programAt = receivePrograms(XPUB)
+  const addressAt = receiveAddresses(XPUB)
   const [lost, beyond] = [
-    encodeAddress('rltc', programAt(next - 7)),
-    encodeAddress('rltc', programAt(next + 3)),
+    encodeAddress('rltc', addressAt(next - 7)),
+    encodeAddress('rltc', addressAt(next + 3)),
   ]
   const from = (await node.rpc<number>('getblockcount')) + 1
   await node.pay(lost, '0.25')

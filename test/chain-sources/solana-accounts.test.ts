@@ -27,16 +27,16 @@ beforeEach(() => {
   adapter = new SolanaAdapter({
     ...(chain.recipe.options as ConstructorParameters<typeof SolanaAdapter>[0]),
     clock: systemClock,
-    openPrograms: async () => open,
+    openAddresses: async () => open,
   })
 })
 afterEach(() => adapter.close())
 afterAll(() => chain.remove())
 
 test('a checkout that is listed as open after its payment is read, while the chain stands still', async () => {
-  const { address, program } = await chain.newAddress()
+  const { address, addressBytes } = await chain.newAddress()
   const strangers = Array.from({ length: STRANGERS }, () => randomBytes(32))
-  adapter.watched.add([program, ...strangers])
+  adapter.watched.add([addressBytes, ...strangers])
   await adapter.connect()
   const begun = await adapter.tip()
   await chain.mine(1)
@@ -45,7 +45,7 @@ test('a checkout that is listed as open after its payment is read, while the cha
   await chain.mine(1)
   const withoutIt = await adapter.nextUpdate(withIt, 100)
   expect(paidIn(withoutIt)).toEqual([])
-  open = [program]
+  open = [addressBytes]
   let found: ChainUpdate | null = null
   await until(
     async () => {
@@ -58,9 +58,9 @@ test('a checkout that is listed as open after its payment is read, while the cha
 })
 
 test('a payment that was told and not recorded is told again, though its balance stays', async () => {
-  const { address, program } = await chain.newAddress()
-  adapter.watched.add([program])
-  open = [program]
+  const { address, addressBytes } = await chain.newAddress()
+  adapter.watched.add([addressBytes])
+  open = [addressBytes]
   await chain.pay(address, amount)
   await chain.mine(1)
   const checkpoint = await adapter.tip()
@@ -78,13 +78,13 @@ test.each(['getSlot', 'getBlocks', 'getBlock'])(
   async (next) => {
     const proxy = await startRpcProxy(chain.url)
     const beside = chain.adapter(proxy.url)
-    const { address, program } = await chain.newAddress()
+    const { address, addressBytes } = await chain.newAddress()
     const payInABranch = async () => {
       await chain.pay(address, amount)
       await chain.reorganise(2)
     }
     try {
-      beside.watched.add([program])
+      beside.watched.add([addressBytes])
       await chain.mine(3)
       const checkpoint = await beside.tip()
       await beside.connect()

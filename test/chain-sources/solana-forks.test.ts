@@ -24,7 +24,7 @@ test('a fork that nobody remembers takes nothing back from checkouts that are cl
     const adapter = new SolanaAdapter({
       ...(watched.chain.recipe.options as ConstructorParameters<typeof SolanaAdapter>[0]),
       clock: systemClock,
-      openPrograms: async () => open,
+      openAddresses: async () => open,
     })
     adapter.watched.add(Array.from({ length: STRANGERS }, () => randomBytes(32)))
     return adapter

@@ -111,20 +111,20 @@ test('a payment that came before its checkout was seen to be open is found thoug
     rpcSetting: 'TEST_SOLANA_RPC_URL',
     clock: systemClock,
     way: 'accounts',
-    openPrograms: async () => open,
+    openAddresses: async () => open,
   })
   try {
     const from = await adapter.tip()
     adapter.watched.add(Array.from({ length: STRANGERS }, () => randomBytes(32)))
-    const { address, program } = await chain.newAddress()
-    adapter.watched.add([program])
+    const { address, addressBytes } = await chain.newAddress()
+    adapter.watched.add([addressBytes])
     const txid = await chain.pay(address, watched.driver.amount)
     await chain.mine(2)
     const update = await adapter.nextUpdate(from, 10)
     expect(update?.blocks.flatMap(({ transfers }) => transfers)).toEqual([])
     const checkpoint = update?.blocks.at(-1)?.block ?? from
     expect(await adapter.nextUpdate(checkpoint, 10)).toBe(null)
-    open = [program]
+    open = [addressBytes]
     const late = await adapter.nextUpdate(checkpoint, 10)
     expect(late?.blocks.flatMap(({ transfers }) => transfers)).toMatchObject([{ txid }])
     expect(late?.blocks.at(-1)?.block).toEqual(checkpoint)
@@ -142,13 +142,13 @@ test('a late payment to a closed checkout is told again where telling it came to
     rpcSetting: 'TEST_SOLANA_RPC_URL',
     clock: systemClock,
     way: 'accounts',
-    openPrograms: async () => [],
+    openAddresses: async () => [],
   })
   try {
     let checkpoint = await adapter.tip()
-    const { address, program } = await chain.newAddress()
+    const { address, addressBytes } = await chain.newAddress()
     // Looked at in every second round, the others filling the first.
-    adapter.watched.add([...Array.from({ length: STRANGERS }, () => randomBytes(32)), program])
+    adapter.watched.add([...Array.from({ length: STRANGERS }, () => randomBytes(32)), addressBytes])
     const round = async () => {
       await chain.mine(1)
       const update = await adapter.nextUpdate(checkpoint, 10)

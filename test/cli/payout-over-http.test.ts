@@ -83,7 +83,7 @@ test('ether on both chains, USDC and SOL are swept and paid out over the API; sa
     const address =
       asset === 'SOL'
         ? getAddressDecoder().decode(randomBytes(32))
-        : encodeEvmAddress(newEvmAddress().program)
+        : encodeEvmAddress(newEvmAddress().addressBytes)
     const destination = await ask('POST', '/payout-destinations', { asset, address, name: 'Treasury' })
     const { id } = await ask('POST', '/payouts', { destination_id: destination.id, amount: available })
     await ask('POST', `/payouts/${id}/approve`)

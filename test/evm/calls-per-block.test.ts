@@ -17,12 +17,8 @@ beforeAll(async () => {
 afterAll(() => anvil.remove())
 
 /** Calls for each new block, in one of which somebody else is paid, with so many addresses watched. */
-async function callsPerBlock(
-  chain: 'ethereum' | 'base',
-  nativeMode: 'traces' | 'balances',
-  addresses: number,
-) {
-  const programs = Array.from({ length: addresses }, () => randomBytes(20))
+async function callsPerBlock(chain: 'ethereum' | 'base', nativeMode: 'traces' | 'balances', count: number) {
+  const addresses = Array.from({ length: count }, () => randomBytes(20))
   const proxy = await startRpcProxy(anvil.url)
   const adapter = new EvmAdapter({
     chain,
@@ -32,10 +28,10 @@ async function callsPerBlock(
     clock: systemClock,
     nativeMode,
     usdcContract: chain === 'base' ? token.contract : null,
-    openPrograms: async () => programs,
+    openAddresses: async () => addresses,
   })
   try {
-    adapter.watched.add(programs)
+    adapter.watched.add(addresses)
     await adapter.connect()
     let checkpoint = await adapter.tip()
     let calls = 0

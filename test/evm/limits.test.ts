@@ -68,8 +68,8 @@ test.each<[string, boolean, (proxy: RpcProxy) => void]>([
     const proxy = await startRpcProxy(anvil.url)
     const adapter = adapterAt(proxy.url)
     try {
-      const { address, program } = newEvmAddress()
-      adapter.watched.add([program])
+      const { address, addressBytes } = newEvmAddress()
+      adapter.watched.add([addressBytes])
       await adapter.connect()
       let checkpoint: BlockRef = await adapter.tip()
       const sent = await payInBlocks(address, BLOCKS)
@@ -101,8 +101,8 @@ test('the second reading halves its ranges too, until the provider takes them', 
   const proxy = await startRpcProxy(anvil.url)
   const adapter = adapterAt(proxy.url)
   try {
-    const { address, program } = newEvmAddress()
-    adapter.watched.add([program])
+    const { address, addressBytes } = newEvmAddress()
+    adapter.watched.add([addressBytes])
     await adapter.connect()
     const from = await adapter.tip()
     const sent = await payInBlocks(address, BLOCKS)

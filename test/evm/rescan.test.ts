@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
-import { receiveEvmPrograms } from '../../src/chain/evm/receive-programs.ts'
+import { receiveEvmAddresses } from '../../src/chain/evm/receive-addresses.ts'
 import { makeDataDir, runProgram } from '../support/app.ts'
 import { bytecodeOf, callData } from '../support/evm-contracts.ts'
 import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
@@ -89,7 +89,7 @@ test('money on an address that the database has not come to is reported with its
      on conflict (keyspace) do update set xpub = $1, next_index = 5`,
     [XPUB],
   )
-  const address = encodeEvmAddress(receiveEvmPrograms(XPUB)(7))
+  const address = encodeEvmAddress(receiveEvmAddresses(XPUB)(7))
   const from = (await watched.chain.anvil.height()) + 1
   await watched.chain.anvil.send(watched.chain.token.mint(address, USDC))
   await watched.chain.anvil.mine(1)

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
 import { ProviderGroup } from '../../src/chain/provider-group.ts'
 import { keyspaceOfNetwork } from '../../src/core/assets.ts'
-import { listOpenPrograms } from '../../src/db/chain/watched-addresses.ts'
+import { listOpenAddresses } from '../../src/db/chain/watched-addresses.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { type RescanReport, rescanBlocks } from '../../src/watcher/rescan.ts'
 import { bytecodeOf, callData } from '../support/evm-contracts.ts'
@@ -49,8 +49,10 @@ async function payTwoWays(watcher: Parameters<typeof watched.openInvoice>[0][num
 async function rescan(from: number): Promise<RescanReport> {
   const { chain, database, driver } = watched
   const traced = new EvmAdapter({ ...(chain.recipe.options as EvmAdapterOptions), clock: systemClock })
-  const { rows } = await database.owner.query<{ program: Buffer }>('select program from deposit_address')
-  traced.watched.add(rows.map(({ program }) => program))
+  const { rows } = await database.owner.query<{ addressBytes: Buffer }>(
+    'select program as "addressBytes" from deposit_address',
+  )
+  traced.watched.add(rows.map(({ addressBytes }) => addressBytes))
   await traced.connect()
   const { height, hash } = await watched.state()
   if (height === null || hash === null) throw new Error('nothing was read yet')
@@ -97,8 +99,10 @@ test('a payment by a contract that was read by balances counts once when its blo
   first.tellTheTruth()
   await watched.setBackTo(before)
   const again = watched.chain.adapter()
-  for await (const { rows } of [await watched.database.owner.query('select program from deposit_address')])
-    again.watched.add(rows.map(({ program }: { program: Buffer }) => program))
+  for await (const { rows } of [
+    await watched.database.owner.query('select program as "addressBytes" from deposit_address'),
+  ])
+    again.watched.add(rows.map(({ addressBytes }: { addressBytes: Buffer }) => addressBytes))
   await watched.watchAtTip({ adapter: again })
   await watched.chain.mine(6)
   await watched.untilRead()
@@ -122,11 +126,13 @@ test('a block that is read again by balances takes back nothing that was paid in
     url: first.url,
     clock: systemClock,
     nativeMode: 'traces',
-    openPrograms: (now, fromHeight) =>
-      listOpenPrograms(database.pools.watcher, { network: driver.network, keyspace, now, fromHeight }),
+    openAddresses: (now, fromHeight) =>
+      listOpenAddresses(database.pools.watcher, { network: driver.network, keyspace, now, fromHeight }),
   })
-  const { rows } = await database.owner.query<{ program: Buffer }>('select program from deposit_address')
-  again.watched.add(rows.map(({ program }) => program))
+  const { rows } = await database.owner.query<{ addressBytes: Buffer }>(
+    'select program as "addressBytes" from deposit_address',
+  )
+  again.watched.add(rows.map(({ addressBytes }) => addressBytes))
   await watched.watchAtTip({ adapter: again })
   await chain.mine(6)
   await watched.untilRead()

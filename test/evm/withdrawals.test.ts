@@ -62,22 +62,22 @@ async function withdraw(height: number, address: string, gwei: bigint): Promise<
 
 const optionsFor = (
   nativeMode: 'traces' | 'balances',
-  programs: readonly Uint8Array[],
+  addresses: readonly Uint8Array[],
 ): EvmAdapterOptions => ({
   ...(watched.chain.recipe.options as EvmAdapterOptions),
   clock: systemClock,
   nativeMode,
-  openPrograms: async () => programs,
+  openAddresses: async () => addresses,
 })
 
 test.each(['traces', 'balances'] as const)(
   'withdrawals of staked coin are found, by %s, as one transfer that its block names, and paid',
   async (nativeMode) => {
-    const programs: Uint8Array[] = []
-    const adapter = new EvmAdapter({ ...optionsFor(nativeMode, programs), url: proxy.url })
+    const addresses: Uint8Array[] = []
+    const adapter = new EvmAdapter({ ...optionsFor(nativeMode, addresses), url: proxy.url })
     const watcher = await watched.watchAtTip({ adapter })
     const invoice = await watched.openInvoice([watcher])
-    programs.push(Buffer.from(invoice.address.slice(2), 'hex'))
+    addresses.push(Buffer.from(invoice.address.slice(2), 'hex'))
     proxy.hold()
     await watched.chain.mine(5)
     const height = (await watched.chain.anvil.height()) - 4

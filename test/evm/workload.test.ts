@@ -38,10 +38,10 @@ class Follower {
       this.#blocks = this.#blocks.filter(({ height }) => height <= update.ancestor.height)
       for (const { block, transfers } of update.blocks) {
         const sums = new Map<string, bigint>()
-        for (const { program, asset, amount, txid, outputIndex } of transfers) {
-          const key = `${block.hash} ${program} ${asset}`
+        for (const { addressBytes, asset, amount, txid, outputIndex } of transfers) {
+          const key = `${block.hash} ${addressBytes} ${asset}`
           sums.set(key, (sums.get(key) ?? 0n) + amount)
-          this.#names.add(`${block.hash} ${program} ${txid} ${outputIndex}`)
+          this.#names.add(`${block.hash} ${addressBytes} ${txid} ${outputIndex}`)
         }
         this.#blocks.push({ height: block.height, sums })
       }
@@ -64,12 +64,12 @@ test(`${TRANSFERS} random transfers with reorganisations are found once each, wi
     setting: 'TEST_BASE_RPC_URL',
     clock: systemClock,
     usdcContract: workload.contracts.token.contract,
-    openPrograms: async () => workload.programs,
+    openAddresses: async () => workload.addresses,
   }
   const followers: Follower[] = []
   for (const nativeMode of ['traces', 'balances'] as const) {
     const adapter = new EvmAdapter({ ...options, nativeMode })
-    adapter.watched.add(workload.programs)
+    adapter.watched.add(workload.addresses)
     await adapter.connect()
     followers.push(new Follower(adapter, await adapter.tip()))
   }
@@ -94,11 +94,11 @@ test(`${TRANSFERS} random transfers with reorganisations are found once each, wi
   // Received is what is there: nothing was ever spent from these addresses.
   const received = new Map<string, bigint>()
   for (const [key, amount] of expected) {
-    const [, program = '', asset] = key.split(' ')
-    if (asset === 'ETH_BASE') received.set(program, (received.get(program) ?? 0n) + amount)
+    const [, addressBytes = '', asset] = key.split(' ')
+    if (asset === 'ETH_BASE') received.set(addressBytes, (received.get(addressBytes) ?? 0n) + amount)
   }
-  for (const program of workload.programs) {
-    const name = program.toString('hex')
+  for (const addressBytes of workload.addresses) {
+    const name = addressBytes.toString('hex')
     const balance = BigInt(await anvil.rpc<string>('eth_getBalance', [`0x${name}`, 'latest']))
     expect([name, balance]).toEqual([name, received.get(name) ?? 0n])
   }

@@ -24,7 +24,7 @@ export function utxoFlood(chain: NodeChainName): Flood<DrivenNode> {
         await node.pay(address, coinsOf(UNITS))
         return UNITS
       }
-      const script = `${SEGWIT_SCRIPT}${(await node.programOf(address)).toString('hex')}`
+      const script = `${SEGWIT_SCRIPT}${(await node.addressBytesOf(address)).toString('hex')}`
       const value = Buffer.alloc(8)
       value.writeBigUInt64LE(UNITS)
       const number = Buffer.from(count < 0xfd ? [count] : [0xfd, count & 0xff, count >> 8]).toString('hex')
@@ -37,7 +37,7 @@ export function utxoFlood(chain: NodeChainName): Flood<DrivenNode> {
   }
 }
 
-async function newAddress(chain: NodeChainName): Promise<{ address: string; program: Buffer }> {
-  const program = randomBytes(20)
-  return { address: encodeAddress(utxoParametersOf(chain, 'regtest')?.hrp ?? '', program), program }
+async function newAddress(chain: NodeChainName): Promise<{ address: string; addressBytes: Buffer }> {
+  const addressBytes = randomBytes(20)
+  return { address: encodeAddress(utxoParametersOf(chain, 'regtest')?.hrp ?? '', addressBytes), addressBytes }
 }

@@ -343,11 +343,11 @@ test('a time that no calendar has is refused, and not taken for the day after', 
 
 test('an invoice is found by its deposit address', async () => {
   // The witness program of BIP173's first example, as a regtest Litecoin address.
-  const program = Buffer.from('751e76e8199196d454941c45d1b3a323f1433bd6', 'hex')
+  const addressBytes = Buffer.from('751e76e8199196d454941c45d1b3a323f1433bd6', 'hex')
   const made = await make()
   await api.database.owner.query('update deposit_address set program = $2 where invoice_id = $1', [
     made.id,
-    program,
+    addressBytes,
   ])
   expect(await idsOf('q=rltc1qw508d6qejxtdg4y5r3zarvary0c5xw7k5rn2vy')).toEqual([])
   expect(await idsOf('q=ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9')).toEqual([made.id])

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { AddressSet } from '../../src/chain/address-set.ts'
 import { HttpConnection } from '../../src/chain/http-connection.ts'
-import { ProgramSet } from '../../src/chain/program-set.ts'
 import {
   blockStatusSchema,
   esploraTransactionsSchema,
@@ -51,7 +51,7 @@ test('blocks of Esplora and of mempool.space are proved headers', async () => {
     if (path.endsWith('/status')) return answer('esplora block status')
     return answer(path.includes('/block-height/') ? 'esplora hash' : block)
   })
-  const chain = new EsploraChain(esplora, new ProgramSet(), (hash) =>
+  const chain = new EsploraChain(esplora, new AddressSet(), (hash) =>
     recognizeGenesis({ chain: 'bitcoin', livemode: true, setting: SETTING }, hash),
   )
   expect((await chain.parameters()).name).toBe('main')
@@ -103,7 +103,7 @@ test('each trouble of an Esplora server has its own words', async () => {
 
 test('a node’s state is understood', async () => {
   outside.give(answer('node getblockchaininfo'))
-  expect(await new NodeChain(rpc, new ProgramSet()).state()).toMatchObject({
+  expect(await new NodeChain(rpc, new AddressSet()).state()).toMatchObject({
     chain: 'main',
     blocks: 925_001,
     initialblockdownload: false,
@@ -124,13 +124,13 @@ test.each([
   ],
 ])('%s: %s', async (recorded, words) => {
   outside.give(answer(recorded))
-  const chain = new NodeChain(rpc, new ProgramSet())
+  const chain = new NodeChain(rpc, new AddressSet())
   expect(await told(() => chain.state())).toBe(words.replace('HOST', outside.host))
 })
 
 test('a page is no node, and an endless answer of any server is cut', async () => {
   outside.give(() => PAGE)
-  expect(await told(() => new NodeChain(rpc, new ProgramSet()).state())).toBe(
+  expect(await told(() => new NodeChain(rpc, new AddressSet()).state())).toBe(
     `what answers at ${outside.host} is no node of Bitcoin Core's family: correct ${SETTING}`,
   )
   outside.give(() => HUGE)

@@ -585,13 +585,13 @@ test.each([
 ])(
   'a contract whose code %s is no destination, and nobody else’s payout waits for it',
   async (_what, code) => {
-    const { address, program } = newEvmAddress()
+    const { address, addressBytes } = newEvmAddress()
     await world.anvil.rpc('anvil_setCode', [address, code])
     const shops = [
       await world.openShop('ETH_BASE', [ETHER]),
       await world.openShop('ETH_BASE', [ETHER]),
     ] as const
-    const payout = await world.payout(shops[0], 'ETH_BASE', '1', encodeEvmAddress(program))
+    const payout = await world.payout(shops[0], 'ETH_BASE', '1', encodeEvmAddress(addressBytes))
     const other = await world.payout(shops[1], 'ETH_BASE', '1')
     await world.until(shops[1], other.id, 'confirmed')
     expect(await world.until(shops[0], payout.id, 'failed')).toMatchObject({
@@ -701,11 +701,11 @@ test('the hot wallet itself is no destination', async () => {
 })
 
 test('a contract wallet that needs more gas than an address without code is paid all the same', async () => {
-  const { address, program } = newEvmAddress()
+  const { address, addressBytes } = newEvmAddress()
   // Writes down what it was paid: CALLVALUE, PUSH0, SSTORE.
   await world.anvil.rpc('anvil_setCode', [address, '0x345f55'])
   const tenant = await world.openShop('ETH_BASE', [ETHER])
-  const payout = await world.payout(tenant, 'ETH_BASE', '1', encodeEvmAddress(program))
+  const payout = await world.payout(tenant, 'ETH_BASE', '1', encodeEvmAddress(addressBytes))
   const done = await world.until(tenant, payout.id, 'confirmed')
   expect(await world.holds('ETH_BASE', address)).toBe(payout.amount - done.networkFee)
   expect(done.networkFee).toBeGreaterThan(payout.networkFee)

@@ -143,8 +143,8 @@ async function broken(): Promise<string[]> {
 test('ether lost to a reverted payout is told to the operator; the next payout waits until it is refilled', async () => {
   const surplus = await ethereum.holds('ETH', ethereum.hot)
   const tenant = await ethereum.openShop('ETH', [ETHER])
-  const { address, program } = newEvmAddress()
-  const payout = await ethereum.payout(tenant, 'ETH', '1', encodeEvmAddress(program))
+  const { address, addressBytes } = newEvmAddress()
+  const payout = await ethereum.payout(tenant, 'ETH', '1', encodeEvmAddress(addressBytes))
   await ethereum.until(tenant, payout.id, 'submitted')
   // PUSH0, PUSH0, REVERT: there was no contract when it was asked.
   await ethereum.anvil.rpc('anvil_setCode', [address, '0x5f5ffd'])

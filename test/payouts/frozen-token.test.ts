@@ -224,7 +224,7 @@ test('of two payouts requested together, the one that the frozen deposit leaves 
 const DESTINATION = newEvmAddress()
 
 test.each([
-  ['the destination', DESTINATION.program, 'destination_refuses'],
+  ['the destination', DESTINATION.addressBytes, 'destination_refuses'],
   ['the hot wallet', null, 'token_refuses'],
   ['every address', new Uint8Array(20), 'token_refuses'],
 ])('where the issuer blocks %s, a payout fails before any gas is spent', async (_who, blocked, code) => {

@@ -463,7 +463,7 @@ test('a sweep of USDC that others wait for is signed for a higher fee, also afte
   const reverting = addresses.find((address) => address.toLowerCase() === hexOf(rows[0]?.address)) ?? ''
   await world.anvil.rpc('anvil_setBalance', [reverting, hex(ETHER)])
   const held = await world.holds('USDC_BASE', reverting)
-  const data = contractCall('transfer(address,uint256)', newEvmAddress().program, held)
+  const data = contractCall('transfer(address,uint256)', newEvmAddress().addressBytes, held)
   await sendAs(reverting, { to: world.token ?? '', data: hexOf(Buffer.from(data)) })
   await world.anvil.mine(1)
   await world.anvil.rpc('eth_sendRawTransaction', [hexOf(rows[0]?.raw)])

@@ -100,7 +100,7 @@ afterEach(async () => {
   expect(await bookedFor(tenant)).toEqual([])
 })
 
-type Opened = { readonly invoice: Invoice & { readonly program: Uint8Array }; readonly url: string }
+type Opened = { readonly invoice: Invoice & { readonly addressBytes: Uint8Array }; readonly url: string }
 
 async function open(changes: Partial<Invoice> = {}, shop = tenant): Promise<Opened> {
   const now = Date.now()
@@ -179,7 +179,7 @@ const stored = async (of: Opened) =>
     )
   ).rows
 
-const received = (of: Opened) => world.holds('USDC_BASE', of.invoice.program)
+const received = (of: Opened) => world.holds('USDC_BASE', of.invoice.addressBytes)
 
 /** Why a payment was refused; undefined where it was not. What is refused has no transaction. */
 function reasonOf(response: Response): string | undefined {

@@ -1,7 +1,7 @@
 import { RawTx, Transaction } from '@scure/btc-signer'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ProgramSet } from '../../src/chain/program-set.ts'
+import { AddressSet } from '../../src/chain/address-set.ts'
 import { scanBlock } from '../../src/chain/utxo/scan-block.ts'
 import { buildBlock, meetsTarget, NOTHING_CLAIMED, parseBlock } from '../../src/sandbox/utxo/block.ts'
 import { CHAIN_PARAMETERS } from '../../src/sandbox/utxo/chain-parameters.ts'
@@ -80,7 +80,7 @@ test("the watcher's own parser reads the sandbox's blocks", () => {
     transactions: [payment],
     proofOfWork: CHAIN_PARAMETERS.bitcoin.proofOfWork,
   })
-  const watched = new ProgramSet()
+  const watched = new AddressSet()
   watched.add([SHOP_SCRIPT.subarray(2)])
   expect(scanBlock(bytes, watched)).toMatchObject({
     hash: parseBlock(bytes).hash,

@@ -67,7 +67,7 @@ function createControl(): SandboxControl {
  * watcher before an invoice has them; here the watcher starts after the invoice.
  */
 async function openInvoice(asset: 'LTC' | 'BTC' = 'LTC', changes: Partial<Invoice> = {}): Promise<Invoice> {
-  const program = randomBytes(20)
+  const addressBytes = randomBytes(20)
   const now = Date.now()
   const invoice = await seedInvoice(
     database,
@@ -75,18 +75,18 @@ async function openInvoice(asset: 'LTC' | 'BTC' = 'LTC', changes: Partial<Invoic
     {
       asset,
       amount: AMOUNT,
-      address: encodeAddress(HRPS[asset], program),
+      address: encodeAddress(HRPS[asset], addressBytes),
       confirmations: { LTC: 1, BTC: 1 },
       createdAtMs: now,
       expiresAtMs: now + 3_600_000,
       ...changes,
     },
-    program,
+    addressBytes,
   )
   await Promise.all(watchers.splice(0).map((watcher) => watcher.stop()))
   for (const chain of chains) {
     const watcher = watchNetwork(database, { chain: chain.chain, rpcUrl: chain.rpcUrl })
-    watcher.adapter.watched.add([program])
+    watcher.adapter.watched.add([addressBytes])
     watchers.push(watcher)
     await until(async () => (await loadNetworkState(database.owner, `${chain.chain}-test`))?.readAt != null, {
       what: 'the watcher stands at the tip',

@@ -2,7 +2,7 @@ import { HDKey } from '@scure/bip32'
 import { expect, test } from 'vitest'
 import { RECEIVE_INDEX_MAX } from '../../src/chain/receive-keys.ts'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
-import { receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
+import { receiveAddresses } from '../../src/chain/utxo/receive-addresses.ts'
 import { deriveNode, openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
 
 type Node = readonly [path: string, xpub: string, xprv: string]
@@ -131,9 +131,9 @@ for (const [number, vector] of BIP32_VECTORS.entries()) {
 test('deriving a child from the public key gives what deriving it from the private key gives', () => {
   for (const { seed } of BIP32_VECTORS) {
     const account = deriveNode(Buffer.from(seed, 'hex'), "m/84'/2'/1'")
-    const programAt = receivePrograms(account.publicExtendedKey)
+    const addressAt = receiveAddresses(account.publicExtendedKey)
     for (const index of [0, 1, 77, RECEIVE_INDEX_MAX]) {
-      expect(programAt(index)).toEqual(account.derive(`m/0/${index}`).pubKeyHash)
+      expect(addressAt(index)).toEqual(account.derive(`m/0/${index}`).pubKeyHash)
     }
   }
 })
@@ -154,9 +154,9 @@ test('the BIP84 test vector comes out: words, account, and the first addresses f
   expect(published.publicKey).toEqual(expected.publicKey)
   expect(published.chainCode).toEqual(expected.chainCode)
   expect(published.privateKey).toBeNull()
-  const programAt = receivePrograms(account.xpub)
-  expect(encodeAddress('bc', programAt(0))).toBe('bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu')
-  expect(encodeAddress('bc', programAt(1))).toBe('bc1qnjg0jd8228aq7egyzacy8cys3knf9xvrerkf9g')
+  const addressAt = receiveAddresses(account.xpub)
+  expect(encodeAddress('bc', addressAt(0))).toBe('bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu')
+  expect(encodeAddress('bc', addressAt(1))).toBe('bc1qnjg0jd8228aq7egyzacy8cys3knf9xvrerkf9g')
 })
 
 test('every account has a path of its own, and live and test never share a key', async () => {
@@ -184,6 +184,6 @@ test('32 bytes of entropy are 24 words', () => {
 })
 
 test('an index beyond the non-hardened ones is refused', async () => {
-  const programAt = receivePrograms((await openAccountsOf(WORDS)).accounts[0]?.xpub ?? '')
-  for (const index of [-1, 0.5, RECEIVE_INDEX_MAX + 1, Number.NaN]) expect(() => programAt(index)).toThrow()
+  const addressAt = receiveAddresses((await openAccountsOf(WORDS)).accounts[0]?.xpub ?? '')
+  for (const index of [-1, 0.5, RECEIVE_INDEX_MAX + 1, Number.NaN]) expect(() => addressAt(index)).toThrow()
 })

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
-import { receiveEvmPrograms } from '../../src/chain/evm/receive-programs.ts'
+import { receiveEvmAddresses } from '../../src/chain/evm/receive-addresses.ts'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
-import { receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
+import { receiveAddresses } from '../../src/chain/utxo/receive-addresses.ts'
 import type { Keyspace } from '../../src/core/assets.ts'
 import { loadAccountKey } from '../../src/db/addresses/account-keys.ts'
 import { countUnassigned, findBatchOf } from '../../src/db/addresses/address-batches.ts'
@@ -59,7 +59,13 @@ async function issueOnce(): Promise<void> {
   await signer.stop()
 }
 
-type PoolRow = { idx: number; program: Buffer; address: string; parameters: string; assigned_at: Date | null }
+type PoolRow = {
+  idx: number
+  addressBytes: Buffer
+  address: string
+  parameters: string
+  assigned_at: Date | null
+}
 async function rows(): Promise<PoolRow[]> {
   return (
     await database.owner.query<PoolRow>('select * from address where keyspace = $1 order by idx', [keyspace])
@@ -97,13 +103,13 @@ test('the pool holds the addresses of the account, in order, in the form of the 
   await issueOnce()
   expect(await take()).toEqual({ added: ISSUED_TARGET, refused: 0 })
   const account = await loadAccountKey(database.owner, keyspace)
-  const programAt = receivePrograms(account?.xpub ?? '')
+  const addressAt = receiveAddresses(account?.xpub ?? '')
   expect(account?.nextIndex).toBe(ISSUED_TARGET)
-  expect((await rows()).map((row) => [row.idx, hex(row.program), row.address])).toEqual(
+  expect((await rows()).map((row) => [row.idx, hex(row.addressBytes), row.address])).toEqual(
     Array.from({ length: ISSUED_TARGET }, (_, idx) => [
       idx,
-      hex(programAt(idx)),
-      encodeAddress('rltc', programAt(idx)),
+      hex(addressAt(idx)),
+      encodeAddress('rltc', addressAt(idx)),
     ]),
   )
 })
@@ -151,12 +157,12 @@ test('one EVM address has one form on every chain', async () => {
   await issueOnce()
   await take({ keyspace: 'evm-test', form: 'evm' })
   const account = await loadAccountKey(database.owner, 'evm-test')
-  const programAt = receiveEvmPrograms(account?.xpub ?? '')
+  const addressAt = receiveEvmAddresses(account?.xpub ?? '')
   const { rows: pool } = await database.owner.query<PoolRow>(
     "select * from address where keyspace = 'evm-test' order by idx limit 3",
   )
   expect(pool.map((row) => [row.address, row.parameters])).toEqual(
-    [0, 1, 2].map((index) => [encodeEvmAddress(programAt(index)), 'evm']),
+    [0, 1, 2].map((index) => [encodeEvmAddress(addressAt(index)), 'evm']),
   )
 })
 

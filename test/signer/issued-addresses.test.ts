@@ -107,8 +107,8 @@ const doctorLines = async () => {
 /** A batch by another key than the signer's, and that key in the signer's place. */
 async function forgeBatch(first: number): Promise<string> {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
-  const program = randomBytes(32)
-  const signature = signedBy(privateKey, first, program)
+  const addressBytes = randomBytes(32)
+  const signature = signedBy(privateKey, first, addressBytes)
   const { x = '' } = publicKey.export({ format: 'jwk' })
   await api.database.owner.query(`update account_key set batch_key = $1 where keyspace = 'solana-test'`, [
     Buffer.from(x, 'base64url'),
@@ -116,13 +116,13 @@ async function forgeBatch(first: number): Promise<string> {
   await api.database.owner.query(
     `insert into address_batch (keyspace, first, programs, signature, created_at)
      values ('solana-test', $1, $2, $3, now())`,
-    [first, program, signature],
+    [first, addressBytes, signature],
   )
-  return ownerOf(program)
+  return ownerOf(addressBytes)
 }
 
-const signedBy = (key: KeyObject, first: number, programs: Uint8Array): Buffer =>
-  sign(null, addressBatchMessage({ keyspace: 'solana-test', first, programs }), key)
+const signedBy = (key: KeyObject, first: number, addresses: Uint8Array): Buffer =>
+  sign(null, addressBatchMessage({ keyspace: 'solana-test', first, addresses }), key)
 
 test.each(COINS)('an address in $asset that the signer signed is given out', async (coin) => {
   await fillPools()
@@ -141,8 +141,8 @@ test.each(COINS)(
     const { keyspace, form, bytes } = coin
     await fillPools()
     const genuine = await nextAddress(coin)
-    const program = randomBytes(bytes)
-    const theirs = addressWriter(keyspace, form)(program)
+    const addressBytes = randomBytes(bytes)
+    const theirs = addressWriter(keyspace, form)(addressBytes)
     // The watcher's own login may do this much.
     const { watcher } = api.database.pools
     const { rows } = await watcher.query<{ idx: number; parameters: string }>(
@@ -152,7 +152,7 @@ test.each(COINS)(
     const idx = rows[0]?.idx ?? -1
     await watcher.query(
       `insert into address (keyspace, idx, program, address, parameters, created_at) values ($1, $2, $3, $4, $5, now())`,
-      [keyspace, idx, program, theirs, form],
+      [keyspace, idx, addressBytes, theirs, form],
     )
     await expectRefused(/in no batch/, coin)
     expect(await doctorLines()).toContainEqual(
@@ -213,22 +213,22 @@ test('the audit names each address that was replaced after an invoice had it', a
   expect(await audited()).toEqual([])
   const forged: { subject: string; detail: string; merchantId: null }[] = []
   for (const { keyspace, form, bytes } of COINS) {
-    const program = randomBytes(bytes)
-    const theirs = addressWriter(keyspace, form)(program)
+    const addressBytes = randomBytes(bytes)
+    const theirs = addressWriter(keyspace, form)(addressBytes)
     const { rows } = await owner.query<{ idx: number; address: string }>(
       'select idx, address from address where keyspace = $1 and assigned_at is not null',
       [keyspace],
     )
     const { idx, address } = rows[0] ?? { idx: -1, address: '' }
     await owner.query('update address set program = $1, address = $2 where keyspace = $3 and idx = $4', [
-      program,
+      addressBytes,
       theirs,
       keyspace,
       idx,
     ])
     // Every row that names it, so that no two of them disagree.
     await owner.query('update deposit_address set program = $1, address = $2 where address = $3', [
-      program,
+      addressBytes,
       theirs,
       address,
     ])
@@ -268,11 +268,11 @@ test('a batch that clashes with an address somebody wrote is put aside, and thos
   )
   const [oldest] = rows.toSorted((a, b) => a.first - b.first)
   if (oldest === undefined) throw new Error('no batch was issued')
-  const program = randomBytes(32)
+  const addressBytes = randomBytes(32)
   await owner.query(
     `insert into address (keyspace, idx, program, address, parameters, created_at, assigned_at)
      values ('solana-test', $1, $2, $3, 'solana', now(), now())`,
-    [oldest.first, program, ownerOf(program)],
+    [oldest.first, addressBytes, ownerOf(addressBytes)],
   )
   expect(await takeBatches()).toEqual({ added: ISSUED_TARGET - oldest.count, refused: 1 })
   expect((await invoiceIn(SOL)).status).toBe(201)

@@ -11,7 +11,7 @@ import { decodeFunctionData } from 'viem/utils'
 import { expect, test } from 'vitest'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { hotWalletOf } from '../../src/chain/evm/hot-wallet.ts'
-import { receiveEvmPrograms } from '../../src/chain/evm/receive-programs.ts'
+import { receiveEvmAddresses } from '../../src/chain/evm/receive-addresses.ts'
 import {
   depositAddress,
   hotWalletAddress,
@@ -29,7 +29,7 @@ test('the addresses that the signer spends from are those that its public key te
   const xpub = account.publicExtendedKey
   expect(hotWalletAddress(account)).toEqual(hotWalletOf(xpub))
   for (const index of [0, 1, 77])
-    expect(depositAddress(account, index)).toEqual(receiveEvmPrograms(xpub)(index))
+    expect(depositAddress(account, index)).toEqual(receiveEvmAddresses(xpub)(index))
 })
 
 test('another implementation reads every transaction that is signed as it was meant, from whom it is', async () => {

@@ -81,11 +81,11 @@ test('signed batches fill the pool in order, and are issued again when a fifth i
   const { issuer, solana } = await issueAndTake()
   expect(await take()).toEqual({ added: ISSUED_TARGET, refused: 0 })
   expect(await take()).toEqual({ added: 0, refused: 0 })
-  const { rows } = await database.owner.query<{ idx: number; program: Buffer }>(
-    `select idx, program from address where keyspace = 'solana-test' order by idx`,
+  const { rows } = await database.owner.query<{ idx: number; addressBytes: Buffer }>(
+    `select idx, program as "addressBytes" from address where keyspace = 'solana-test' order by idx`,
   )
   expect(rows.map(({ idx }) => idx)).toEqual(Array.from({ length: ISSUED_TARGET }, (_, idx) => idx))
-  expect(rows[7]?.program).toEqual(Buffer.from(solana.ownerAt('solana-test', 7)))
+  expect(rows[7]?.addressBytes).toEqual(Buffer.from(solana.ownerAt('solana-test', 7)))
   const useUp = (left: number) =>
     database.owner.query(
       `update address set assigned_at = now() where keyspace = 'solana-test' and idx < $1`,

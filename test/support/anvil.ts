@@ -156,7 +156,7 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
 export const hex = (value: bigint): string => `0x${value.toString(16)}`
 
 /** An address that nobody has the key of. */
-export function newEvmAddress(): { readonly address: string; readonly program: Buffer } {
-  const program = randomBytes(20)
-  return { address: `0x${program.toString('hex')}`, program }
+export function newEvmAddress(): { readonly address: string; readonly addressBytes: Buffer } {
+  const addressBytes = randomBytes(20)
+  return { address: `0x${addressBytes.toString('hex')}`, addressBytes }
 }

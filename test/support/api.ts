@@ -200,14 +200,14 @@ export async function addAddresses(
     `insert into account_key (keyspace, xpub, path, created_at) values ($1, 'xpub', 'm', now()) on conflict do nothing`,
     [keyspace],
   )
-  const programs = Array.from({ length: count }, () => randomBytes(20))
+  const addresses = Array.from({ length: count }, () => randomBytes(20))
   const first = addressesMade
   addressesMade += count
   await database.owner.query(
     `insert into address (keyspace, idx, program, address, parameters, created_at)
      select $1, $2 + row_number() over (), program, 'address-' || encode(program, 'hex'), $3, now()
      from unnest($4::bytea[]) as program`,
-    [keyspace, first, parameters, programs],
+    [keyspace, first, parameters, addresses],
   )
 }
 

@@ -30,7 +30,7 @@ export type DrivenChain = {
   /** The hash of the node's tip. */
   tipHash(): Promise<string>
   /** An address of the payer's own, and what an adapter watches for it. */
-  newAddress(): Promise<{ readonly address: string; readonly program: Buffer }>
+  newAddress(): Promise<{ readonly address: string; readonly addressBytes: Buffer }>
   /** Sends base units in a transaction that may be replaced; its id. */
   pay(address: string, amount: bigint): Promise<string>
   /** Replaces a waiting payment by a transaction that pays none of ours. */

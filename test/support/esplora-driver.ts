@@ -16,18 +16,18 @@ export function esploraDriver(chain: NodeChainName): ChainDriver<DrivenEsplora> 
     start: async () => {
       const driven = await real.start()
       const server = await startEsploraServer(driven.node)
-      const programs: Buffer[] = []
+      const addresses: Buffer[] = []
       const options = { chain, livemode: false, url: server.url, setting: settingOf(chain) }
       return {
         ...driven,
         server,
         url: server.url,
         adapter: (url = server.url) =>
-          new EsploraAdapter({ ...options, url, clock: systemClock, openPrograms: async () => programs }),
+          new EsploraAdapter({ ...options, url, clock: systemClock, openAddresses: async () => addresses }),
         recipe: { module: 'chain/utxo/esplora-adapter.js', name: 'EsploraAdapter', options },
         newAddress: async () => {
           const made = await driven.newAddress()
-          programs.push(made.program)
+          addresses.push(made.addressBytes)
           return made
         },
         stop: () => server.stop(),

@@ -65,7 +65,7 @@ function driveAnvil(parts: {
     token,
     url: anvil.url,
     adapter: (url = anvil.url) =>
-      new EvmAdapter({ ...options, url, clock: systemClock, openPrograms: async () => issued }),
+      new EvmAdapter({ ...options, url, clock: systemClock, openAddresses: async () => issued }),
     recipe: {
       module: 'chain/evm/evm-adapter.js',
       name: 'EvmAdapter',
@@ -74,7 +74,7 @@ function driveAnvil(parts: {
     tipHash: async () => (await anvil.rpc<{ hash: string }>('eth_getBlockByNumber', ['latest', false])).hash,
     newAddress: async () => {
       const made = newEvmAddress()
-      issued.push(made.program)
+      issued.push(made.addressBytes)
       return made
     },
     pay: (address, amount) =>

@@ -1,7 +1,7 @@
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { contractCall } from '../../src/chain/evm/contract-call.ts'
 import { hotWalletOf } from '../../src/chain/evm/hot-wallet.ts'
-import { receiveEvmPrograms } from '../../src/chain/evm/receive-programs.ts'
+import { receiveEvmAddresses } from '../../src/chain/evm/receive-addresses.ts'
 import { ASSETS } from '../../src/core/assets.ts'
 import { evmTokensOf } from '../../src/core/chain/evm-parameters.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
@@ -31,7 +31,7 @@ export class EvmPayoutWorld extends PayoutSteps {
   readonly token: string | null
   readonly #holder: string
   readonly #transaction: EvmPayoutClient
-  readonly #programs: (index: number) => Uint8Array
+  readonly #addresses: (index: number) => Uint8Array
   readonly hot: Uint8Array
 
   private constructor(
@@ -44,7 +44,7 @@ export class EvmPayoutWorld extends PayoutSteps {
     this.token = of.token
     this.#holder = of.holder
     const account = parts.accounts.accounts.find(({ keyspace }) => keyspace === 'evm-test')
-    this.#programs = receiveEvmPrograms(account?.xpub ?? '')
+    this.#addresses = receiveEvmAddresses(account?.xpub ?? '')
     this.hot = hotWalletOf(account?.xpub ?? '')
     this.#transaction = this.carrierAt(of.anvil.url)
   }
@@ -115,13 +115,19 @@ export class EvmPayoutWorld extends PayoutSteps {
   }
 
   /** An invoice that nobody has paid, at the next address of the account. */
-  async openInvoice(tenant: Tenant, terms: Partial<Invoice>): Promise<Invoice & { program: Uint8Array }> {
+  async openInvoice(
+    tenant: Tenant,
+    terms: Partial<Invoice>,
+  ): Promise<Invoice & { addressBytes: Uint8Array }> {
     const { rows } = await this.database.owner.query<{ next: number }>(
       `select next_index as next from account_key where keyspace = 'evm-test'`,
     )
-    const program = Buffer.from(this.#programs(rows[0]?.next ?? 0))
-    const address = encodeEvmAddress(program)
-    return { ...(await seedInvoice(this.database, tenant, { ...terms, address }, program)), program }
+    const addressBytes = Buffer.from(this.#addresses(rows[0]?.next ?? 0))
+    const address = encodeEvmAddress(addressBytes)
+    return {
+      ...(await seedInvoice(this.database, tenant, { ...terms, address }, addressBytes)),
+      addressBytes,
+    }
   }
 
   /** Puts a guard before the token: from now on its issuer can freeze addresses. */
@@ -156,7 +162,7 @@ export class EvmPayoutWorld extends PayoutSteps {
   }
 
   async request(tenant: Tenant, asset: EvmAsset, amount: string, address?: string): Promise<Payout> {
-    const to = address ?? encodeEvmAddress(newEvmAddress().program)
+    const to = address ?? encodeEvmAddress(newEvmAddress().addressBytes)
     const requested = await this.ask(tenant, { asset, amount, address: to })
     if (requested.kind !== 'requested') throw new Error(requested.kind)
     return requested.payout
@@ -225,10 +231,10 @@ export class EvmPayoutWorld extends PayoutSteps {
 
   /** What an address holds of an asset on the chain. */
   holds(asset: EvmAsset, address: Uint8Array | string): Promise<bigint> {
-    const program = typeof address === 'string' ? Buffer.from(address.slice(2), 'hex') : address
+    const addressBytes = typeof address === 'string' ? Buffer.from(address.slice(2), 'hex') : address
     return ASSETS[asset].id === 'USDC_BASE'
-      ? this.#transaction.tokenBalanceOf(program)
-      : this.#transaction.balanceOf(program)
+      ? this.#transaction.tokenBalanceOf(addressBytes)
+      : this.#transaction.balanceOf(addressBytes)
   }
 
   /** Numbers of the signed transactions of a payout or of the sweeps for its sake. */

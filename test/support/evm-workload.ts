@@ -2,9 +2,9 @@ import { type Anvil, hex, newEvmAddress } from './anvil.ts'
 import { type Argument, bytecodeOf, callData, deployTestToken, type TestToken } from './evm-contracts.ts'
 import type { Random } from './random.ts'
 
-/** What a block must be found to credit: program, asset, amount; in the native coin and in the one token that is money. */
+/** What a block must be found to credit: address, asset, amount; in the native coin and in the one token that is money. */
 export type Credit = {
-  readonly program: string
+  readonly addressBytes: string
   readonly asset: 'ETH_BASE' | 'USDC_BASE'
   readonly amount: bigint
 }
@@ -25,7 +25,7 @@ type Contracts = {
 export class EvmWorkload {
   readonly anvil: Anvil
   readonly contracts: Contracts
-  readonly programs: readonly Buffer[]
+  readonly addresses: readonly Buffer[]
   /** What each transaction credits, wherever it is mined. */
   readonly expected = new Map<string, readonly Credit[]>()
   sent = 0
@@ -35,7 +35,7 @@ export class EvmWorkload {
     this.anvil = anvil
     this.contracts = contracts
     this.#random = random
-    this.programs = Array.from({ length: 40 }, () => newEvmAddress().program)
+    this.addresses = Array.from({ length: 40 }, () => newEvmAddress().addressBytes)
   }
 
   static async start(anvil: Anvil, random: Random): Promise<EvmWorkload> {
@@ -84,16 +84,16 @@ export class EvmWorkload {
         [hex(BigInt(at)), false],
       )
       const credits = transactions.flatMap((txid) => this.expected.get(txid) ?? [])
-      for (const { program, asset, amount } of credits) {
-        const key = `${hash} ${program} ${asset}`
+      for (const { addressBytes, asset, amount } of credits) {
+        const key = `${hash} ${addressBytes} ${asset}`
         sums.set(key, (sums.get(key) ?? 0n) + amount)
       }
     }
     return sums
   }
 
-  program(): Buffer {
-    return this.#random.pick(this.programs)
+  addressBytes(): Buffer {
+    return this.#random.pick(this.addresses)
   }
 
   amount(): bigint {
@@ -101,11 +101,13 @@ export class EvmWorkload {
   }
 
   /** Some addresses, the same one more than once now and then, and an amount for each. */
-  many(): { to: string[]; values: bigint[]; total: bigint; programs: string[] } {
-    const programs = Array.from({ length: 1 + this.#random.below(6) }, () => this.program().toString('hex'))
-    const values = programs.map(() => this.amount())
+  many(): { to: string[]; values: bigint[]; total: bigint; addresses: string[] } {
+    const addresses = Array.from({ length: 1 + this.#random.below(6) }, () =>
+      this.addressBytes().toString('hex'),
+    )
+    const values = addresses.map(() => this.amount())
     const total = values.reduce((sum, value) => sum + value, 0n)
-    return { to: programs.map((program) => `0x${program}`), values, total, programs }
+    return { to: addresses.map((addressBytes) => `0x${addressBytes}`), values, total, addresses }
   }
 }
 
@@ -120,13 +122,13 @@ type Sending = {
 }
 type Kind = (workload: EvmWorkload) => Promise<Sending>
 
-const ether = (program: string, amount: bigint): Credit => ({ program, asset: 'ETH_BASE', amount })
-const usdc = (program: string, amount: bigint): Credit => ({ program, asset: 'USDC_BASE', amount })
+const ether = (addressBytes: string, amount: bigint): Credit => ({ addressBytes, asset: 'ETH_BASE', amount })
+const usdc = (addressBytes: string, amount: bigint): Credit => ({ addressBytes, asset: 'USDC_BASE', amount })
 
 /** One address and an amount. */
 function one(workload: EvmWorkload) {
-  const program = workload.program().toString('hex')
-  return { program, to: `0x${program}`, amount: workload.amount() }
+  const addressBytes = workload.addressBytes().toString('hex')
+  return { addressBytes, to: `0x${addressBytes}`, amount: workload.amount() }
 }
 
 const call = (to: string, signature: string, ...args: readonly Argument[]) => ({
@@ -136,30 +138,30 @@ const call = (to: string, signature: string, ...args: readonly Argument[]) => ({
 
 const KINDS: readonly Kind[] = [
   async function plain(workload) {
-    const { program, to, amount } = one(workload)
-    return { call: { to, value: amount }, credits: [ether(program, amount)] }
+    const { addressBytes, to, amount } = one(workload)
+    return { call: { to, value: amount }, credits: [ether(addressBytes, amount)] }
   },
   async function nothing(workload) {
     return { call: { to: one(workload).to, value: 0n }, credits: [] }
   },
   async function batch(workload) {
-    const { to, values, total, programs } = workload.many()
+    const { to, values, total, addresses } = workload.many()
     return {
       call: { ...call(workload.contracts.batch, 'pay(address[],uint256[])', to, values), value: total },
-      credits: programs.map((program, index) => ether(program, values[index] ?? 0n)),
+      credits: addresses.map((addressBytes, index) => ether(addressBytes, values[index] ?? 0n)),
     }
   },
   async function wallet(workload) {
-    const { program, to, amount } = one(workload)
+    const { addressBytes, to, amount } = one(workload)
     // The ABI of an empty `bytes`: an offset of three words, and a length of zero.
     const data = `${callData('execute(address,uint256,bytes)', to, amount, 96n)}${'0'.repeat(64)}`
-    return { call: { to: workload.contracts.wallet, data }, credits: [ether(program, amount)] }
+    return { call: { to: workload.contracts.wallet, data }, credits: [ether(addressBytes, amount)] }
   },
   async function selfDestruct(workload) {
-    const { program, to, amount } = one(workload)
+    const { addressBytes, to, amount } = one(workload)
     return {
       call: { data: await bytecodeOf('SelfDestruct', to), value: amount },
-      credits: [ether(program, amount)],
+      credits: [ether(addressBytes, amount)],
     }
   },
   async function reverted(workload) {
@@ -177,21 +179,21 @@ const KINDS: readonly Kind[] = [
     }
   },
   async function token(workload) {
-    const { program, to, amount } = one(workload)
-    return { call: workload.contracts.token.mint(to, amount), credits: [usdc(program, amount)] }
+    const { addressBytes, to, amount } = one(workload)
+    return { call: workload.contracts.token.mint(to, amount), credits: [usdc(addressBytes, amount)] }
   },
   async function tokenFromHolder(workload) {
-    const { program, to, amount } = one(workload)
+    const { addressBytes, to, amount } = one(workload)
     return {
       call: call(workload.contracts.token.contract, 'transfer(address,uint256)', to, amount),
-      credits: [usdc(program, amount)],
+      credits: [usdc(addressBytes, amount)],
     }
   },
   async function tokenBatch(workload) {
-    const { to, values, programs } = workload.many()
+    const { to, values, addresses } = workload.many()
     return {
       call: call(workload.contracts.token.contract, 'mintMany(address[],uint256[])', to, values),
-      credits: programs.map((program, index) => usdc(program, values[index] ?? 0n)),
+      credits: addresses.map((addressBytes, index) => usdc(addressBytes, values[index] ?? 0n)),
     }
   },
   async function tokenOfZero(workload) {

@@ -15,10 +15,10 @@ export type InventedBlock = {
 }
 
 /** A transaction of one input and one output, without a witness. */
-function transaction(input: Buffer, program: Uint8Array, sats: bigint): Buffer {
+function transaction(input: Buffer, addressBytes: Uint8Array, sats: bigint): Buffer {
   const value = Buffer.alloc(8)
   value.writeBigUInt64LE(sats)
-  const script = Buffer.from([0x00, program.length, ...program])
+  const script = Buffer.from([0x00, addressBytes.length, ...addressBytes])
   const parts = [
     '01000000',
     '01',
@@ -33,22 +33,22 @@ function transaction(input: Buffer, program: Uint8Array, sats: bigint): Buffer {
   return Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part, 'hex') : part)))
 }
 
-/** One that stands on `parent` and pays 1 coin to `program`; `hasWork`: its hash is below the target that it names. */
+/** One that stands on `parent` and pays 1 coin to `addressBytes`; `hasWork`: its hash is below the target that it names. */
 export function inventBlock(options: {
   readonly chain: UtxoChain
   readonly parent: { readonly height: number; readonly hash: string }
-  readonly program: Uint8Array
+  readonly addressBytes: Uint8Array
   readonly bits: number
   readonly hasWork: boolean
 }): InventedBlock {
-  const { chain, parent, program, bits, hasWork } = options
+  const { chain, parent, addressBytes, bits, hasWork } = options
   const height = parent.height + 1
   const coinbase = transaction(
     Buffer.from(`${'00'.repeat(32)}ffffffff04${randomBytes(4).toString('hex')}`, 'hex'),
     randomBytes(20),
     5_000_000_000n,
   )
-  const payment = transaction(Buffer.concat([randomBytes(32), Buffer.alloc(5)]), program, 100_000_000n)
+  const payment = transaction(Buffer.concat([randomBytes(32), Buffer.alloc(5)]), addressBytes, 100_000_000n)
   const root = sha256d(Buffer.concat([sha256d(coinbase), sha256d(payment)]))
   const timestamp = Math.floor(Date.now() / 1000)
   const header = Buffer.alloc(80)

@@ -26,7 +26,7 @@ export type TestNode = {
   mineOnly(txids: readonly string[]): Promise<string>
   newAddress(): Promise<string>
   /** The witness program of a wallet's segwit address. */
-  programOf(address: string): Promise<Buffer>
+  addressBytesOf(address: string): Promise<Buffer>
   /** Pays one address, in coins; signals BIP125 where asked. Returns the txid. */
   pay(address: string, coins: string, options?: { replaceable?: boolean }): Promise<string>
   /** One transaction with these outputs, spending the given inputs or any. Returns its id and hex. */
@@ -210,7 +210,7 @@ class Daemon implements TestNode {
     return this.rpc('getnewaddress', ['', 'bech32'])
   }
 
-  async programOf(address: string): Promise<Buffer> {
+  async addressBytesOf(address: string): Promise<Buffer> {
     const { witness_program } = await this.rpc<{ witness_program: string }>('getaddressinfo', [address])
     return Buffer.from(witness_program, 'hex')
   }
@@ -235,7 +235,7 @@ class Daemon implements TestNode {
     const outputs = [{ [address]: coins[0] }, { [stranger]: coins[1] }]
     const created = await this.rpc<string>('createrawtransaction', [[], outputs])
     // The call itself refuses the same address twice.
-    const [from, to] = await Promise.all([this.programOf(stranger), this.programOf(address)])
+    const [from, to] = await Promise.all([this.addressBytesOf(stranger), this.addressBytesOf(address)])
     return this.sendFunded(created.replace(from.toString('hex'), to.toString('hex')))
   }
 

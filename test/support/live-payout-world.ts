@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
-import { receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
+import { receiveAddresses } from '../../src/chain/utxo/receive-addresses.ts'
 import { approvalText } from '../../src/core/payout/approval-text.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { ApprovalMemory } from '../../src/payouts/sign/approval-memory.ts'
@@ -39,9 +39,9 @@ export class LivePayoutWorld extends PayoutSteps {
         [NETWORK],
       )
       const xpub = this.accounts.accounts.find(({ keyspace }) => keyspace === NETWORK)?.xpub ?? ''
-      const program = Buffer.from(receivePrograms(xpub)(rows[0]?.next ?? 0))
-      const terms = { asset: 'LTC', amount, address: encodeAddress('ltc', program) } as const
-      const { id: invoiceId } = await seedInvoice(this.database, tenant, terms, program)
+      const addressBytes = Buffer.from(receiveAddresses(xpub)(rows[0]?.next ?? 0))
+      const terms = { asset: 'LTC', amount, address: encodeAddress('ltc', addressBytes) } as const
+      const { id: invoiceId } = await seedInvoice(this.database, tenant, terms, addressBytes)
       const place = {
         network: NETWORK,
         asset: 'LTC',

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Transaction } from '@scure/btc-signer'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
 import { outputScriptOf } from '../../src/chain/utxo/output-script.ts'
-import { receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
+import { receiveAddresses } from '../../src/chain/utxo/receive-addresses.ts'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { type UtxoParameters, utxoParametersOf } from '../../src/core/chain/utxo-parameters.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
@@ -117,17 +117,17 @@ export class PayoutWorld extends PayoutSteps {
     amount: bigint,
     serviceFeeBps = 0,
     terms: Partial<Invoice> = {},
-  ): Promise<{ invoiceId: string; address: string; program: Buffer }> {
+  ): Promise<{ invoiceId: string; address: string; addressBytes: Buffer }> {
     const { rows } = await this.database.owner.query<{ next: number }>(
       'select next_index as next from account_key where keyspace = $1',
       [this.network],
     )
     const xpub = this.accounts.accounts.find(({ keyspace }) => keyspace === this.network)?.xpub ?? ''
-    const program = Buffer.from(receivePrograms(xpub)(rows[0]?.next ?? 0))
-    const address = encodeAddress(this.parameters.hrp, program)
+    const addressBytes = Buffer.from(receiveAddresses(xpub)(rows[0]?.next ?? 0))
+    const address = encodeAddress(this.parameters.hrp, addressBytes)
     const changes = { asset: this.asset, amount, address, serviceFeeBps, ...terms }
-    const { id: invoiceId } = await seedInvoice(this.database, tenant, changes, program)
-    return { invoiceId, address, program }
+    const { id: invoiceId } = await seedInvoice(this.database, tenant, changes, addressBytes)
+    return { invoiceId, address, addressBytes }
   }
 
   async #mineDeposits(tenant: Tenant): Promise<void> {

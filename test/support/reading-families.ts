@@ -3,8 +3,8 @@ import { p2wpkh, Transaction } from '@scure/btc-signer'
 import { pubECDSA } from '@scure/btc-signer/utils.js'
 import { address as solanaAddress } from '@solana/kit'
 import type { BlockHistory, ChainProvider } from '../../src/chain/adapter.ts'
+import { AddressSet } from '../../src/chain/address-set.ts'
 import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
-import { ProgramSet } from '../../src/chain/program-set.ts'
 import { SolanaAdapter, type WayOfWatching } from '../../src/chain/solana/solana-adapter.ts'
 import { WatchedOwners } from '../../src/chain/solana/watched-owners.ts'
 import { historyOf } from '../../src/chain/utxo/block-source.ts'
@@ -28,20 +28,20 @@ const SEPOLIA = '0xaa36a7'
 const DEVNET = 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxkrZBG'
 const LITECOIN_TESTNET = UTXO_PARAMETERS.find(({ chain, name }) => chain === 'litecoin' && name === 'test')
 
-type Recipient = { readonly address: string; readonly program: Buffer }
+type Recipient = { readonly address: string; readonly addressBytes: Buffer }
 type ProviderParts = {
   readonly url: string
   readonly clock: Clock
   readonly random: Random
   /** Addresses of checkouts that are open. */
-  readonly openPrograms: (at: Date) => Promise<readonly Uint8Array[]>
+  readonly openAddresses: (at: Date) => Promise<readonly Uint8Array[]>
 }
 
 /** What histories of readings need to know of a family of chains. */
 export type ReadingFamily<Driven extends DrivenChain = DrivenChain> = {
   readonly driver: ChainDriver<Driven>
   readonly auditNode: (chain: Driven) => Pick<ChainNode, 'chain' | 'rpcSetting' | 'usdcContract'>
-  /** Two providers that match against one set of programs. */
+  /** Two providers that match against one set of addresses. */
   readonly providers: (
     chain: Driven,
     first: ProviderParts,
@@ -50,7 +50,7 @@ export type ReadingFamily<Driven extends DrivenChain = DrivenChain> = {
   /** A reader of blocks of its own, that the watcher knows nothing of. */
   readonly history: (
     chain: Driven,
-    programs: readonly Buffer[],
+    addresses: readonly Buffer[],
   ) => { history: BlockHistory; close(): Promise<void> }
   /** Makes a private chain look public, where a head that stands still is not believed. */
   readonly disguise: (proxy: RpcProxy) => void
@@ -76,14 +76,14 @@ const litecoin: ReadingFamily<DrivenSandbox> = {
   driver: sandboxDriver,
   auditNode: () => ({ chain: 'litecoin', rpcSetting: 'TEST_LITECOIN_RPC_URL', usdcContract: null }),
   providers: (_chain, first, second) => {
-    const watched = new ProgramSet()
+    const watched = new AddressSet()
     const open = ({ url, clock }: ProviderParts) =>
       new UtxoAdapter({ ...utxoAdapterOptions('litecoin', url), clock, watched })
     return [open(first), open(second)]
   },
-  history: ({ url }, programs) => {
-    const watched = new ProgramSet()
-    watched.add(programs)
+  history: ({ url }, addresses) => {
+    const watched = new AddressSet()
+    watched.add(addresses)
     const provider = openBlocks(
       { chain: 'litecoin', livemode: false, rpcUrl: url, rpcSetting: 'TEST_LITECOIN_RPC_URL' },
       watched,
@@ -114,7 +114,7 @@ const genesisOr =
 /** Through a coin of our own: the sandbox's wallet pays one address at a time. */
 async function payLitecoinOften(
   chain: DrivenSandbox,
-  { program }: Recipient,
+  { addressBytes }: Recipient,
   amounts: readonly bigint[],
 ): Promise<void> {
   const key = randomBytes(32)
@@ -124,7 +124,7 @@ async function payLitecoinOften(
   const txid = await chain.pay(own.address ?? '', coin)
   const transaction = new Transaction()
   transaction.addInput({ txid, index: 0, witnessUtxo: { script, amount: coin } })
-  const to = Buffer.concat([Buffer.of(0, program.length), program])
+  const to = Buffer.concat([Buffer.of(0, addressBytes.length), addressBytes])
   for (const amount of amounts) transaction.addOutput({ script: to, amount })
   transaction.sign(key)
   transaction.finalize()
@@ -137,16 +137,16 @@ const ethereum: ReadingFamily<DrivenAnvil> = {
   driver: evmDriver('ETH', { answerMsMax: ANSWER_MS_MAX }),
   auditNode: () => ({ chain: 'ethereum', rpcSetting: 'TEST_ETHEREUM_RPC_URL', usdcContract: null }),
   providers: (chain, first, second) => {
-    const watched = new ProgramSet()
+    const watched = new AddressSet()
     const options = chain.recipe.options as EvmAdapterOptions
     return [
       new EvmAdapter({ ...options, ...pick(first), watched }),
       new EvmAdapter({ ...options, ...pick(second), watched }),
     ]
   },
-  history: ({ recipe }, programs) => {
-    const watched = new ProgramSet()
-    watched.add(programs)
+  history: ({ recipe }, addresses) => {
+    const watched = new AddressSet()
+    watched.add(addresses)
     const options = recipe.options as EvmAdapterOptions
     const adapter = new EvmAdapter({ ...options, clock: systemClock, watched, nativeMode: 'traces' })
     return { history: adapter, close: () => adapter.close() }
@@ -174,7 +174,7 @@ const ethereum: ReadingFamily<DrivenAnvil> = {
   dust: 1n,
 }
 
-const pick = ({ url, clock, openPrograms }: ProviderParts) => ({ url, clock, openPrograms })
+const pick = ({ url, clock, openAddresses }: ProviderParts) => ({ url, clock, openAddresses })
 
 const withHash =
   (name: string, other: () => string): Lie =>
@@ -199,15 +199,15 @@ const solana: ReadingFamily<DrivenSolana> = {
     const open = (parts: ProviderParts) =>
       new SolanaAdapter({
         ...(chain.recipe.options as ConstructorParameters<typeof SolanaAdapter>[0]),
-        ...{ clock: parts.clock, openPrograms: parts.openPrograms, rpcUrl: parts.url },
+        ...{ clock: parts.clock, openAddresses: parts.openAddresses, rpcUrl: parts.url },
         way: parts.random.pick<WayOfWatching>(['blocks', 'accounts']),
         watched,
       })
     return [open(first), open(second)]
   },
-  history: (chain, programs) => {
+  history: (chain, addresses) => {
     const watched = new WatchedOwners()
-    watched.add(programs)
+    watched.add(addresses)
     const options = chain.recipe.options as ConstructorParameters<typeof SolanaAdapter>[0]
     const adapter = new SolanaAdapter({ ...options, clock: systemClock, watched })
     return { history: adapter, close: () => adapter.close() }

@@ -4,7 +4,7 @@ import type { BlockHistory } from '../../src/chain/adapter.ts'
 import { ProviderGroup } from '../../src/chain/provider-group.ts'
 import { keyspaceOfNetwork } from '../../src/core/assets.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
-import { listOpenPrograms } from '../../src/db/chain/watched-addresses.ts'
+import { listOpenAddresses } from '../../src/db/chain/watched-addresses.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { rescanBlocks } from '../../src/watcher/rescan.ts'
@@ -73,7 +73,7 @@ export class ReadingHistory<Driven extends DrivenChain> {
   readonly #random: Random
   readonly #invoices: OpenInvoice[] = []
   readonly #flooded: OpenInvoice[] = []
-  readonly #programs: Buffer[] = []
+  readonly #addresses: Buffer[] = []
   readonly #halts: string[] = []
   #watcher: Watching | null = null
   /** By so much the watcher's clock is ahead of the chain. */
@@ -181,14 +181,14 @@ export class ReadingHistory<Driven extends DrivenChain> {
     const { watched } = this.#world
     const watchers = this.#watcher === null ? [] : [this.#watcher]
     const invoice = await watched.openInvoice(watchers, changes, tenant)
-    const { rows } = await watched.database.owner.query<{ program: Buffer }>(
-      'select program from deposit_address where invoice_id = $1',
+    const { rows } = await watched.database.owner.query<{ addressBytes: Buffer }>(
+      'select program as "addressBytes" from deposit_address where invoice_id = $1',
       [invoice.id],
     )
     const [row] = rows
     if (row === undefined) throw new Error('the invoice has no address')
-    this.#programs.push(row.program)
-    return { ...invoice, program: row.program }
+    this.#addresses.push(row.addressBytes)
+    return { ...invoice, addressBytes: row.addressBytes }
   }
 
   async #pay(changes: Partial<Invoice> = {}): Promise<void> {
@@ -286,7 +286,7 @@ export class ReadingHistory<Driven extends DrivenChain> {
     this.#watcher = isFirst
       ? await watched.watchAtTip({ adapter, changes })
       : watched.watch({ adapter, changes })
-    adapter.watched.add(this.#programs)
+    adapter.watched.add(this.#addresses)
   }
 
   #now(): Date {
@@ -301,8 +301,8 @@ export class ReadingHistory<Driven extends DrivenChain> {
       url: proxy.url,
       clock: () => this.#now(),
       random: this.#random,
-      openPrograms: (now: Date, fromHeight?: number) =>
-        listOpenPrograms(watched.database.owner, { network, keyspace, now, fromHeight: fromHeight ?? null }),
+      openAddresses: (now: Date, fromHeight?: number) =>
+        listOpenAddresses(watched.database.owner, { network, keyspace, now, fromHeight: fromHeight ?? null }),
     })
     const [first, second] = family.providers(watched.chain, parts(proxies[0]), parts(proxies[1]))
     const group = new ProviderGroup(
@@ -318,7 +318,7 @@ export class ReadingHistory<Driven extends DrivenChain> {
     const { watched, family } = this.#world
     const { height, hash } = await watched.state()
     if (height === null || hash === null) return
-    const { history, close } = family.history(watched.chain, this.#programs)
+    const { history, close } = family.history(watched.chain, this.#addresses)
     let happened = false
     const stale: BlockHistory = {
       hashAt: (at) => history.hashAt(at),

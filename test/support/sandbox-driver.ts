@@ -71,9 +71,9 @@ export class DrivenSandbox implements DrivenChain {
     return String(await this.#rpc.callRaw('getbestblockhash', []))
   }
 
-  async newAddress(): Promise<{ address: string; program: Buffer }> {
-    const program = randomBytes(20)
-    return { address: encodeAddress(CHAIN_PARAMETERS.litecoin.hrp, program), program }
+  async newAddress(): Promise<{ address: string; addressBytes: Buffer }> {
+    const addressBytes = randomBytes(20)
+    return { address: encodeAddress(CHAIN_PARAMETERS.litecoin.hrp, addressBytes), addressBytes }
   }
 
   async pay(address: string, amount: bigint): Promise<string> {

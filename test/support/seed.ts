@@ -22,7 +22,7 @@ export async function seedInvoice(
   database: TestDatabase,
   tenant: Tenant,
   changes: Partial<Invoice> = {},
-  program: Buffer = randomBytes(20),
+  addressBytes: Buffer = randomBytes(20),
 ): Promise<Invoice> {
   const invoice = makeInvoice({
     ...changes,
@@ -35,10 +35,10 @@ export async function seedInvoice(
   await database.owner.query(
     `insert into address (keyspace, idx, program, address, parameters, created_at, assigned_at)
      values ($1, $2, $3, $4, 'regtest', now(), now())`,
-    [keyspace, idx, program, invoice.address],
+    [keyspace, idx, addressBytes, invoice.address],
   )
   await withTransaction(database.owner, tenant, (tx) =>
-    insertInvoice(tx, tenant, invoice, { keyspace, idx, program }),
+    insertInvoice(tx, tenant, invoice, { keyspace, idx, addressBytes }),
   )
   return invoice
 }

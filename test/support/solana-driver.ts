@@ -96,9 +96,9 @@ export class DrivenSolana implements DrivenChain {
     return value.blockhash
   }
 
-  async newAddress(): Promise<{ address: string; program: Buffer }> {
-    const program = randomBytes(32)
-    return { address: getAddressDecoder().decode(program), program }
+  async newAddress(): Promise<{ address: string; addressBytes: Buffer }> {
+    const addressBytes = randomBytes(32)
+    return { address: getAddressDecoder().decode(addressBytes), addressBytes }
   }
 
   pay(to: string, amount: bigint): Promise<string> {

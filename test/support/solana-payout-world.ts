@@ -90,11 +90,11 @@ export class SolanaPayoutWorld extends PayoutSteps {
     const { rows } = await this.database.owner.query<{ next: number }>(
       `select coalesce(max(next_index), 0) as next from account_key where keyspace = 'solana-test'`,
     )
-    const program = Buffer.from(this.accounts.solana.ownerAt('solana-test', rows[0]?.next ?? 0))
-    const to = getAddressDecoder().decode(program)
+    const addressBytes = Buffer.from(this.accounts.solana.ownerAt('solana-test', rows[0]?.next ?? 0))
+    const to = getAddressDecoder().decode(addressBytes)
     const expiresAtMs = this.now.getTime() + 3_600_000
     const changes = { asset: 'SOL' as const, amount, address: to, serviceFeeBps, expiresAtMs }
-    return seedInvoice(this.database, tenant, changes, program)
+    return seedInvoice(this.database, tenant, changes, addressBytes)
   }
 
   newAddress = (): string => getAddressDecoder().decode(randomBytes(32))

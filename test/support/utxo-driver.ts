@@ -52,7 +52,7 @@ export function driveNode(node: TestNode): DrivenNode {
     tipHash: () => node.rpc('getbestblockhash'),
     newAddress: async () => {
       const address = await node.newAddress()
-      return { address, program: await node.programOf(address) }
+      return { address, addressBytes: await node.addressBytesOf(address) }
     },
     pay: (address, amount) => node.pay(address, coinsOf(amount), { replaceable: true }),
     replace: async (txid) => {

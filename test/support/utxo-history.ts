@@ -34,7 +34,8 @@ const NEVER_MS = Date.parse('2100-01-01')
 type Deposit = { readonly txid: string; readonly replacement: string; isReplaced: boolean }
 type Payee = { readonly key: Uint8Array; readonly address: string; isSpent: boolean }
 
-const inSandbox = (program: Uint8Array): string => encodeAddress(CHAIN_PARAMETERS.litecoin.hrp, program)
+const inSandbox = (addressBytes: Uint8Array): string =>
+  encodeAddress(CHAIN_PARAMETERS.litecoin.hrp, addressBytes)
 
 /** One merchant, what is paid to them and what they pay out, on a chain that a test drives by `random`. */
 export class UtxoHistory {
@@ -46,7 +47,7 @@ export class UtxoHistory {
   readonly #client: UtxoSandboxClient
   readonly #random: Random
   #adapter: UtxoAdapter
-  readonly #programs: Buffer[] = []
+  readonly #addresses: Buffer[] = []
 
   constructor(parts: { world: PayoutWorld; client: UtxoSandboxClient; random: Random; tenant: Tenant }) {
     this.#world = parts.world
@@ -63,7 +64,7 @@ export class UtxoHistory {
   #openAdapter(): UtxoAdapter {
     const options = utxoAdapterOptions('litecoin', this.#world.money.rpcUrl)
     const adapter = new UtxoAdapter({ ...options, clock: () => this.#world.now })
-    adapter.watched.add(this.#programs)
+    adapter.watched.add(this.#addresses)
     return adapter
   }
 
@@ -82,11 +83,11 @@ export class UtxoHistory {
   /** A payment of a new invoice, which waits for its block. */
   async pay(amount: bigint, count = 1): Promise<void> {
     const terms = { confirmations: { LTC: 1 + this.#random.below(2) }, expiresAtMs: NEVER_MS }
-    const { program } = await this.#world.openInvoice(this.tenant, amount, 0, terms)
-    this.#programs.push(program)
-    this.#adapter.watched.add([program])
+    const { addressBytes } = await this.#world.openInvoice(this.tenant, amount, 0, terms)
+    this.#addresses.push(addressBytes)
+    this.#adapter.watched.add([addressBytes])
     for (let made = 0; made < count; made++) {
-      const payment = await this.#client.signPayment(inSandbox(program), amount)
+      const payment = await this.#client.signPayment(inSandbox(addressBytes), amount)
       await this.#client.send(payment.hex)
       this.deposits.push({ txid: payment.txid, replacement: payment.replacement.hex, isReplaced: false })
     }
@@ -102,8 +103,8 @@ export class UtxoHistory {
     const { available = 0n } = await this.#world.balances(this.tenant)
     const amount = available / BigInt(1 + this.#random.below(3))
     const key = secp256k1.utils.randomSecretKey()
-    const program = p2wpkh(secp256k1.getPublicKey(key, true)).script.subarray(2)
-    const address = encodeAddress(this.#world.parameters.hrp, program)
+    const addressBytes = p2wpkh(secp256k1.getPublicKey(key, true)).script.subarray(2)
+    const address = encodeAddress(this.#world.parameters.hrp, addressBytes)
     const digits = amount.toString().padStart(9, '0')
     const coins = `${digits.slice(0, -8)}.${digits.slice(-8)}`.replace(/\.?0+$/, '')
     const asked = await this.#world.ask(this.tenant, { asset: 'LTC', amount: coins, address })

@@ -81,8 +81,8 @@ export class WatchedChain<Driven extends DrivenChain = DrivenChain> {
     changes: Partial<Invoice> = {},
     tenant = this.tenant,
   ): Promise<OpenInvoice> {
-    const { address, program } = await this.chain.newAddress()
-    for (const { adapter } of watchers) adapter.watched.add([program])
+    const { address, addressBytes } = await this.chain.newAddress()
+    for (const { adapter } of watchers) adapter.watched.add([addressBytes])
     const { asset, amount } = this.driver
     const now = Date.now()
     const terms = {
@@ -93,7 +93,7 @@ export class WatchedChain<Driven extends DrivenChain = DrivenChain> {
       address,
       confirmations: { [asset]: 1 },
     }
-    const invoice = await seedInvoice(this.database, tenant, { ...terms, ...changes }, program)
+    const invoice = await seedInvoice(this.database, tenant, { ...terms, ...changes }, addressBytes)
     return { id: invoice.id, address }
   }
 

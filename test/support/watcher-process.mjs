@@ -1,6 +1,6 @@
 /**
  * A watcher in a process of its own, out of the build that `npm test` makes first. Its one argument is JSON:
- * `{ recipe, databaseUrl, programs }`, the recipe as `ChainDriver` tells it and the programs in hex. Says so once
+ * `{ recipe, databaseUrl, addresses }`, the recipe as `ChainDriver` tells it and the addresses in hex. Says so once
  * it stands at the tip for the first time, and then goes on until it is killed. SIGUSR2 asks how much memory it took.
  */
 const { recipe, databaseUrl } = JSON.parse(process.argv[2])

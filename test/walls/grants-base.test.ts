@@ -68,7 +68,7 @@ async function open(): Promise<Installation> {
     victim,
     thief,
     approved: approved.map(({ destination, amount }) => ({ destination: destination.toLowerCase(), amount })),
-    theirs: encodeEvmAddress(newEvmAddress().program),
+    theirs: encodeEvmAddress(newEvmAddress().addressBytes),
     paidBy: (signed) => paidBy(signed).filter(({ to }) => to !== hot.toLowerCase()),
     close: () => world.close(),
   }

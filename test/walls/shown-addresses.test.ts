@@ -94,9 +94,9 @@ async function fillPools(): Promise<void> {
   await signer.stop()
 }
 
-const theirsIn = ({ keyspace, form, bytes }: Coin): { program: Buffer; address: string } => {
-  const program = randomBytes(bytes)
-  return { program, address: addressWriter(keyspace, form)(program) }
+const theirsIn = ({ keyspace, form, bytes }: Coin): { addressBytes: Buffer; address: string } => {
+  const addressBytes = randomBytes(bytes)
+  return { addressBytes, address: addressWriter(keyspace, form)(addressBytes) }
 }
 
 async function openInvoice({ asset }: Coin) {
@@ -227,14 +227,14 @@ test.each(COINS)("another invoice's signed address in $asset is shown nowhere in
 
 test.each(COINS)('an address in $asset that was replaced in every row is shown nowhere', async (coin) => {
   const opened = await openInvoice(coin)
-  const { program, address: theirs } = theirsIn(coin)
+  const { addressBytes, address: theirs } = theirsIn(coin)
   const { owner } = api.database
   const { rows } = await owner.query<{ idx: number }>(
     'update address set program = $1, address = $2 where address = $3 returning idx',
-    [program, theirs, opened.address],
+    [addressBytes, theirs, opened.address],
   )
   await owner.query('update deposit_address set program = $1, address = $2 where address = $3', [
-    program,
+    addressBytes,
     theirs,
     opened.address,
   ])
@@ -258,7 +258,7 @@ test('no login gives an invoice an address that is not from the pool', async () 
       [
         `insert into deposit_address (merchant_id, keyspace, idx, livemode, invoice_id, program, address, created_at)
          select merchant_id, 'litecoin-test', 7, livemode, invoice_id, $1, $2, now() from deposit_address`,
-        [theirs.program, theirs.address],
+        [theirs.addressBytes, theirs.address],
       ],
     ] as const) {
       const attempt = withTransaction(api.database.pools[role], tenant, (tx) =>

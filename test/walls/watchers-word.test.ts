@@ -64,7 +64,7 @@ async function forgeDeposit(thief: Tenant, amount: bigint) {
     [thief.merchantId, id, invoice.id, `0x${'ab'.repeat(32)}`, amount],
   )
   await forgeBalance(watcher, thief, { asset: 'ETH_BASE', amount, now: world.now })
-  return { id, program: invoice.program }
+  return { id, addressBytes: invoice.addressBytes }
 }
 
 /** What the signer's log says of outcomes that nobody sealed. */
@@ -102,7 +102,7 @@ test('with the watcher’s login a payout that was paid is called failed, and is
 test('with the watcher’s login a made-up deposit is called swept, and nobody is paid for it', async () => {
   const { watcher } = world.database.pools
   const thief = await world.openShop('ETH_BASE', [])
-  const { id: transferId, program } = await forgeDeposit(thief, ETHER / 2n)
+  const { id: transferId, addressBytes } = await forgeDeposit(thief, ETHER / 2n)
   const payout = await world.payout(thief, 'ETH_BASE', '0.4')
   const { rows } = await world.database.owner.query<{ idx: number }>(
     'select idx from deposit_address where merchant_id = $1',
@@ -113,7 +113,7 @@ test('with the watcher’s login a made-up deposit is called swept, and nobody i
   await withTransaction(watcher, thief, (tx) =>
     insertSweep(tx, {
       ...sweep,
-      address: Buffer.from(program),
+      address: Buffer.from(addressBytes),
       keyIndex: rows[0]?.idx ?? 0,
       amount: ETHER / 2n,
       nonce: 0,

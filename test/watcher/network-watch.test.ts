@@ -37,12 +37,12 @@ async function add(keyspace: Keyspace, form: string, first: number, count: numbe
     [keyspace],
   )
   for (let idx = first; idx < first + count; idx++) {
-    const program = Buffer.alloc(20)
-    program.writeUInt32BE(idx)
+    const addressBytes = Buffer.alloc(20)
+    addressBytes.writeUInt32BE(idx)
     await database.owner.query(
       `insert into address (keyspace, idx, program, address, parameters, created_at)
        values ($1, $2, $3, $4, $5, now())`,
-      [keyspace, idx, program, `${keyspace}-${idx}`, form],
+      [keyspace, idx, addressBytes, `${keyspace}-${idx}`, form],
     )
   }
   await database.owner.query('update account_key set next_index = $2 where keyspace = $1', [

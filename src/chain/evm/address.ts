@@ -3,9 +3,10 @@ import { addr, ethHex } from 'micro-eth-signer'
 const EVM_ADDRESS_BYTES = 20
 
 /** The text of a 20-byte address, with the checksum that its letters' case carries (EIP-55). */
-export function encodeEvmAddress(program: Uint8Array): string {
-  if (program.length !== EVM_ADDRESS_BYTES) throw new Error(`${program.length} bytes are no EVM address`)
-  return addr.addChecksum(ethHex.encode(program))
+export function encodeEvmAddress(addressBytes: Uint8Array): string {
+  if (addressBytes.length !== EVM_ADDRESS_BYTES)
+    throw new Error(`${addressBytes.length} bytes are no EVM address`)
+  return addr.addChecksum(ethHex.encode(addressBytes))
 }
 
 /**
@@ -18,5 +19,5 @@ export function parseEvmAddress(text: string): Uint8Array | null {
 }
 
 /** The address of a public key, 20 bytes. */
-export const evmProgramOf = (publicKey: Uint8Array): Uint8Array =>
+export const evmAddressOf = (publicKey: Uint8Array): Uint8Array =>
   ethHex.decode(addr.fromPublicKey(publicKey))

@@ -1,6 +1,6 @@
 import type { AssetId } from '../../core/assets.ts'
 import { ChainUnavailable, type FoundTransfer } from '../adapter.ts'
-import type { ProgramSet } from '../program-set.ts'
+import type { AddressSet } from '../address-set.ts'
 import type { EvmBlock, EvmReceipt } from './evm-answers.ts'
 import type { EvmNode } from './evm-node.ts'
 import { isWatched, nativeCredit } from './native-credits.ts'
@@ -15,11 +15,11 @@ const SUCCEEDED = 1
 export class BalanceScan {
   readonly #node: EvmNode
   readonly #asset: AssetId
-  readonly #watched: Pick<ProgramSet, 'hasShort'>
+  readonly #watched: Pick<AddressSet, 'hasShort'>
   /** Balances after the block read last: those before the next one. */
   #last: { readonly hash: string; readonly balances: ReadonlyMap<string, bigint> } | null = null
 
-  constructor(node: EvmNode, asset: AssetId, watched: Pick<ProgramSet, 'hasShort'>) {
+  constructor(node: EvmNode, asset: AssetId, watched: Pick<AddressSet, 'hasShort'>) {
     this.#node = node
     this.#asset = asset
     this.#watched = watched
@@ -32,7 +32,7 @@ export class BalanceScan {
     open: readonly Uint8Array[],
   ): Promise<FoundTransfer[]> {
     const direct = directCredits(this.#asset, this.#watched, block, receipts)
-    const addresses = open.map((program) => `0x${Buffer.from(program).toString('hex')}`)
+    const addresses = open.map((addressBytes) => `0x${Buffer.from(addressBytes).toString('hex')}`)
     const before = await this.#balancesBefore(block.parentHash, addresses, open)
     const after = await this.#node.balancesAt(block.hash, open)
     const expected = sumByAddress(direct)
@@ -62,8 +62,8 @@ export class BalanceScan {
     const known = new Map(this.#last?.hash === parentHash ? this.#last.balances : [])
     const missing = open.filter((_, index) => !known.has(addresses[index] ?? ''))
     const balances = missing.length === 0 ? [] : await this.#node.balancesAt(parentHash, missing)
-    missing.forEach((program, index) => {
-      known.set(`0x${Buffer.from(program).toString('hex')}`, balances[index] ?? 0n)
+    missing.forEach((addressBytes, index) => {
+      known.set(`0x${Buffer.from(addressBytes).toString('hex')}`, balances[index] ?? 0n)
     })
     return known
   }
@@ -72,7 +72,7 @@ export class BalanceScan {
 /** What a block's transactions pay to watched addresses themselves. */
 export function directCredits(
   asset: AssetId,
-  watched: Pick<ProgramSet, 'hasShort'>,
+  watched: Pick<AddressSet, 'hasShort'>,
   block: EvmBlock,
   receipts: readonly EvmReceipt[],
 ): FoundTransfer[] {
@@ -84,8 +84,8 @@ export function directCredits(
 
 function sumByAddress(transfers: readonly FoundTransfer[]): Map<string, bigint> {
   const sums = new Map<string, bigint>()
-  for (const { program, amount } of transfers) {
-    sums.set(`0x${program}`, (sums.get(`0x${program}`) ?? 0n) + amount)
+  for (const { addressBytes, amount } of transfers) {
+    sums.set(`0x${addressBytes}`, (sums.get(`0x${addressBytes}`) ?? 0n) + amount)
   }
   return sums
 }

@@ -1,8 +1,8 @@
 import type { AssetId } from '../../core/assets.ts'
 import type { EvmToken } from '../../core/chain/evm-parameters.ts'
 import { AnswerTooLarge, ChainUnavailable, type FoundTransfer, type ScannedBlock } from '../adapter.ts'
+import type { AddressSet } from '../address-set.ts'
 import { concurrently } from '../concurrently.ts'
-import type { ProgramSet } from '../program-set.ts'
 import { BalanceScan } from './balance-scan.ts'
 import type { BlockTraces } from './block-traces.ts'
 import type { EvmHeader, EvmLog } from './evm-answers.ts'
@@ -21,15 +21,15 @@ export type NativeMode = 'traces' | 'balances'
  * Addresses (20 bytes each) that somebody may pay at this moment of the chain's own time, and those that were paid in a
  * block from this height on: read again, such a block must tell of them too, or the payment would seem gone.
  */
-export type OpenPrograms = (at: Date, fromHeight: number) => Promise<readonly Uint8Array[]>
+export type OpenAddresses = (at: Date, fromHeight: number) => Promise<readonly Uint8Array[]>
 
 /** Reads what blocks credit to watched addresses, in the native coin and in pinned tokens. */
 export class BlockReader {
   readonly #node: EvmNode
   readonly #asset: AssetId
   readonly #tokens: readonly EvmToken[]
-  readonly #watched: ProgramSet
-  readonly #openPrograms: OpenPrograms
+  readonly #watched: AddressSet
+  readonly #openAddresses: OpenAddresses
   readonly #scan: BalanceScan
   readonly #traces: BlockTraces
 
@@ -38,15 +38,15 @@ export class BlockReader {
     readonly traces: BlockTraces
     readonly asset: AssetId
     readonly tokens: readonly EvmToken[]
-    readonly watched: ProgramSet
-    readonly openPrograms: OpenPrograms
+    readonly watched: AddressSet
+    readonly openAddresses: OpenAddresses
   }) {
     this.#node = parts.node
     this.#traces = parts.traces
     this.#asset = parts.asset
     this.#tokens = parts.tokens
     this.#watched = parts.watched
-    this.#openPrograms = parts.openPrograms
+    this.#openAddresses = parts.openAddresses
     this.#scan = new BalanceScan(parts.node, parts.asset, parts.watched)
   }
 
@@ -92,7 +92,7 @@ export class BlockReader {
         ...creditsOfWithdrawals(header, this.#asset, this.#watched),
       ]
     }
-    const open = await this.#openPrograms(new Date(header.timestamp * 1_000), header.number)
+    const open = await this.#openAddresses(new Date(header.timestamp * 1_000), header.number)
     const block = await this.#node.blockOf(header.hash)
     const receipts = block.transactions.length === 0 ? [] : await this.#node.receiptsOf(block)
     return this.#scan.creditsIn(block, receipts, open)

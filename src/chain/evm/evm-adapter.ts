@@ -23,10 +23,10 @@ import {
   type ScannedBlock,
   type TokenReader,
 } from '../adapter.ts'
+import { AddressSet } from '../address-set.ts'
 import { concurrently } from '../concurrently.ts'
-import { ProgramSet } from '../program-set.ts'
 import { requireFreshHead } from '../require-fresh-head.ts'
-import { BlockReader, type NativeMode, type OpenPrograms } from './block-reader.ts'
+import { BlockReader, type NativeMode, type OpenAddresses } from './block-reader.ts'
 import { BlockTraces } from './block-traces.ts'
 import type { EvmHeader } from './evm-answers.ts'
 import { EvmCreditCheck } from './evm-credit-check.ts'
@@ -50,9 +50,9 @@ export type EvmAdapterOptions = {
   readonly setting: string
   readonly clock: Clock
   /** Shared with the chain's other providers; absent: the adapter's own. */
-  readonly watched?: ProgramSet
+  readonly watched?: AddressSet
   /** Addresses of open checkouts, for nodes that do not trace; absent: none. */
-  readonly openPrograms?: OpenPrograms
+  readonly openAddresses?: OpenAddresses
   /** A private or test network's own USDC contract in place of Circle's. */
   readonly usdcContract?: string | null
   /** Overrides what the node turns out to be able to do. */
@@ -69,7 +69,7 @@ export type EvmAdapterOptions = {
  */
 export class EvmAdapter implements ChainProvider, BlockHistory {
   readonly network: Network
-  readonly watched: ProgramSet
+  readonly watched: AddressSet
   readonly tokens: TokenReader
   readonly credits: CreditCheck
   readonly #options: EvmAdapterOptions
@@ -88,17 +88,17 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
   #blockTags: { readonly heights: BlockTags; readonly readAtMs: number } | null = null
 
   constructor(options: EvmAdapterOptions) {
-    const { chain, livemode, url, setting, usdcContract = null, openPrograms = async () => [] } = options
+    const { chain, livemode, url, setting, usdcContract = null, openAddresses = async () => [] } = options
     this.#options = options
     this.network = `${chain}-${livemode ? 'live' : 'test'}`
-    this.watched = options.watched ?? new ProgramSet()
+    this.watched = options.watched ?? new AddressSet()
     this.#tokens = evmTokensOf(this.network, realmOf(options), usdcContract)
     this.#node = new EvmNode(url, setting, options.answerMsMax)
     this.#traces = new BlockTraces(this.#node)
     this.#mode = options.nativeMode ?? null
     const asset = nativeAssetOf(chain)
     const parts = { node: this.#node, traces: this.#traces, watched: this.watched }
-    this.#reader = new BlockReader({ ...parts, tokens: this.#tokens, asset, openPrograms })
+    this.#reader = new BlockReader({ ...parts, tokens: this.#tokens, asset, openAddresses })
     this.#walk = new EvmWalk(this.#node, (headers) => this.#reader.read(headers, this.#requireMode()))
     // A token that no invoice asks for never pays one: one reading is enough.
     const money = this.#tokens.filter((token) => isAssetId(token.asset))

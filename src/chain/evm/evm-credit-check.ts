@@ -2,7 +2,7 @@ import { hexToBytes } from '@noble/hashes/utils.js'
 import type { AssetId } from '../../core/assets.ts'
 import { type Credit, unfoundIn } from '../../core/chain/unfound.ts'
 import type { CreditCheck, FoundTransfer } from '../adapter.ts'
-import { ProgramSet } from '../program-set.ts'
+import { AddressSet } from '../address-set.ts'
 import { BalanceScan, directCredits } from './balance-scan.ts'
 import type { NativeMode } from './block-reader.ts'
 import type { BlockTraces } from './block-traces.ts'
@@ -41,13 +41,13 @@ export class EvmCreditCheck implements CreditCheck {
   ): Promise<readonly Claim[] | null> {
     const header = await this.#node.headerOf(hash)
     if (header === null) return null
-    const programs = [...new Set(claims.map(({ program }) => program))].map(hexToBytes)
-    const watched = new ProgramSet()
-    watched.add(programs)
+    const addresses = [...new Set(claims.map(({ addressBytes }) => addressBytes))].map(hexToBytes)
+    const watched = new AddressSet()
+    watched.add(addresses)
     try {
       const traces = (await this.#modeOf(header)) === 'traces' ? await this.#traces.of(header) : null
       return traces === null
-        ? await this.#unfoundByBalances(hash, claims, { programs, watched })
+        ? await this.#unfoundByBalances(hash, claims, { addresses, watched })
         : unfoundIn(claims, this.#tracedCredits(header, traces, watched))
     } catch (error) {
       // A node that has put the block's state away answers that it cannot, in whatever words.
@@ -56,7 +56,7 @@ export class EvmCreditCheck implements CreditCheck {
     }
   }
 
-  #tracedCredits(header: EvmHeader, traces: EvmTraces, watched: ProgramSet): FoundTransfer[] {
+  #tracedCredits(header: EvmHeader, traces: EvmTraces, watched: AddressSet): FoundTransfer[] {
     return [
       ...creditsOfTraces(header, traces, this.#asset, watched),
       ...creditsOfWithdrawals(header, this.#asset, watched),
@@ -67,13 +67,13 @@ export class EvmCreditCheck implements CreditCheck {
   async #unfoundByBalances<Claim extends Credit>(
     hash: string,
     claims: readonly Claim[],
-    { programs, watched }: { readonly programs: readonly Uint8Array[]; readonly watched: ProgramSet },
+    { addresses, watched }: { readonly addresses: readonly Uint8Array[]; readonly watched: AddressSet },
   ): Promise<readonly Claim[]> {
     const block = await this.#node.blockOf(hash)
     const receipts = block.transactions.length === 0 ? [] : await this.#node.receiptsOf(block)
     const unexplained = unfoundIn(claims, directCredits(this.#asset, watched, block, receipts))
     if (unexplained.length === 0) return []
     const scan = new BalanceScan(this.#node, this.#asset, watched)
-    return unfoundIn(claims, await scan.creditsIn(block, receipts, programs))
+    return unfoundIn(claims, await scan.creditsIn(block, receipts, addresses))
   }
 }

@@ -22,7 +22,7 @@ import { EvmRpc, EvmRpcError } from './evm-rpc.ts'
 export const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 
 /**
- * Puts one account's program in the place of some code: it reads packed 20-byte addresses and returns packed 32-byte
+ * Puts one account's code in the place of some code: it reads packed 20-byte addresses and returns packed 32-byte
  * balances. 15,000 addresses take less than the 50 million gas that nodes give to a call.
  */
 const BALANCES_PROGRAM = '0x5f5f5b36821015601d57813560601c31815260200190601401906002565b5ff3'
@@ -142,10 +142,10 @@ export class EvmNode {
   }
 
   /** What these addresses (20 bytes each) hold after the block, in their order. */
-  async balancesAt(hash: string, programs: readonly Uint8Array[]): Promise<bigint[]> {
+  async balancesAt(hash: string, addresses: readonly Uint8Array[]): Promise<bigint[]> {
     const balances: bigint[] = []
-    for (let at = 0; at < programs.length; at += BALANCES_PER_CALL) {
-      const asked = programs.slice(at, at + BALANCES_PER_CALL)
+    for (let at = 0; at < addresses.length; at += BALANCES_PER_CALL) {
+      const asked = addresses.slice(at, at + BALANCES_PER_CALL)
       const data = `0x${Buffer.concat(asked).toString('hex')}`
       const override = { [BALANCES_ACCOUNT]: { code: BALANCES_PROGRAM } }
       const call = [{ to: BALANCES_ACCOUNT, data, gas: BALANCES_GAS }, { blockHash: hash }, override]

@@ -1,5 +1,5 @@
 import { HDKey } from '@scure/bip32'
-import { evmProgramOf } from './address.ts'
+import { evmAddressOf } from './address.ts'
 
 /** BIP44's chain of addresses that are not handed out. */
 export const HOT_WALLET_CHAIN = 1
@@ -14,5 +14,5 @@ export function hotWalletOf(xpub: string): Uint8Array {
     .deriveChild(HOT_WALLET_CHAIN)
     .deriveChild(HOT_WALLET_INDEX)
   if (publicKey === null) throw new Error('a derived key has no public key')
-  return evmProgramOf(publicKey)
+  return evmAddressOf(publicKey)
 }

@@ -1,21 +1,21 @@
 import { hexToBytes } from '@noble/hashes/utils.js'
 import type { AssetId } from '../../core/assets.ts'
 import type { FoundTransfer } from '../adapter.ts'
-import type { ProgramSet } from '../program-set.ts'
+import type { AddressSet } from '../address-set.ts'
 import type { EvmBlock, EvmHeader, EvmTraces } from './evm-answers.ts'
 import { NATIVE_OUTPUT } from './token-logs.ts'
 
 const WEI_PER_GWEI = 1_000_000_000n
 
-type Watched = Pick<ProgramSet, 'hasShort'>
+type Watched = Pick<AddressSet, 'hasShort'>
 
 export const isWatched = (watched: Watched, address: string): boolean =>
   watched.hasShort(hexToBytes(address.slice(2)), 0)
 
 /** The coin that a transaction leaves at an address, as a transfer. */
 export function nativeCredit(asset: AssetId, txid: string, address: string, amount: bigint): FoundTransfer {
-  const program = address.slice(2)
-  return { program, txid, outputIndex: NATIVE_OUTPUT, asset, amount, minimumConfirmations: 1 }
+  const addressBytes = address.slice(2)
+  return { addressBytes, txid, outputIndex: NATIVE_OUTPUT, asset, amount, minimumConfirmations: 1 }
 }
 
 /**

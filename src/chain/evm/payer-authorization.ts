@@ -1,7 +1,7 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js'
-import { evmProgramOf } from './address.ts'
+import { evmAddressOf } from './address.ts'
 import { contractCall, wordOf } from './contract-call.ts'
 import { domainSeparatorOf, type TokenDomain } from './token-authorization.ts'
 
@@ -45,7 +45,7 @@ export function isSignedByPayer(transfer: SignedTransfer, domain: TokenDomain): 
   try {
     const signature = new secp256k1.Signature(BigInt(hexOf(r)), BigInt(hexOf(s)), parity)
     if (signature.hasHighS()) return false
-    const signer = evmProgramOf(signature.recoverPublicKey(hash).toBytes())
+    const signer = evmAddressOf(signature.recoverPublicKey(hash).toBytes())
     return hexOf(signer) === hexOf(transfer.from)
   } catch {
     // Numbers that are no point of the curve, which is whose fault is known: nobody signed this.

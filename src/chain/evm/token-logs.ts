@@ -2,7 +2,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js'
 import { hexToBytes } from '@noble/hashes/utils.js'
 import type { EvmToken } from '../../core/chain/evm-parameters.ts'
 import { ChainUnavailable, type FoundTransfer } from '../adapter.ts'
-import type { ProgramSet } from '../program-set.ts'
+import type { AddressSet } from '../address-set.ts'
 import type { EvmLog } from './evm-answers.ts'
 import { TRANSFER_TOPIC } from './evm-node.ts'
 
@@ -37,7 +37,7 @@ const ADDRESS_AT = 12
 export function creditsOfLogs(
   logs: readonly EvmLog[],
   tokens: readonly EvmToken[],
-  watched: Pick<ProgramSet, 'hasShort'>,
+  watched: Pick<AddressSet, 'hasShort'>,
 ): FoundTransfer[] {
   const credits = new Map<string, FoundTransfer>()
   for (const { address, topics, data, transactionHash } of logs) {
@@ -45,12 +45,12 @@ export function creditsOfLogs(
     const [topic, from, to] = topics
     if (token === undefined || topic !== TRANSFER_TOPIC || topics.length !== TOPICS) continue
     if (from === undefined || to === undefined || from === to || transactionHash == null) continue
-    const program = hexToBytes(to.slice(2))
+    const addressBytes = hexToBytes(to.slice(2))
     const amount = data.length === 66 ? BigInt(data) : 0n
-    if (amount === 0n || !watched.hasShort(program, ADDRESS_AT)) continue
+    if (amount === 0n || !watched.hasShort(addressBytes, ADDRESS_AT)) continue
     const key = `${transactionHash}:${to}:${token.asset}`
     credits.set(key, {
-      program: to.slice(2 + ADDRESS_AT * 2),
+      addressBytes: to.slice(2 + ADDRESS_AT * 2),
       txid: transactionHash,
       outputIndex: TOKEN_OUTPUT,
       asset: token.asset,

@@ -2,8 +2,8 @@ import type { PaymentAsset } from '../../core/assets.ts'
 import type { EvmToken } from '../../core/chain/evm-parameters.ts'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import { ChainUnavailable, type TokenReader, type TokenReading } from '../adapter.ts'
+import type { AddressSet } from '../address-set.ts'
 import { concurrently } from '../concurrently.ts'
-import type { ProgramSet } from '../program-set.ts'
 import type { BlockReader } from './block-reader.ts'
 import type { EvmHeader, EvmLog } from './evm-answers.ts'
 import { type EvmNode, referenceOf } from './evm-node.ts'
@@ -17,13 +17,13 @@ export class EvmTokenReader implements TokenReader {
   readonly assets: readonly PaymentAsset[]
   readonly #node: EvmNode
   readonly #tokens: readonly EvmToken[]
-  readonly #watched: ProgramSet
+  readonly #watched: AddressSet
   readonly #reader: BlockReader
 
   constructor(parts: {
     readonly node: EvmNode
     readonly tokens: readonly EvmToken[]
-    readonly watched: ProgramSet
+    readonly watched: AddressSet
     readonly reader: BlockReader
   }) {
     this.assets = parts.tokens.map(({ asset }) => asset)

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { findTransfers, NATIVE_MINT } from './find-transfers.ts'
 import type { TokenBalance, TransactionInBlock } from './solana-answers.ts'
-import { ownerOf, programOf, WatchedOwners } from './watched-owners.ts'
+import { addressBytesOf, ownerOf, WatchedOwners } from './watched-owners.ts'
 
 const OURS = Uint8Array.from({ length: 32 }, (_, place) => place + 1)
 const OTHER = ownerOf(Uint8Array.from({ length: 32 }, (_, place) => place + 101))
 const ours = ownerOf(OURS)
-const program = programOf(ours)
+const addressBytes = addressBytesOf(ours)
 const SYSTEM = '11111111111111111111111111111111'
 
 const watched = new WatchedOwners()
@@ -35,7 +35,7 @@ const amounts = (changes: Partial<TransactionInBlock>) =>
 test('what an owner gained in the whole transaction is one transfer, named by its place', () => {
   expect(findTransfers(transaction({ pre: [1_000n, 5n, 1n], post: [0n, 905n, 1n] }), watched)).toEqual([
     {
-      program,
+      addressBytes,
       txid: 's'.repeat(88),
       outputIndex: 1,
       asset: 'SOL',

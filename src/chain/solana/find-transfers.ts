@@ -1,6 +1,6 @@
 import type { FoundTransfer } from '../adapter.ts'
 import type { TransactionInBlock } from './solana-answers.ts'
-import { programOf, type WatchedOwners } from './watched-owners.ts'
+import { addressBytesOf, type WatchedOwners } from './watched-owners.ts'
 
 /** Of wrapped SOL: the coin inside a token account, which is another asset than what lies on the address itself. */
 export const NATIVE_MINT = 'So11111111111111111111111111111111111111112'
@@ -49,5 +49,5 @@ function transfer(
   asset: 'SOL' | 'WSOL' = 'SOL',
 ): FoundTransfer {
   const { owner, txid, outputIndex, amount } = parts
-  return { program: programOf(owner), txid, outputIndex, asset, amount, minimumConfirmations: 1 }
+  return { addressBytes: addressBytesOf(owner), txid, outputIndex, asset, amount, minimumConfirmations: 1 }
 }

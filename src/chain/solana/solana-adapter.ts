@@ -60,7 +60,7 @@ type SolanaAdapterOptions = {
   readonly rpcSetting: string
   readonly clock: Clock
   /** Owners that somebody may pay at a moment of the chain's own time. Absent: all that are watched. */
-  readonly openPrograms?: (at: Date) => Promise<readonly Uint8Array[]>
+  readonly openAddresses?: (at: Date) => Promise<readonly Uint8Array[]>
   /** The installation's own fee payer; null while the signer has published none. Absent: there is none. */
   readonly feePayer?: () => Promise<string | null>
   /** Absent: chosen by the number of open checkouts. */
@@ -265,11 +265,11 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   }
 
   async #openOwners({ timeMs }: BlockRef): Promise<readonly string[]> {
-    const { openPrograms } = this.#options
-    if (openPrograms === undefined) return [...this.watched]
+    const { openAddresses } = this.#options
+    if (openAddresses === undefined) return [...this.watched]
     const beganMs = performance.now()
     if (beganMs < this.#open.untilMs) return this.#open.owners
-    const owners = new Set((await openPrograms(new Date(timeMs))).map(ownerOf))
+    const owners = new Set((await openAddresses(new Date(timeMs))).map(ownerOf))
     const endedMs = performance.now()
     const pauseMs = Math.min(OPEN_INTERVAL_MS_MAX, (endedMs - beganMs) * OPEN_INTERVAL_TIMES)
     const watched = [...owners].filter((owner) => this.watched.has(owner))

@@ -1,5 +1,5 @@
 import { getAddressDecoder, getAddressEncoder } from '@solana/kit'
-import type { WatchedPrograms } from '../adapter.ts'
+import type { WatchedAddresses } from '../adapter.ts'
 
 const OWNER_BYTES = 32
 
@@ -7,7 +7,7 @@ const OWNER_BYTES = 32
  * The owners we match accounts against, kept as the base58 text in which nodes name them: decoding the tens of
  * thousands of names in each block would cost more than the look-ups.
  */
-export class WatchedOwners implements WatchedPrograms {
+export class WatchedOwners implements WatchedAddresses {
   readonly #owners = new Set<string>()
   /**
    * The installation's own fee payer, base58: what its transactions move is no payment. Null while the signer has
@@ -19,11 +19,11 @@ export class WatchedOwners implements WatchedPrograms {
     return this.#owners.size
   }
 
-  add(programs: Iterable<Uint8Array>): void {
-    for (const program of programs) {
-      if (program.length !== OWNER_BYTES)
-        throw new Error(`a Solana owner has 32 bytes, not ${program.length}`)
-      this.#owners.add(ownerOf(program))
+  add(addresses: Iterable<Uint8Array>): void {
+    for (const addressBytes of addresses) {
+      if (addressBytes.length !== OWNER_BYTES)
+        throw new Error(`a Solana owner has 32 bytes, not ${addressBytes.length}`)
+      this.#owners.add(ownerOf(addressBytes))
     }
   }
 
@@ -36,8 +36,8 @@ export class WatchedOwners implements WatchedPrograms {
   }
 }
 
-export const ownerOf = (program: Uint8Array): string => getAddressDecoder().decode(program)
+export const ownerOf = (addressBytes: Uint8Array): string => getAddressDecoder().decode(addressBytes)
 
 /** Hex of an owner, as transfers name it. */
-export const programOf = (owner: string): string =>
+export const addressBytesOf = (owner: string): string =>
   Buffer.from(getAddressEncoder().encode(owner as never)).toString('hex')

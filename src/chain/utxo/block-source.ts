@@ -6,7 +6,7 @@ import {
   type ChainUpdate,
   type ScannedBlock,
 } from '../adapter.ts'
-import type { ProgramSet } from '../program-set.ts'
+import type { AddressSet } from '../address-set.ts'
 import type { HeaderAnswer } from './node-answers.ts'
 import { hasTransactionsOfHeader, type ScannedBytes, type ScannedOutput, scanBlock } from './scan-block.ts'
 import { MalformedBytes } from './transaction-reader.ts'
@@ -47,7 +47,7 @@ export async function knownHeader(source: BlockSource, hash: string): Promise<He
  * Scans a block's bytes and proves them against the hash that was asked for: header and transactions both, so
  * that nothing was left out, added or changed on the way.
  */
-export function provedBlock(hash: string, bytes: Uint8Array, watched: ProgramSet): ReadBlock {
+export function provedBlock(hash: string, bytes: Uint8Array, watched: AddressSet): ReadBlock {
   let scanned: ScannedBytes
   try {
     scanned = scanBlock(bytes, watched)

@@ -4,7 +4,7 @@ import type { UtxoChain } from '../../core/chain/utxo-parameters.ts'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { ChainProvider, ChainUpdate, MempoolReading, NetworkHealth } from '../adapter.ts'
-import { ProgramSet } from '../program-set.ts'
+import { AddressSet } from '../address-set.ts'
 import { requireFreshHead } from '../require-fresh-head.ts'
 import { identityOf } from './chain-identity.ts'
 import { ChainWalk } from './chain-walk.ts'
@@ -34,12 +34,12 @@ type EsploraAdapterOptions = {
   readonly setting: string
   readonly clock: Clock
   /**
-   * Programs of the checkouts that somebody may pay now: only they are looked for in the mempool. Absent: payments
+   * Addresses of the checkouts that somebody may pay now: only they are looked for in the mempool. Absent: payments
    * are first seen in blocks.
    */
-  readonly openPrograms?: () => Promise<readonly Uint8Array[]>
+  readonly openAddresses?: () => Promise<readonly Uint8Array[]>
   /** Shared with the chain's other providers; absent: the adapter's own. */
-  readonly watched?: ProgramSet
+  readonly watched?: AddressSet
 }
 
 /**
@@ -48,7 +48,7 @@ type EsploraAdapterOptions = {
  */
 export class EsploraAdapter implements ChainProvider {
   readonly network: Network
-  readonly watched: ProgramSet
+  readonly watched: AddressSet
   readonly #options: EsploraAdapterOptions
   readonly #client: EsploraClient
   readonly #chain: EsploraChain
@@ -59,10 +59,10 @@ export class EsploraAdapter implements ChainProvider {
   #headAgeMsMax: number | null = null
 
   constructor(options: EsploraAdapterOptions) {
-    const { chain, livemode, url, setting, clock, openPrograms = null } = options
+    const { chain, livemode, url, setting, clock, openAddresses = null } = options
     const asset = chain === 'bitcoin' ? 'BTC' : 'LTC'
     this.network = `${chain}-${livemode ? 'live' : 'test'}`
-    this.watched = options.watched ?? new ProgramSet()
+    this.watched = options.watched ?? new AddressSet()
     this.#options = options
     this.#client = new EsploraClient(url, setting)
     this.#chain = new EsploraChain(this.#client, this.watched, (genesisHash) =>
@@ -75,7 +75,7 @@ export class EsploraAdapter implements ChainProvider {
       watched: this.watched,
       asset,
       clock,
-      openPrograms,
+      openAddresses,
     })
     this.#fate = new TransactionOutcome(new EsploraJudge(this.#client, this.#mempool), clock)
   }

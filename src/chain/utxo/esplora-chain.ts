@@ -3,8 +3,8 @@ import { isPermittedChange, workFault } from '../../core/chain/header-work.ts'
 import type { UtxoParameters } from '../../core/chain/utxo-parameters.ts'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import { ChainUnavailable, type ChainUpdate } from '../adapter.ts'
+import type { AddressSet } from '../address-set.ts'
 import { concurrently } from '../concurrently.ts'
-import type { ProgramSet } from '../program-set.ts'
 import { type BlockSource, knownHeader, provedBlock, type ReadBlock, referenceOf } from './block-source.ts'
 import { blockStatusSchema, type EsploraBlock, esploraBlockSchema } from './esplora-answers.ts'
 import type { EsploraClient } from './esplora-client.ts'
@@ -25,7 +25,7 @@ const BITS_AT = 72
  */
 export class EsploraChain implements BlockSource {
   readonly #client: EsploraClient
-  readonly #watched: ProgramSet
+  readonly #watched: AddressSet
   readonly #recognize: (genesisHash: string) => UtxoParameters
   /** `bits` of the headers whose work was proved, by hash. */
   readonly #bits = new LRUCache<string, number>({ max: HEADERS_KEPT_MAX })
@@ -35,7 +35,7 @@ export class EsploraChain implements BlockSource {
   /** `recognize` says which chain has this genesis block, or throws where it may not be the network's. */
   constructor(
     client: EsploraClient,
-    watched: ProgramSet,
+    watched: AddressSet,
     recognize: (genesisHash: string) => UtxoParameters,
   ) {
     this.#client = client

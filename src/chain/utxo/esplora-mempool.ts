@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../runtime/clock.ts'
 import { ChainUnavailable, type MempoolReading, type MempoolTransfer } from '../adapter.ts'
+import type { AddressSet } from '../address-set.ts'
 import { concurrently } from '../concurrently.ts'
-import type { ProgramSet } from '../program-set.ts'
 import { withAsset } from './block-source.ts'
 import { type EsploraInput, esploraTransactionsSchema } from './esplora-answers.ts'
 import type { EsploraChain } from './esplora-chain.ts'
@@ -31,10 +31,10 @@ type MatchedTransaction = {
 export class EsploraMempool {
   readonly #client: EsploraClient
   readonly #chain: EsploraChain
-  readonly #watched: ProgramSet
+  readonly #watched: AddressSet
   readonly #asset: 'BTC' | 'LTC'
   readonly #clock: Clock
-  readonly #openPrograms: (() => Promise<readonly Uint8Array[]>) | null
+  readonly #openAddresses: (() => Promise<readonly Uint8Array[]>) | null
   readonly #matched = new LRUCache<string, MatchedTransaction>({ max: MATCHED_MAX })
   readonly #raws = new LRUCache<string, string>({
     maxSize: RAW_CHARACTERS_MAX,
@@ -44,28 +44,28 @@ export class EsploraMempool {
   constructor(parts: {
     client: EsploraClient
     chain: EsploraChain
-    watched: ProgramSet
+    watched: AddressSet
     asset: 'BTC' | 'LTC'
     clock: Clock
-    /** Programs that somebody may pay now; null: payments are first seen in blocks. */
-    openPrograms: (() => Promise<readonly Uint8Array[]>) | null
+    /** Addresses that somebody may pay now; null: payments are first seen in blocks. */
+    openAddresses: (() => Promise<readonly Uint8Array[]>) | null
   }) {
     this.#client = parts.client
     this.#chain = parts.chain
     this.#watched = parts.watched
     this.#asset = parts.asset
     this.#clock = parts.clock
-    this.#openPrograms = parts.openPrograms
+    this.#openAddresses = parts.openAddresses
   }
 
   /** See `ChainAdapter.readMempool`. */
   async read(): Promise<MempoolReading | null> {
     const readAtMs = this.#clock().getTime()
     const before = await this.#chain.bestHash()
-    const programs = this.#openPrograms === null ? [] : await this.#openPrograms()
+    const addresses = this.#openAddresses === null ? [] : await this.#openAddresses()
     const found = new Map<string, readonly MempoolTransfer[]>()
-    await concurrently(programs, ADDRESSES_IN_FLIGHT, async (program) => {
-      for (const txid of await this.#unconfirmedOf(program)) found.set(txid, this.#transfersOf(txid))
+    await concurrently(addresses, ADDRESSES_IN_FLIGHT, async (addressBytes) => {
+      for (const txid of await this.#unconfirmedOf(addressBytes)) found.set(txid, this.#transfersOf(txid))
     })
     const tip = await this.#chain.reference(before)
     if ((await this.#chain.bestHash()) !== before) return null
@@ -79,10 +79,10 @@ export class EsploraMempool {
     return raw === undefined || inputs === undefined ? null : { raw, inputs }
   }
 
-  /** Ids of the unconfirmed transactions that pay a program; those that are new are fetched and scanned. */
-  async #unconfirmedOf(program: Uint8Array): Promise<string[]> {
+  /** Ids of the unconfirmed transactions that pay an address; those that are new are fetched and scanned. */
+  async #unconfirmedOf(addressBytes: Uint8Array): Promise<string[]> {
     // The server lists 50 at most; whoever has more unconfirmed payments at one address sees the rest in blocks.
-    const path = `/scripthash/${scriptHashOf(program)}/txs/mempool`
+    const path = `/scripthash/${scriptHashOf(addressBytes)}/txs/mempool`
     const listed = await this.#client.json(path, esploraTransactionsSchema)
     if (listed === null) throw this.#client.missing(path)
     const paying: string[] = []
@@ -125,7 +125,7 @@ export class EsploraMempool {
 }
 
 /** SHA-256 of the output script of a witness program of version 0, shown as Electrum and Esplora show it: reversed. */
-function scriptHashOf(program: Uint8Array): string {
-  const script = Buffer.concat([Buffer.from([0x00, program.length]), program])
+function scriptHashOf(addressBytes: Uint8Array): string {
+  const script = Buffer.concat([Buffer.from([0x00, addressBytes.length]), addressBytes])
   return toDisplayHex(hash('sha256', script, 'buffer'))
 }

@@ -2,8 +2,8 @@ import { LRUCache } from 'lru-cache'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { ChainSyncing, ChainUnavailable, type MempoolReading, type MempoolTransfer } from '../adapter.ts'
+import type { AddressSet } from '../address-set.ts'
 import { concurrently } from '../concurrently.ts'
-import type { ProgramSet } from '../program-set.ts'
 import { withAsset } from './block-source.ts'
 import { mempoolEntrySchema, mempoolSchema, parseHex, parseTxids } from './node-answers.ts'
 import { type NodeChain, syncingReason } from './node-chain.ts'
@@ -33,7 +33,7 @@ type MatchedTransaction = {
 export class MempoolReader {
   readonly #rpc: RpcClient
   readonly #node: NodeChain
-  readonly #watched: ProgramSet
+  readonly #watched: AddressSet
   readonly #asset: 'BTC' | 'LTC'
   readonly #clock: Clock
   #seen = new Set<string>()
@@ -54,7 +54,7 @@ export class MempoolReader {
   constructor(parts: {
     rpc: RpcClient
     node: NodeChain
-    watched: ProgramSet
+    watched: AddressSet
     asset: 'BTC' | 'LTC'
     clock: Clock
   }) {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import { ChainHalted, ChainUnavailable } from '../adapter.ts'
+import type { AddressSet } from '../address-set.ts'
 import { concurrently } from '../concurrently.ts'
-import type { ProgramSet } from '../program-set.ts'
 import { type BlockSource, knownHeader, provedBlock, type ReadBlock, referenceOf } from './block-source.ts'
 import {
   type ChainAnswer,
@@ -31,13 +31,13 @@ const BLOCKS_PER_BATCH_MAX = 8
 /** What a node of Bitcoin Core's family knows of its chain, checked as far as one node's word can be checked. */
 export class NodeChain implements BlockSource {
   readonly #rpc: RpcClient
-  readonly #watched: ProgramSet
+  readonly #watched: AddressSet
   #lastTip: BlockRef | null = null
   #servesBatches = true
   /** The largest block since a few were last asked for. None was read yet: so large that each comes alone. */
   #largestHex = ANSWER_BYTES
 
-  constructor(rpc: RpcClient, watched: ProgramSet) {
+  constructor(rpc: RpcClient, watched: AddressSet) {
     this.#rpc = rpc
     this.#watched = watched
   }

@@ -1,7 +1,7 @@
 import { Subscriber } from 'zeromq'
 import { z } from 'zod'
 import { ChainUnavailable } from '../adapter.ts'
-import type { ProgramSet } from '../program-set.ts'
+import type { AddressSet } from '../address-set.ts'
 import { mempoolSchema } from './node-answers.ts'
 import type { NodeChain } from './node-chain.ts'
 import { RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
@@ -30,7 +30,7 @@ const zmqSchema = z.array(z.object({ type: z.string() }))
 type NodeParts = {
   readonly rpc: RpcClient
   readonly node: NodeChain
-  readonly watched: ProgramSet
+  readonly watched: AddressSet
   /** The node's ZeroMQ; null: it is only asked. */
   readonly zmqUrl: string | null
   /** The name under which the operator configured `zmqUrl`. */
@@ -199,7 +199,7 @@ async function lookAtNode({ rpc, node }: NodeParts): Promise<Look | null> {
  * Listens to a node's ZeroMQ notifications; of each says whether it may concern us. Returns how to stop. ZeroMQ
  * reconnects by itself. Where the node publishes whole transactions, those that pay nobody of ours concern nobody.
  */
-function listenToZmq(url: string, watched: ProgramSet, hear: (heard: Heard) => void): () => void {
+function listenToZmq(url: string, watched: AddressSet, hear: (heard: Heard) => void): () => void {
   const subscriber = new Subscriber({
     receiveHighWaterMark: ZMQ_MESSAGES_MAX,
     reconnectInterval: ZMQ_RECONNECT_MS,
@@ -223,11 +223,11 @@ function listenToZmq(url: string, watched: ProgramSet, hear: (heard: Heard) => v
 
 /** Reads what notifications are about, and decides which are worth a look. */
 class WakeFilter {
-  readonly #watched: ProgramSet
+  readonly #watched: AddressSet
   #hasWholeTransactions = false
   #hasSequence = false
 
-  constructor(watched: ProgramSet) {
+  constructor(watched: AddressSet) {
     this.#watched = watched
   }
 

@@ -2,7 +2,7 @@ import type { PrivateChain } from '../../core/chain/realm.ts'
 import type { UtxoChain } from '../../core/chain/utxo-parameters.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { ChainProvider } from '../adapter.ts'
-import type { ProgramSet } from '../program-set.ts'
+import type { AddressSet } from '../address-set.ts'
 import type { BlockSource } from './block-source.ts'
 import { EsploraAdapter } from './esplora-adapter.ts'
 import { EsploraChain } from './esplora-chain.ts'
@@ -32,23 +32,23 @@ export function openProvider(options: {
   readonly setting: string
   readonly zmqUrl: string | null
   readonly clock: Clock
-  readonly watched: ProgramSet
-  readonly openPrograms?: () => Promise<readonly Uint8Array[]>
+  readonly watched: AddressSet
+  readonly openAddresses?: () => Promise<readonly Uint8Array[]>
 }): ChainProvider {
-  const { url, setting, openPrograms, ...shared } = options
+  const { url, setting, openAddresses, ...shared } = options
   if (!isEsploraUrl(url)) return new UtxoAdapter({ ...shared, rpcUrl: url, rpcSetting: setting })
   return new EsploraAdapter({
     ...shared,
     url,
     setting,
-    ...(openPrograms === undefined ? {} : { openPrograms }),
+    ...(openAddresses === undefined ? {} : { openAddresses }),
   })
 }
 
 /** Only the blocks of a network's first provider, matched against `watched`. */
 export function openBlocks(
   node: Omit<EsploraNetwork, 'setting'> & { readonly rpcUrl: string; readonly rpcSetting: string },
-  watched: ProgramSet,
+  watched: AddressSet,
 ): { readonly blocks: BlockSource; close(): Promise<void> } {
   const { rpcUrl: url, rpcSetting: setting } = node
   if (isEsploraUrl(url)) {

@@ -1,5 +1,5 @@
 import { COINBASE_CONFIRMATIONS, PEG_OUT_CONFIRMATIONS } from '../../core/chain/utxo-parameters.ts'
-import type { ProgramSet } from '../program-set.ts'
+import type { AddressSet } from '../address-set.ts'
 import { HASH_BYTES, merkleRoot, sha256d, toDisplayHex, transactionHash } from './hashes.ts'
 import {
   MalformedBytes,
@@ -12,7 +12,7 @@ const HEADER_BYTES = 80
 
 /** A watched output. Amounts in base units. */
 export type ScannedOutput = {
-  readonly program: string
+  readonly addressBytes: string
   readonly txid: string
   readonly outputIndex: number
   readonly amount: bigint
@@ -30,10 +30,10 @@ export type ScannedBytes = {
 }
 
 /**
- * One pass over a block in wire form: the header's hash, and the outputs that pay watched programs. Ids are
+ * One pass over a block in wire form: the header's hash, and the outputs that pay watched addresses. Ids are
  * computed only for transactions that do. Throws `MalformedBytes` where the block is cut off or is none.
  */
-export function scanBlock(bytes: Uint8Array, watched: ProgramSet): ScannedBytes {
+export function scanBlock(bytes: Uint8Array, watched: AddressSet): ScannedBytes {
   if (bytes.length <= HEADER_BYTES) throw new MalformedBytes('cut off in the header')
   const reader = new TransactionReader(bytes, HEADER_BYTES)
   const count = reader.readCount()
@@ -76,7 +76,7 @@ export function hasTransactionsOfHeader(bytes: Uint8Array, spans: readonly Trans
 /** The watched outputs of a transaction that stands alone, as a mempool gives it. */
 export function scanTransaction(
   bytes: Uint8Array,
-  watched: ProgramSet,
+  watched: AddressSet,
 ): { readonly txid: string; readonly outputs: readonly ScannedOutput[] } | null {
   const reader = new TransactionReader(bytes, 0)
   const hits: OutputHit[] = []
@@ -99,7 +99,7 @@ function scannedOutput(
   hit: OutputHit,
   minimumConfirmations: number,
 ): ScannedOutput {
-  const { outputIndex, amount, programStart, programLength } = hit
-  const program = Buffer.from(bytes.subarray(programStart, programStart + programLength)).toString('hex')
-  return { program, txid, outputIndex, amount, minimumConfirmations }
+  const { outputIndex, amount, addressStart, addressLength } = hit
+  const addressBytes = Buffer.from(bytes.subarray(addressStart, addressStart + addressLength)).toString('hex')
+  return { addressBytes, txid, outputIndex, amount, minimumConfirmations }
 }

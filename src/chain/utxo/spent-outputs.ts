@@ -1,4 +1,4 @@
-import { ProgramSet } from '../program-set.ts'
+import { AddressSet } from '../address-set.ts'
 import { HASH_BYTES, toDisplayHex, transactionHash } from './hashes.ts'
 import { TransactionReader } from './transaction-reader.ts'
 
@@ -11,7 +11,7 @@ export type ReadTransaction = {
   readonly spends: readonly SpentOutput[]
 }
 
-const NOTHING_WATCHED = new ProgramSet()
+const NOTHING_WATCHED = new AddressSet()
 /** What a coinbase names as the transaction that it spends. */
 const NO_TRANSACTION = '0'.repeat(64)
 const INDEX_BYTES = 4

@@ -1,4 +1,4 @@
-import type { ProgramSet } from '../program-set.ts'
+import type { AddressSet } from '../address-set.ts'
 
 /** The bytes end before the structure does, or are no such structure. */
 export class MalformedBytes extends Error {
@@ -13,12 +13,12 @@ const SEQUENCE_BYTES = 4
 const P2WPKH_SCRIPT_BYTES = 22
 const P2WSH_SCRIPT_BYTES = 34
 
-/** An output that pays a watched program. `start` is where the program's bytes begin. */
+/** An output that pays a watched address. `addressStart` is where the bytes of its witness program begin. */
 export type OutputHit = {
   readonly outputIndex: number
   readonly amount: bigint
-  readonly programStart: number
-  readonly programLength: 20 | 32
+  readonly addressStart: number
+  readonly addressLength: 20 | 32
 }
 
 /** Where the parts of a transaction lie that its id is the hash of: version, inputs and outputs, lock time. */
@@ -50,7 +50,7 @@ export class TransactionReader {
   }
 
   /** Reads one transaction; hits are added to `hits`. `alone`: the bytes hold nothing else. */
-  readTransaction(watched: ProgramSet, hits: OutputHit[], alone: boolean): TransactionSpan {
+  readTransaction(watched: AddressSet, hits: OutputHit[], alone: boolean): TransactionSpan {
     const versionAt = this.at
     this.#skip(4)
     let bodyStart = this.at
@@ -112,7 +112,7 @@ export class TransactionReader {
     }
   }
 
-  #readOutputs(watched: ProgramSet, hits: OutputHit[]): void {
+  #readOutputs(watched: AddressSet, hits: OutputHit[]): void {
     const bytes = this.#bytes
     const outputs = this.readCount()
     for (let outputIndex = 0; outputIndex < outputs; outputIndex++) {
@@ -122,15 +122,15 @@ export class TransactionReader {
       const scriptAt = this.at
       this.#skip(length)
       if (bytes[scriptAt] !== 0) continue
-      const programStart = scriptAt + 2
+      const addressStart = scriptAt + 2
       if (length === P2WPKH_SCRIPT_BYTES && bytes[scriptAt + 1] === 20) {
-        if (!watched.hasShort(bytes, programStart)) continue
+        if (!watched.hasShort(bytes, addressStart)) continue
       } else if (length === P2WSH_SCRIPT_BYTES && bytes[scriptAt + 1] === 32) {
-        if (!watched.hasLong(bytes, programStart)) continue
+        if (!watched.hasLong(bytes, addressStart)) continue
       } else continue
       const amount = this.#view.getBigUint64(amountAt, true)
-      const programLength = length === P2WPKH_SCRIPT_BYTES ? 20 : 32
-      hits.push({ outputIndex, amount, programStart, programLength })
+      const addressLength = length === P2WPKH_SCRIPT_BYTES ? 20 : 32
+      hits.push({ outputIndex, amount, addressStart, addressLength })
     }
   }
 

@@ -12,7 +12,7 @@ import {
   type MempoolReading,
   type NetworkHealth,
 } from '../adapter.ts'
-import { ProgramSet } from '../program-set.ts'
+import { AddressSet } from '../address-set.ts'
 import { requireFreshHead } from '../require-fresh-head.ts'
 import { identityOf } from './chain-identity.ts'
 import { ChainWalk } from './chain-walk.ts'
@@ -46,7 +46,7 @@ type UtxoAdapterOptions = {
   /** Pause between two looks at the node. */
   readonly probeIntervalMs?: number
   /** Shared with the chain's other providers; absent: the adapter's own. */
-  readonly watched?: ProgramSet
+  readonly watched?: AddressSet
 }
 
 /**
@@ -56,7 +56,7 @@ type UtxoAdapterOptions = {
  */
 export class UtxoAdapter implements ChainProvider {
   readonly network: Network
-  readonly watched: ProgramSet
+  readonly watched: AddressSet
   readonly #options: UtxoAdapterOptions
   readonly #rpc: RpcClient
   readonly #node: NodeChain
@@ -72,7 +72,7 @@ export class UtxoAdapter implements ChainProvider {
     const asset = chain === 'bitcoin' ? 'BTC' : 'LTC'
     this.network = `${chain}-${livemode ? 'live' : 'test'}`
     this.#options = options
-    this.watched = options.watched ?? new ProgramSet()
+    this.watched = options.watched ?? new AddressSet()
     this.#rpc = new RpcClient(rpcUrl, rpcSetting)
     this.#node = new NodeChain(this.#rpc, this.watched)
     this.#walk = new ChainWalk(this.#node, asset)

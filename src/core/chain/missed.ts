@@ -65,7 +65,7 @@ function unbookedIn({ block, transfers }: OwnedBlock, booked: readonly BookedCre
 
 const asCredit = <Found extends Pick<BookedCredit, 'invoiceId' | 'asset'>>(found: Found) => ({
   ...found,
-  program: `${found.invoiceId}:${found.asset}`,
+  addressBytes: `${found.invoiceId}:${found.asset}`,
 })
 
 /** Without those whose block has left the chain. */

@@ -3,21 +3,21 @@ import { expect, test } from 'vitest'
 import { type Credit, unfoundIn } from './unfound.ts'
 
 const credit = fc.record({
-  program: fc.constantFrom('aa', 'bb'),
+  addressBytes: fc.constantFrom('aa', 'bb'),
   txid: fc.constantFrom('t1', 't2', 't3'),
   amount: fc.bigInt({ min: 1n, max: 9n }),
 })
 const credits = fc.array(credit, { maxLength: 6 })
-const sumOf = (all: readonly Credit[], program: string) =>
-  all.reduce((sum, each) => sum + (each.program === program ? each.amount : 0n), 0n)
+const sumOf = (all: readonly Credit[], addressBytes: string) =>
+  all.reduce((sum, each) => sum + (each.addressBytes === addressBytes ? each.amount : 0n), 0n)
 
 test('what is borne out is never more, for any address, than the other reading found there', () => {
   fc.assert(
     fc.property(credits, credits, (claims, found) => {
       const unfound = unfoundIn(claims, found)
       const borneOut = claims.filter((claim) => !unfound.includes(claim))
-      for (const program of ['aa', 'bb']) {
-        expect(sumOf(borneOut, program) <= sumOf(found, program)).toBe(true)
+      for (const addressBytes of ['aa', 'bb']) {
+        expect(sumOf(borneOut, addressBytes) <= sumOf(found, addressBytes)).toBe(true)
       }
     }),
   )
@@ -27,10 +27,10 @@ test('the same credits are found, and so are their sums where nobody tells the t
   fc.assert(
     fc.property(credits, (claims) => {
       expect(unfoundIn(claims, claims)).toEqual([])
-      const untold = ['aa', 'bb'].map((program) => ({
-        program,
+      const untold = ['aa', 'bb'].map((addressBytes) => ({
+        addressBytes,
         txid: 'block',
-        amount: sumOf(claims, program),
+        amount: sumOf(claims, addressBytes),
       }))
       expect(unfoundIn(claims, untold)).toEqual([])
     }),

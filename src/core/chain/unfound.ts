@@ -1,7 +1,7 @@
 /** A credit as one reading of a block has it. */
 export type Credit = {
   /** Hex of the address. */
-  readonly program: string
+  readonly addressBytes: string
   readonly txid: string
   /** Base units. */
   readonly amount: bigint
@@ -21,14 +21,14 @@ export function unfoundIn<Claim extends Credit>(claims: readonly Claim[], found:
     return false
   })
   const left = new Map<string, bigint>()
-  for (const { program, amount } of open) left.set(program, (left.get(program) ?? 0n) + amount)
-  return rest.filter(({ program, amount }) => {
-    const sum = left.get(program) ?? 0n
+  for (const { addressBytes, amount } of open) left.set(addressBytes, (left.get(addressBytes) ?? 0n) + amount)
+  return rest.filter(({ addressBytes, amount }) => {
+    const sum = left.get(addressBytes) ?? 0n
     if (amount > sum) return true
-    left.set(program, sum - amount)
+    left.set(addressBytes, sum - amount)
     return false
   })
 }
 
 const isSame = (one: Credit, other: Credit): boolean =>
-  one.program === other.program && one.txid === other.txid && one.amount === other.amount
+  one.addressBytes === other.addressBytes && one.txid === other.txid && one.amount === other.amount

@@ -1,4 +1,4 @@
-import { programBytesOf, type SignedBatch } from '../../core/address-batch.ts'
+import { addressLengthOf, type SignedBatch } from '../../core/address-batch.ts'
 import type { Keyspace } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { DerivedAddress } from './address-pool.ts'
@@ -18,7 +18,7 @@ export async function issueBatch(
        update account_key set next_index = next_index + $3 where keyspace = $1 and next_index = $2 returning keyspace)
      insert into address_batch (keyspace, first, programs, signature, created_at)
      select keyspace, $2, $4, $5, $6 from taken`,
-    [batch.keyspace, batch.first, count, Buffer.from(batch.programs), Buffer.from(batch.signature), now],
+    [batch.keyspace, batch.first, count, Buffer.from(batch.addresses), Buffer.from(batch.signature), now],
   )
   return rowCount === 1
 }
@@ -28,7 +28,7 @@ export async function insertTakenBatch(db: Queryable, batch: SignedBatch, now: D
   await db.query(
     `insert into address_batch (keyspace, first, programs, signature, created_at, taken_at)
      values ($1, $2, $3, $4, $5, $5) on conflict (keyspace, first) do nothing`,
-    [batch.keyspace, batch.first, Buffer.from(batch.programs), Buffer.from(batch.signature), now],
+    [batch.keyspace, batch.first, Buffer.from(batch.addresses), Buffer.from(batch.signature), now],
   )
 }
 
@@ -51,7 +51,7 @@ export async function countUnassigned(db: Queryable, keyspace: Keyspace): Promis
     `select (select count(*) from address where keyspace = $1 and assigned_at is null)
        + coalesce((select sum(octet_length(programs) / $2::int) from address_batch
            where keyspace = $1 and taken_at is null and refused_at is null), 0)::bigint as count`,
-    [keyspace, programBytesOf(keyspace)],
+    [keyspace, addressLengthOf(keyspace)],
   )
   return Number(rows[0]?.count ?? 0)
 }
@@ -63,18 +63,18 @@ export async function nextBatch(
 ): Promise<(SignedBatch & { readonly batchKey: Uint8Array | null }) | null> {
   const { rows } = await db.query<{
     first: number
-    programs: Buffer
+    addresses: Buffer
     signature: Buffer
     batch_key: Buffer | null
   }>(
-    `select first, programs, signature, batch_key from address_batch join account_key using (keyspace)
+    `select first, programs as addresses, signature, batch_key from address_batch join account_key using (keyspace)
      where keyspace = $1 and taken_at is null and refused_at is null order by first limit 1`,
     [keyspace],
   )
   const row = rows[0]
   if (row === undefined) return null
-  const { first, programs, signature, batch_key: batchKey } = row
-  return { keyspace, first, programs, signature, batchKey }
+  const { first, addresses, signature, batch_key: batchKey } = row
+  return { keyspace, first, addresses, signature, batchKey }
 }
 
 /** The batch that holds an index, if any does: one step down the primary key. */
@@ -83,8 +83,8 @@ export async function findBatchOf(
   keyspace: Keyspace,
   index: number,
 ): Promise<SignedBatch | null> {
-  const { rows } = await db.query<{ first: number; programs: Buffer; signature: Buffer }>(
-    `select first, programs, signature from address_batch where keyspace = $1 and first <= $2
+  const { rows } = await db.query<{ first: number; addresses: Buffer; signature: Buffer }>(
+    `select first, programs as addresses, signature from address_batch where keyspace = $1 and first <= $2
      order by first desc limit 1`,
     [keyspace, index],
   )
@@ -98,8 +98,8 @@ export async function listBatches(
   keyspace: Keyspace,
   range: { readonly from: number; readonly to: number },
 ): Promise<SignedBatch[]> {
-  const { rows } = await db.query<{ first: number; programs: Buffer; signature: Buffer }>(
-    `select first, programs, signature from address_batch
+  const { rows } = await db.query<{ first: number; addresses: Buffer; signature: Buffer }>(
+    `select first, programs as addresses, signature from address_batch
      where keyspace = $1 and first <= $3 and first >= coalesce(
        (select max(first) from address_batch where keyspace = $1 and first <= $2), 0)
      order by first`,
@@ -130,7 +130,7 @@ export async function takeBatch(
       batch.first,
       batch.form,
       now,
-      addresses.map(({ program }) => Buffer.from(program)),
+      addresses.map(({ addressBytes }) => Buffer.from(addressBytes)),
       addresses.map(({ address }) => address),
     ],
   )

@@ -29,7 +29,7 @@ export async function leaseAddresses(
        order by assigned_at, idx limit $3 for update skip locked)
      update address set leased_until = now() + $6 * interval '1 second'
      from free where address.keyspace = free.keyspace and address.idx = free.idx
-     returning address.idx, program, address`,
+     returning address.idx, program as "addressBytes", address`,
     [keyspace, form, lease.count, network, lease.count + lease.toLeave, lease.seconds],
   )
   return rows.toSorted((one, other) => one.idx - other.idx)

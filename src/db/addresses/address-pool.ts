@@ -2,7 +2,7 @@ import type { PooledAddress } from '../../core/address-batch.ts'
 import type { Keyspace } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 
-export type DerivedAddress = { readonly program: Uint8Array; readonly address: string }
+export type DerivedAddress = { readonly addressBytes: Uint8Array; readonly address: string }
 
 /** The next addresses that an invoice will take, in their order. Served by address_pool. */
 export async function listPooledAddresses(
@@ -10,8 +10,8 @@ export async function listPooledAddresses(
   keyspace: Keyspace,
   max: number,
 ): Promise<PooledAddress[]> {
-  const { rows } = await db.query<{ idx: number; program: Buffer; address: string }>(
-    `select idx, program, address from address where keyspace = $1 and assigned_at is null
+  const { rows } = await db.query<{ idx: number; addressBytes: Buffer; address: string }>(
+    `select idx, program as "addressBytes", address from address where keyspace = $1 and assigned_at is null
      order by assigned_at, idx limit $2`,
     [keyspace, max],
   )
@@ -24,8 +24,8 @@ export async function listAssignedAddresses(
   keyspace: Keyspace,
   page: { readonly after: number; readonly limit: number },
 ): Promise<PooledAddress[]> {
-  const { rows } = await db.query<{ idx: number; program: Buffer; address: string }>(
-    `select idx, program, address from address
+  const { rows } = await db.query<{ idx: number; addressBytes: Buffer; address: string }>(
+    `select idx, program as "addressBytes", address from address
      where keyspace = $1 and idx > $2 and assigned_at is not null order by idx limit $3`,
     [keyspace, page.after, page.limit],
   )

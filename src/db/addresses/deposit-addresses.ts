@@ -24,7 +24,7 @@ export async function listDepositAddresses(
   invoiceIds: readonly string[],
 ): Promise<(ClaimedAddress & { readonly keyspace: Keyspace; readonly invoiceId: string })[]> {
   const { rows } = await tx.query<ClaimedAddress & { keyspace: Keyspace; invoiceId: string }>(
-    `select invoice_id as "invoiceId", keyspace, idx, program, address from deposit_address
+    `select invoice_id as "invoiceId", keyspace, idx, program as "addressBytes", address from deposit_address
      where merchant_id = $1 and invoice_id = any($2) and livemode = $3`,
     [tenant.merchantId, invoiceIds, tenant.livemode],
   )
@@ -46,7 +46,7 @@ export async function addDepositAddress(
       deposit.idx,
       tenant.livemode,
       deposit.invoiceId,
-      deposit.program,
+      deposit.addressBytes,
       deposit.address,
       deposit.now,
     ],

@@ -12,7 +12,7 @@ export type RecordedClaim = {
   readonly asset: PaymentAsset
   readonly amount: bigint
   /** Hex. */
-  readonly program: string
+  readonly addressBytes: string
   readonly block: { readonly height: number; readonly hash: string }
 }
 
@@ -34,11 +34,11 @@ export async function listUncheckedClaims(
     output_index: number
     asset: PaymentAsset
     amount: bigint
-    program: Buffer
+    addressBytes: Buffer
     block_height: number
     block_hash: string
   }>(
-    `select t.merchant_id, t.livemode, t.invoice_id, t.id, t.txid, t.output_index, t.asset, t.amount, d.program,
+    `select t.merchant_id, t.livemode, t.invoice_id, t.id, t.txid, t.output_index, t.asset, t.amount, d.program as "addressBytes",
        t.block_height, t.block_hash
      from transfer t join deposit_address d
        on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2
@@ -59,7 +59,7 @@ export async function listUncheckedClaims(
     outputIndex: row.output_index,
     asset: row.asset,
     amount: row.amount,
-    program: row.program.toString('hex'),
+    addressBytes: row.addressBytes.toString('hex'),
     block: { height: row.block_height, hash: row.block_hash },
   }))
 }

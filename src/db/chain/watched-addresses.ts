@@ -5,28 +5,28 @@ import { WINDOW_MS_MAX } from '../../core/payment-rules.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant } from '../../postgres/transaction.ts'
 
-/** Rows in memory at a time while a million programs are loaded. */
+/** Rows in memory at a time while a million addresses are loaded. */
 const PAGE_ROWS = 10_000
 
 /**
- * Programs of all addresses of a keyspace with an index above `afterIndex`, page by page: assigned or not,
+ * All addresses of a keyspace with an index above `afterIndex`, page by page: assigned or not,
  * expired or not, all stay watched for ever. Served by the primary key of address.
  */
-export async function* streamPrograms(
+export async function* streamAddresses(
   db: Queryable,
   keyspace: Keyspace,
   afterIndex: number,
-): AsyncGenerator<{ readonly programs: Buffer[]; readonly lastIndex: number }> {
+): AsyncGenerator<{ readonly addresses: Buffer[]; readonly lastIndex: number }> {
   let after = afterIndex
   for (;;) {
-    const { rows } = await db.query<{ idx: number; program: Buffer }>(
-      'select idx, program from address where keyspace = $1 and idx > $2 order by idx limit $3',
+    const { rows } = await db.query<{ idx: number; addressBytes: Buffer }>(
+      'select idx, program as "addressBytes" from address where keyspace = $1 and idx > $2 order by idx limit $3',
       [keyspace, after, PAGE_ROWS],
     )
     const last = rows.at(-1)
     if (last === undefined) return
     after = last.idx
-    yield { programs: rows.map((row) => row.program), lastIndex: after }
+    yield { addresses: rows.map((row) => row.addressBytes), lastIndex: after }
     if (rows.length < PAGE_ROWS) return
   }
 }
@@ -50,44 +50,44 @@ export async function listMissingIndexes(
   return rows.map((row) => row.idx)
 }
 
-type ProgramOwner = {
+type AddressOwner = {
   /** Hex. */
-  readonly program: string
+  readonly addressBytes: string
   readonly tenant: Tenant
   readonly invoiceId: string
 }
 
-/** Whose these programs (hex) are; those of no invoice are missing. Served by deposit_address_by_program. */
-export async function findProgramOwners(
+/** Whose these addresses (hex) are; those of no invoice are missing. Served by deposit_address_by_program. */
+export async function findAddressOwners(
   db: Queryable,
   keyspace: Keyspace,
-  programs: readonly string[],
-): Promise<ProgramOwner[]> {
-  if (programs.length === 0) return []
+  addresses: readonly string[],
+): Promise<AddressOwner[]> {
+  if (addresses.length === 0) return []
   const { rows } = await db.query<{
-    program: Buffer
+    addressBytes: Buffer
     merchant_id: string
     livemode: boolean
     invoice_id: string
   }>(
-    `select program, merchant_id, livemode, invoice_id from deposit_address
+    `select program as "addressBytes", merchant_id, livemode, invoice_id from deposit_address
      where keyspace = $1 and program = any($2)`,
-    [keyspace, programs.map((program) => Buffer.from(program, 'hex'))],
+    [keyspace, addresses.map((addressBytes) => Buffer.from(addressBytes, 'hex'))],
   )
   return rows.map((row) => ({
-    program: row.program.toString('hex'),
+    addressBytes: row.addressBytes.toString('hex'),
     tenant: { merchantId: row.merchant_id, livemode: row.livemode },
     invoiceId: row.invoice_id,
   }))
 }
 
 /**
- * Programs that somebody may pay now: those of unsettled invoices until their horizon has passed, and those whose
+ * Addresses that somebody may pay now: those of unsettled invoices until their horizon has passed, and those whose
  * last transfer is not settled; and those that were paid in a block from `fromHeight` on, where blocks that were read
  * before are read again. One probe of invoice_by_mode for each merchant, since ids sort by time; transfer_unsettled;
  * transfer_by_height; deposit_address_by_invoice.
  */
-export async function listOpenPrograms(
+export async function listOpenAddresses(
   db: Queryable,
   {
     network,
@@ -98,7 +98,7 @@ export async function listOpenPrograms(
 ): Promise<Buffer[]> {
   const horizon = new Date(now.getTime() - DISCOVERY_HORIZON_MS)
   const oldest = uuidv7(horizon.getTime() - WINDOW_MS_MAX, new Uint8Array(10))
-  const { rows } = await db.query<{ program: Buffer }>(
+  const { rows } = await db.query<{ addressBytes: Buffer }>(
     `with open as (
        select recent.merchant_id, recent.id from merchant cross join lateral (
          select merchant_id, id from invoice
@@ -110,10 +110,10 @@ export async function listOpenPrograms(
        union
        select merchant_id, invoice_id from transfer where network = $4 and block_height >= $6
      )
-     select deposit_address.program from open
+     select deposit_address.program as "addressBytes" from open
      join deposit_address on deposit_address.merchant_id = open.merchant_id
        and deposit_address.invoice_id = open.id and deposit_address.keyspace = $5`,
     [network.endsWith('-live'), formatId('invoice', oldest), horizon, network, keyspace, fromHeight],
   )
-  return rows.map((row) => row.program)
+  return rows.map((row) => row.addressBytes)
 }

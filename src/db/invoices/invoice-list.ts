@@ -26,7 +26,7 @@ type InvoiceSearch = {
   /** The beginning of an id, a reference or an e-mail address; a whole transaction id. */
   readonly text: string
   /** Of the deposit address that the text is, if it is one. */
-  readonly program: Uint8Array | null
+  readonly addressBytes: Uint8Array | null
 }
 
 /** The greatest code point: whatever begins with a text sorts, byte by byte, below the text followed by it. */
@@ -231,7 +231,7 @@ async function findRareMatches(tx: Tx, tenant: Tenant, search: InvoiceSearch): P
       search.text,
       `${search.text}${LAST_CHARACTER}`,
       RARE_MATCHES_MAX + 1,
-      search.program === null ? null : Buffer.from(search.program),
+      search.addressBytes === null ? null : Buffer.from(search.addressBytes),
     ],
   )
   return rows.length > RARE_MATCHES_MAX ? null : rows.map((row) => row.id)

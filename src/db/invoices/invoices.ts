@@ -56,7 +56,7 @@ export const INVOICE_COLUMNS = `id, merchant_id, livemode, asset, amount, usd_ce
 export type StoredInvoice = { readonly invoice: Invoice; readonly eventCount: number }
 
 /** Where an invoice's first address comes from. */
-export type ClaimedAddress = { readonly idx: number; readonly program: Buffer; readonly address: string }
+export type ClaimedAddress = { readonly idx: number; readonly addressBytes: Buffer; readonly address: string }
 
 /**
  * Takes the pool's next address that every watched network of its keyspace matches already, the asked one among them; null
@@ -83,7 +83,7 @@ export async function claimAddress(
              and (leased_until is null or leased_until < now())
            order by assigned_at, idx offset $5 limit 1))
        order by assigned_at, idx limit 1 for update skip locked)
-     returning idx, program, address`,
+     returning idx, program as "addressBytes", address`,
     [keyspace, form, now, network, toLeave],
   )
   return rows[0] ?? null
@@ -99,7 +99,7 @@ export async function insertInvoice(
   tx: Tx,
   tenant: Tenant,
   invoice: Invoice,
-  deposit: { keyspace: Keyspace; idx: number; program: Buffer },
+  deposit: { keyspace: Keyspace; idx: number; addressBytes: Buffer },
   /** Events that are written with it. */
   eventCount = 0,
 ): Promise<void> {
@@ -140,7 +140,7 @@ export async function insertInvoice(
       JSON.stringify(invoice.announced),
       deposit.keyspace,
       deposit.idx,
-      deposit.program,
+      deposit.addressBytes,
       eventCount,
       invoice.serviceFeeBps,
       invoice.returnUrl,

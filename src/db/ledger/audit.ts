@@ -177,21 +177,21 @@ export async function listBlocksWithTransfers(
   return rows
 }
 
-const PROGRAMS_PAGE = 10_000
+const ADDRESSES_PAGE = 10_000
 
-/** The programs of every address that was given to an invoice in a keyspace, page by page. Served by deposit_address_by_program. */
-export async function* streamDepositPrograms(db: Queryable, keyspace: string): AsyncGenerator<Buffer[]> {
+/** Every address that was given to an invoice in a keyspace, page by page. Served by deposit_address_by_program. */
+export async function* streamDepositAddresses(db: Queryable, keyspace: string): AsyncGenerator<Buffer[]> {
   let after = Buffer.alloc(0)
   for (;;) {
-    const { rows } = await db.query<{ program: Buffer }>(
-      'select program from deposit_address where keyspace = $1 and program > $2 order by program limit $3',
-      [keyspace, after, PROGRAMS_PAGE],
+    const { rows } = await db.query<{ addressBytes: Buffer }>(
+      'select program as "addressBytes" from deposit_address where keyspace = $1 and program > $2 order by program limit $3',
+      [keyspace, after, ADDRESSES_PAGE],
     )
     const last = rows.at(-1)
     if (last === undefined) return
-    after = Buffer.from(last.program)
-    yield rows.map((row) => row.program)
-    if (rows.length < PROGRAMS_PAGE) return
+    after = Buffer.from(last.addressBytes)
+    yield rows.map((row) => row.addressBytes)
+    if (rows.length < ADDRESSES_PAGE) return
   }
 }
 
@@ -252,7 +252,7 @@ export type HeldMoney = {
   readonly merchantId: string | null
   readonly asset: AssetId
   /** 20 bytes, on Solana 32. */
-  readonly program: Buffer
+  readonly addressBytes: Buffer
   readonly amount: bigint
 }
 
@@ -262,7 +262,7 @@ export const ADDRESSES_MAX = 500
 /** Balances that still lie at deposit addresses of an account-based network, except where a sweep is on its way. */
 export async function listHeldDeposits(db: Queryable, network: Network): Promise<HeldMoney[]> {
   const { rows } = await db.query<HeldMoney>(
-    `select t.merchant_id as "merchantId", t.asset, d.program, sum(t.amount) as amount
+    `select t.merchant_id as "merchantId", t.asset, d.program as "addressBytes", sum(t.amount) as amount
      from transfer t join deposit_address d
        on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2
      where t.network = $1 and t.asset = any($3) and t.status = 'confirmed'

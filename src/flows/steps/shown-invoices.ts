@@ -60,7 +60,7 @@ async function listRefused(
     const own = given.find(
       (one) => one.invoiceId === id && one.keyspace === keyspace && one.address === address,
     )
-    const pooled = own ?? { idx: -1, program: new Uint8Array(), address }
+    const pooled = own ?? { idx: -1, addressBytes: new Uint8Array(), address }
     const loadBatch = () => findBatchOf(tx, keyspace, pooled.idx)
     if (!(await issued.isIssued(keyspace, pooled, loadBatch, id))) refused.add(id)
   }

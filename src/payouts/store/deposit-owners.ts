@@ -35,7 +35,7 @@ export async function sumOwnDeposits(
 /** Whose a deposit address is, and what lies there by the books: paid to it for good, and neither swept nor about to be. */
 export type SweptSource = {
   readonly index: number
-  readonly program: Buffer
+  readonly addressBytes: Buffer
   readonly merchantId: string
   readonly expected: bigint
 }
@@ -47,10 +47,10 @@ export type SweptSource = {
 export async function listSweptSources(
   db: Queryable,
   { network, keyspace }: { readonly network: Network; readonly keyspace: string },
-  programs: readonly Buffer[],
+  addresses: readonly Buffer[],
 ): Promise<SweptSource[]> {
   const { rows } = await db.query<SweptSource>(
-    `select d.merchant_id as "merchantId", d.idx as index, d.program,
+    `select d.merchant_id as "merchantId", d.idx as index, d.program as "addressBytes",
        coalesce((select sum(t.amount) from transfer t where t.merchant_id = d.merchant_id and t.invoice_id = d.invoice_id
            and t.livemode = d.livemode and t.network = $1 and t.asset = 'SOL' and t.status = 'confirmed'
            and t.left_on_chain is null), 0)
@@ -60,7 +60,7 @@ export async function listSweptSources(
            where c.network = $1 and c.kind = 'sweep' and c.ended_at is null and c.txid is not null
              and c.indexes @> array[d.idx]), 0) as expected
      from deposit_address d where d.keyspace = $2 and d.program = any($3)`,
-    [network, keyspace, programs],
+    [network, keyspace, addresses],
   )
   return rows
 }

@@ -9,8 +9,8 @@ import type { Tenant } from '../../postgres/transaction.ts'
 export type OwnCoin = Coin & {
   readonly chain: 0 | 1
   readonly index: number
-  /** Of a deposit address; null for change, whose program the signer derives itself. */
-  readonly program: Buffer | null
+  /** Of a deposit address; null for change, whose address the signer derives itself. */
+  readonly addressBytes: Buffer | null
 }
 
 /** More coins than one transaction could ever spend; the largest come first. */
@@ -27,7 +27,7 @@ export async function listSpendableCoins(
   heldBy: string | null = null,
 ): Promise<OwnCoin[]> {
   const { rows } = await db.query<OwnCoin>(
-    `select txid, output_index as "outputIndex", amount, chain, index, program from (
+    `select txid, output_index as "outputIndex", amount, chain, index, program as "addressBytes" from (
        select t.txid, t.output_index, t.amount, 0 as chain, d.idx as index, d.program
        from transfer_part t join deposit_address d
          on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $4

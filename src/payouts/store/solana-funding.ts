@@ -41,7 +41,7 @@ export async function listAddressesToFund(
 }
 
 /** A funded address, with what was put there in all and not taken back; lamports. */
-export type FundedAddress = { readonly index: number; readonly program: Buffer; readonly given: bigint }
+export type FundedAddress = { readonly index: number; readonly addressBytes: Buffer; readonly given: bigint }
 
 /**
  * Funded addresses above an index whose invoice nobody has been able to pay since then, and from which nothing is being
@@ -53,7 +53,7 @@ export async function listAddressesToReclaim(
   { above, closedBefore }: { readonly above: number; readonly closedBefore: Date },
 ): Promise<FundedAddress[]> {
   const { rows } = await db.query<FundedAddress>(
-    `select d.idx as index, d.program, given.lamports as given from (
+    `select d.idx as index, d.program as "addressBytes", given.lamports as given from (
        select c.indexes[1] as idx, sum(case c.kind when 'fund' then c.lamports[1] else -c.lamports[1] end) as lamports
        from solana_chore c where c.network = $1 and c.kind in ('fund', 'reclaim') and c.landed and c.indexes[1] > $4
        group by 1) given

@@ -170,7 +170,7 @@ export async function endMaintenance(
 /** A deposit address with what it must hold according to the books, in lamports. */
 type SweepCandidate = {
   readonly index: number
-  readonly program: Buffer
+  readonly addressBytes: Buffer
   readonly expected: bigint
   /** What the fee payer put there beside, for wallets that pay no empty address, and has not taken back. */
   readonly funded: bigint
@@ -250,7 +250,7 @@ const heldWhere = (filter: string): string => `with paid as (
     where t.network = $1 and t.status = 'confirmed' and t.left_on_chain is null
       and t.asset = 'SOL' and ${filter}
     group by t.merchant_id, d.idx, d.program)
-  select merchant_id as "merchantId", index, program, amount - swept as expected, funded from (
+  select merchant_id as "merchantId", index, program as "addressBytes", amount - swept as expected, funded from (
     select paid.*, coalesce((
       select sum(c.lamports[array_position(c.indexes, paid.index)]) from solana_chore c
       where c.network = $1 and c.kind = 'sweep' and c.landed and c.indexes @> array[paid.index]), 0) as swept,

@@ -57,7 +57,7 @@ const filtersOf = (query: z.output<typeof listInvoicesQuery>) => ({
   orderReference: query.order_reference,
   createdAfterMs: millisecondsOf(query.created_after),
   createdBeforeMs: millisecondsOf(query.created_before),
-  search: query.q === undefined ? undefined : { text: query.q, program: programOfAddress(query.q) },
+  search: query.q === undefined ? undefined : { text: query.q, addressBytes: addressBytesOf(query.q) },
 })
 
 const BECH32_LENGTH_MAX = 90
@@ -70,7 +70,7 @@ const OWNER_BYTES = 32
  * The witness program of a segwit address (BIP173, BIP350) or the owner that a Solana address is, for finding whose it
  * is; null for any other text.
  */
-function programOfAddress(address: string): Uint8Array | null {
+function addressBytesOf(address: string): Uint8Array | null {
   if (SOLANA_ADDRESS.test(address)) {
     const owner = base58.decode(address)
     if (owner.length === OWNER_BYTES) return owner
@@ -78,8 +78,8 @@ function programOfAddress(address: string): Uint8Array | null {
   if (address.length > BECH32_LENGTH_MAX || !address.includes('1')) return null
   for (const coder of [bech32, bech32m]) {
     const decoded = coder.decodeUnsafe(address)
-    const program = decoded === undefined ? undefined : coder.fromWordsUnsafe(decoded.words.slice(1))
-    if (program) return program
+    const addressBytes = decoded === undefined ? undefined : coder.fromWordsUnsafe(decoded.words.slice(1))
+    if (addressBytes) return addressBytes
   }
   return null
 }

@@ -96,7 +96,7 @@ export class SolanaFunding {
     const accounts =
       found.length === 0
         ? []
-        : await providers.current.finalizedAccounts(found.map(({ program }) => ownerOf(program)))
+        : await providers.current.finalizedAccounts(found.map(({ addressBytes }) => ownerOf(addressBytes)))
     let asked = 0
     const dusty: DustyAddress[] = []
     for (const [at, address] of found.entries()) {
@@ -128,7 +128,7 @@ export class SolanaFunding {
       await listSweptSources(
         pool,
         place,
-        dusty.map(({ program }) => program),
+        dusty.map(({ addressBytes }) => addressBytes),
       )
     ).filter(({ index, expected }) => expected === beyond.get(index))
     const [first] = booked

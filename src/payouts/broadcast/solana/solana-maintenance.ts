@@ -244,7 +244,7 @@ export class SolanaMaintenance {
     const place = { network, keyspace: keyspaceOfNetwork(network), limit: CANDIDATES_MAX }
     const candidates = await listSweepCandidates(pool, tenant, place)
     if (candidates.length === 0) return []
-    const owners = candidates.map(({ program }) => ownerOf(program))
+    const owners = candidates.map(({ addressBytes }) => ownerOf(addressBytes))
     const accounts = await providers.current.finalizedAccounts(owners)
     const ready: SweepSource[] = []
     for (const [at, { index, expected, funded }] of candidates.entries()) {

@@ -2,7 +2,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { utf8ToBytes } from '@noble/hashes/utils.js'
 import type { HDKey } from '@scure/bip32'
-import { evmProgramOf } from '../../../chain/evm/address.ts'
+import { evmAddressOf } from '../../../chain/evm/address.ts'
 import { HOT_WALLET_CHAIN, HOT_WALLET_INDEX } from '../../../chain/evm/hot-wallet.ts'
 import {
   authorizationHashOf,
@@ -24,7 +24,7 @@ function withKey<Result>(
   const { privateKey, publicKey } = account.deriveChild(place.chain).deriveChild(place.index)
   if (privateKey === null || publicKey === null) throw new Error('an account has no private key')
   try {
-    return work(privateKey, evmProgramOf(publicKey))
+    return work(privateKey, evmAddressOf(publicKey))
   } finally {
     privateKey.fill(0)
   }

@@ -86,11 +86,11 @@ async function adoptOne(
 ): Promise<void> {
   const own = await readOwnSweep(row.raw, keys)
   if (own === null || own.txid !== row.txid || signer.journal.entriesOf(id).length > 0) return
-  const programs = own.moves.map(({ from }) => Buffer.from(getAddressEncoder().encode(from)))
+  const addresses = own.moves.map(({ from }) => Buffer.from(getAddressEncoder().encode(from)))
   const place = { network, keyspace: solanaKeyspace(network) }
-  const owners = await listSweptSources(signer.pool, place, programs)
+  const owners = await listSweptSources(signer.pool, place, addresses)
   const sources = own.moves.flatMap(({ lamports }, at): SweepSource[] => {
-    const owner = owners.find(({ program }) => program.equals(programs[at] ?? Buffer.alloc(0)))
+    const owner = owners.find(({ addressBytes }) => addressBytes.equals(addresses[at] ?? Buffer.alloc(0)))
     return owner === undefined ? [] : [{ index: owner.index, lamports }]
   })
   const [first] = owners

@@ -74,9 +74,9 @@ async function merchantOf(
 ): Promise<string | null> {
   if (sources.length === 0 || sources.length > SWEEP_SOURCES_MAX) return null
   const keyspace = solanaKeyspace(network)
-  const programs = sources.map(({ index }) => Buffer.from(solana.ownerAt(keyspace, index)))
+  const addresses = sources.map(({ index }) => Buffer.from(solana.ownerAt(keyspace, index)))
   const held = new Map<number, SweptSource>()
-  for (const one of await listSweptSources(pool, { network, keyspace }, programs)) held.set(one.index, one)
+  for (const one of await listSweptSources(pool, { network, keyspace }, addresses)) held.set(one.index, one)
   const merchants = new Set([...held.values()].map(({ merchantId }) => merchantId))
   const isHeld = ({ index, lamports }: SweepSource) => (held.get(index)?.expected ?? 0n) >= lamports
   const [merchantId] = merchants

@@ -1,53 +1,53 @@
 import { randomInt } from 'node:crypto'
-import type { WatchedPrograms } from './adapter.ts'
+import type { WatchedAddresses } from './adapter.ts'
 
-/** Programs kept in one piece of memory; pieces are added, never copied, so growing needs no room twice. */
-const PROGRAMS_PER_CHUNK = 1 << 14
+/** Addresses kept in one piece of memory; pieces are added, never copied, so growing needs no room twice. */
+const ADDRESSES_PER_CHUNK = 1 << 14
 const SLOTS_MIN = 1 << 10
 /** Bits of the filter for each slot. With at most half of the slots in use, all but three misses in a hundred end at it. */
 const FILTER_BITS_PER_SLOT = 4
 /** Indexes are stored in 32 bits and one slot value means empty. */
-const PROGRAMS_MAX = 1 << 26
+const ADDRESSES_MAX = 1 << 26
 
 /**
- * The witness programs we match outputs against: 20 bytes of P2WPKH, 32 of P2WSH. A look-up probes a typed
- * array by the program's first eight bytes and compares the whole program on a hit, so its cost does not grow
- * with the number of programs. The hash is seeded anew in every process: nobody can prepare outputs that all
+ * The addresses we match outputs against: 20 bytes of P2WPKH or of an EVM address, 32 of P2WSH. A look-up probes a typed
+ * array by the address's first eight bytes and compares the whole address on a hit, so its cost does not grow
+ * with the number of addresses. The hash is seeded anew in every process: nobody can prepare outputs that all
  * fall into one slot.
  */
-export class ProgramSet implements WatchedPrograms {
-  readonly #short = new ProgramTable(20)
-  readonly #long = new ProgramTable(32)
+export class AddressSet implements WatchedAddresses {
+  readonly #short = new AddressTable(20)
+  readonly #long = new AddressTable(32)
 
   get size(): number {
     return this.#short.size + this.#long.size
   }
 
-  add(programs: Iterable<Uint8Array>): void {
-    for (const program of programs) {
-      if (program.length === 20) this.#short.add(program)
-      else if (program.length === 32) this.#long.add(program)
-      else throw new Error(`a witness program has 20 or 32 bytes, not ${program.length}`)
+  add(addresses: Iterable<Uint8Array>): void {
+    for (const addressBytes of addresses) {
+      if (addressBytes.length === 20) this.#short.add(addressBytes)
+      else if (addressBytes.length === 32) this.#long.add(addressBytes)
+      else throw new Error(`an address has 20 or 32 bytes, not ${addressBytes.length}`)
     }
   }
 
-  /** Whether the 20 bytes of `bytes` from `at` are a watched program. */
+  /** Whether the 20 bytes of `bytes` from `at` are a watched address. */
   hasShort(bytes: Uint8Array, at: number): boolean {
     return this.#short.has(bytes, at)
   }
 
-  /** Whether the 32 bytes of `bytes` from `at` are a watched program. */
+  /** Whether the 32 bytes of `bytes` from `at` are a watched address. */
   hasLong(bytes: Uint8Array, at: number): boolean {
     return this.#long.has(bytes, at)
   }
 }
 
 /** Open addressing with linear probing; never more than half full, so that a miss ends after a probe or two. */
-class ProgramTable {
+class AddressTable {
   readonly #width: number
   readonly #seed = randomInt(2 ** 32)
   readonly #chunks: Uint8Array[] = []
-  /** Pairs: index of the program plus one (0: empty), and its hash, which spares most comparisons. */
+  /** Pairs: index of the address plus one (0: empty), and its hash, which spares most comparisons. */
   #slots = new Uint32Array(SLOTS_MIN * 2)
   #mask = SLOTS_MIN - 1
   /**
@@ -69,15 +69,15 @@ class ProgramTable {
     return this.#slots[this.#slotOf(hash, bytes, at) * 2] !== 0
   }
 
-  add(program: Uint8Array): void {
-    if (this.size >= PROGRAMS_MAX) throw new Error(`no more than ${PROGRAMS_MAX} programs can be watched`)
+  add(addressBytes: Uint8Array): void {
+    if (this.size >= ADDRESSES_MAX) throw new Error(`no more than ${ADDRESSES_MAX} addresses can be watched`)
     if ((this.size + 1) * 2 > this.#mask + 1) this.#grow()
-    const hash = this.#hash(program, 0)
-    const slot = this.#slotOf(hash, program, 0)
+    const hash = this.#hash(addressBytes, 0)
+    const slot = this.#slotOf(hash, addressBytes, 0)
     if (this.#slots[slot * 2] !== 0) return
-    const place = this.size % PROGRAMS_PER_CHUNK
-    if (place === 0) this.#chunks.push(new Uint8Array(PROGRAMS_PER_CHUNK * this.#width))
-    this.#chunks.at(-1)?.set(program, place * this.#width)
+    const place = this.size % ADDRESSES_PER_CHUNK
+    if (place === 0) this.#chunks.push(new Uint8Array(ADDRESSES_PER_CHUNK * this.#width))
+    this.#chunks.at(-1)?.set(addressBytes, place * this.#width)
     this.size += 1
     this.#slots[slot * 2] = this.size
     this.#slots[slot * 2 + 1] = hash
@@ -89,7 +89,7 @@ class ProgramTable {
     this.#filter[word] = (this.#filter[word] ?? 0) | filterBits(hash)
   }
 
-  /** The slot that holds this program, or the empty one where it belongs. */
+  /** The slot that holds this address, or the empty one where it belongs. */
   #slotOf(hash: number, bytes: Uint8Array, at: number): number {
     const slots = this.#slots
     let slot = hash & this.#mask
@@ -102,9 +102,9 @@ class ProgramTable {
   }
 
   #equals(index: number, bytes: Uint8Array, at: number): boolean {
-    const chunk = this.#chunks[(index / PROGRAMS_PER_CHUNK) | 0]
-    if (chunk === undefined) throw new Error('a slot points past the programs')
-    const start = (index % PROGRAMS_PER_CHUNK) * this.#width
+    const chunk = this.#chunks[(index / ADDRESSES_PER_CHUNK) | 0]
+    if (chunk === undefined) throw new Error('a slot points past the addresses')
+    const start = (index % ADDRESSES_PER_CHUNK) * this.#width
     for (let offset = 0; offset < this.#width; offset++) {
       if (chunk[start + offset] !== bytes[at + offset]) return false
     }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Invoice } from '../../src/core/invoice/types.ts'
-import { listMissingIndexes, listOpenPrograms } from '../../src/db/chain/watched-addresses.ts'
+import { listMissingIndexes, listOpenAddresses } from '../../src/db/chain/watched-addresses.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedInvoice, seedMerchant } from '../support/seed.ts'
@@ -18,15 +18,15 @@ afterAll(() => database.drop())
 let made = 0
 async function invoice(changes: Partial<Invoice>, status = 'awaiting_payment'): Promise<string> {
   made += 1
-  const program = Buffer.alloc(20, made)
-  const { id } = await seedInvoice(database, tenant, { asset: 'LTC', ...changes }, program)
+  const addressBytes = Buffer.alloc(20, made)
+  const { id } = await seedInvoice(database, tenant, { asset: 'LTC', ...changes }, addressBytes)
   await database.owner.query('update invoice set status = $2 where id = $1', [id, status])
-  return program.toString('hex')
+  return addressBytes.toString('hex')
 }
 const open = async (now: Date) => {
   const asked = { network: 'litecoin-test', keyspace: 'litecoin-test', now } as const
-  const programs = await listOpenPrograms(database.pools.watcher, asked)
-  return programs.map((program) => program.toString('hex')).sort()
+  const addresses = await listOpenAddresses(database.pools.watcher, asked)
+  return addresses.map((addressBytes) => addressBytes.toString('hex')).sort()
 }
 
 test('open are the addresses that can still be paid in time, until their horizon has passed', async () => {
