@@ -78,10 +78,10 @@ export async function runAudit(
   const { addressKeysFile = null } = options
   const addressKeys = addressKeysFile === null ? null : await readAddressKeys(addressKeysFile)
   const total = auditParts(nodes)
-  const tell = (done: number, note: string) => onProgress(done, total, note)
+  const progress = (done: number, note: string) => onProgress(done, total, note)
   const { results, records } = await withOneMoment(pool, CHECK_MINUTES_MAX, async (tx) => {
     onBackend(await prepareAudit(tx))
-    const results = await checkDatabase(tx, tell)
+    const results = await checkDatabase(tx, progress)
     if (addressKeysFile !== null) {
       const addresses = await auditAddresses(tx, addressKeys, FINDINGS_MAX)
       results.push(resultOf('address_is_the_signers', 'the signer signed every deposit address', addresses))
@@ -95,7 +95,7 @@ export async function runAudit(
   })
   onBackend(null)
   for (const [index, { node, record }] of records.entries()) {
-    tell(total - nodes.length + index, `chain of ${node.network}`)
+    progress(total - nodes.length + index, `chain of ${node.network}`)
     const name = `chain_${node.network}`
     const onChain = isUtxoNode(node)
       ? `every transfer stands on the chain of ${node.network}, and every payment there is a transfer`
@@ -118,7 +118,7 @@ export async function runAudit(
     const audit = await auditCoins(node, record, () => listBookedCoins(pool, node.network), stop)
     results.push(resultOf(`coins_${node.network}`, rule, audit))
   }
-  tell(total, 'done')
+  progress(total, 'done')
   return results
 }
 
@@ -129,14 +129,14 @@ const resultOf = (name: string, rule: string, audit: ChainAudit | AddressAudit):
   notChecked: audit.kind === 'checked' ? null : audit.reason,
 })
 
-async function checkDatabase(tx: Tx, tell: (done: number, note: string) => void): Promise<CheckResult[]> {
+async function checkDatabase(tx: Tx, progress: (done: number, note: string) => void): Promise<CheckResult[]> {
   const results: CheckResult[] = []
   for (const { name, rule, sql } of QUERY_CHECKS) {
-    tell(results.length, rule)
+    progress(results.length, rule)
     const findings = await findingsOf(tx, name, () => findDisagreements(tx, sql, FINDINGS_MAX))
     results.push({ name, rule, findings, notChecked: null })
   }
-  tell(QUERY_CHECKS.length, 'every invoice by its facts')
+  progress(QUERY_CHECKS.length, 'every invoice by its facts')
   const name = 'invoice_follows_its_facts'
   results.push({
     name,

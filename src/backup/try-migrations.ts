@@ -50,13 +50,13 @@ export function tryMigrations({ ownerUrl, pool, dataDir, onProgress }: TrialPlan
         const startedAt = performance.now()
         await migrate(server.ownerUrl, { through: from })
         const tables = shape.tables.map(({ name }) => name)
-        const told = async function* (): AsyncGenerator<TablePart> {
+        const reported = async function* (): AsyncGenerator<TablePart> {
           for await (const part of parts()) {
             onProgress(tables.indexOf(part.table), tables.length, `copying ${part.table}`)
             yield part
           }
         }
-        await loadDatabaseParts(server.ownerUrl, shape, told())
+        await loadDatabaseParts(server.ownerUrl, shape, reported())
         return { from, to, copyMs: performance.now() - startedAt, ...(await applyTo(server.ownerUrl)) }
       } finally {
         await server.stop()

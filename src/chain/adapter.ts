@@ -84,7 +84,7 @@ export interface TokenReader {
   /** Reads the blocks' receipts, proved by the root in their headers. */
   prove(from: BlockRef, toHeight: number): Promise<TokenReading | null>
   /** Reads by this source's word, to be compared with another's. */
-  tell(from: BlockRef, toHeight: number): Promise<TokenReading | null>
+  read(from: BlockRef, toHeight: number): Promise<TokenReading | null>
 }
 
 /**

@@ -142,7 +142,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   get tokens(): Pick<TokenReader, 'assets' | 'prove'> | undefined {
     const assets = this.#first.chain.tokens?.assets
     if (assets === undefined) return undefined
-    return { assets, prove: (from, toHeight) => this.#tellTokens(from, toHeight) }
+    return { assets, prove: (from, toHeight) => this.#readTokens(from, toHeight) }
   }
 
   /** Absent where a block's hash proves what is in it. */
@@ -216,8 +216,8 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     }
   }
 
-  async #tellTokens(from: BlockRef, toHeight: number): Promise<TokenReading | null> {
-    const reading = await this.#askAnother((chain) => chain.tokens?.tell(from, toHeight))
+  async #readTokens(from: BlockRef, toHeight: number): Promise<TokenReading | null> {
+    const reading = await this.#askAnother((chain) => chain.tokens?.read(from, toHeight))
     if (reading === null) return null
     // Both must stand on the same block: then all blocks below it are the same.
     const ours = await this.#ask((chain) => chain.hashAt(reading.end.height))

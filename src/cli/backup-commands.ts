@@ -114,7 +114,7 @@ export async function restoreCommand(
     const restored = await showingProgress((onProgress) =>
       restoreBackup({ dataDir: config.dataDir, openOwner, bytes, identity, onProgress }),
     )
-    await tell(restored, config, output)
+    await printRestored(restored, config, output)
     return await auditCommand(
       { json: false },
       output,
@@ -132,7 +132,7 @@ const elsewhere = (settings: Restored['settings']): { [name: string]: string } =
     Object.entries(settings).filter(([name]) => !/DATABASE_URL$|^DATA_DIR$|_KEYS?_FILE$/.test(name)),
   )
 
-async function tell(
+async function printRestored(
   { madeAt, hasSigner, signerFolder, settings, settingsText, withdrawn, submitted, leftOut }: Restored,
   { dataDir, signerKeyFile }: Config,
   output: Output,

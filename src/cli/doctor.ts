@@ -31,7 +31,7 @@ const MARKS: { readonly [kind in Finding['kind']]: string } = { ok: '✓', notic
 function reportTo(output: Output, clean: (text: string) => string) {
   let faults = 0
   return {
-    tell: (findings: readonly Finding[]) => {
+    print: (findings: readonly Finding[]) => {
       for (const { kind, text } of findings) {
         if (kind === 'fault') faults += 1
         output.line(`${MARKS[kind]} ${clean(text)}`)
@@ -48,21 +48,21 @@ function reportTo(output: Output, clean: (text: string) => string) {
 /** `paylink doctor --live`: asks every configured service of the outside, and prints a report fit for a bug report. */
 export async function doctorLiveCommand(output: Output, version: string): Promise<number> {
   const config = loadProcessConfig()
-  const { tell, end } = reportTo(output, redactorOf(givenSettings()))
+  const { print, end } = reportTo(output, redactorOf(givenSettings()))
   const { version: node, platform, arch } = process
   output.line(`Paylink ${version}, Node.js ${node}, ${platform} ${arch}, ${systemClock().toISOString()}`)
-  tell(await inspectLive(config, systemClock))
+  print(await inspectLive(config, systemClock))
   return end()
 }
 
 /** `paylink doctor`: says how everything stands; exit code 1 where there is a fault. */
 export async function doctorCommand(output: Output): Promise<number> {
   const config = loadProcessConfig()
-  const { tell, end } = reportTo(output, withoutSecrets)
-  tell(await inspectSetup(config))
-  tell(await inspectStored(config))
-  tell(await inspectPrices(config, systemClock))
-  tell(await inspectCards(config.onramps, systemClock))
+  const { print, end } = reportTo(output, withoutSecrets)
+  print(await inspectSetup(config))
+  print(await inspectStored(config))
+  print(await inspectPrices(config, systemClock))
+  print(await inspectCards(config.onramps, systemClock))
   return end()
 }
 

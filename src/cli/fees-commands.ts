@@ -149,9 +149,9 @@ export async function disallowFeesCommand(
 }
 
 /** What became of asking for one merchant's fees. */
-type Asked = { readonly merchantId: string; readonly outcome: PayoutRequested }
-const requestedOf = (asked: readonly Asked[]): Payout[] =>
-  asked.flatMap(({ outcome }) => (outcome.kind === 'requested' ? outcome.payout : []))
+type RequestResult = { readonly merchantId: string; readonly outcome: PayoutRequested }
+const requestedOf = (requested: readonly RequestResult[]): Payout[] =>
+  requested.flatMap(({ outcome }) => (outcome.kind === 'requested' ? outcome.payout : []))
 
 /**
  * `paylink fees request`: sets everything aside that was collected in the destination's coin and mode, as one payout for
@@ -166,13 +166,13 @@ export async function requestFeesCommand(
   },
   output: Output,
 ): Promise<number> {
-  const asked = await withOwnerPool(async (pool) => {
+  const requested = await withOwnerPool(async (pool) => {
     const by = (await operatorOf(pool, options.keyFile)).id
     const destination = await loadFeeDestination(pool, null, options.destination)
     if (destination === null)
       throw new UsageError('--destination is not on the list: paylink fees allow puts it there')
     const { livemode, asset } = destination
-    const results: Asked[] = []
+    const results: RequestResult[] = []
     const askAll = async (merchants: readonly string[]): Promise<void> => {
       for (const merchantId of merchants) {
         const outcome = await requestPayoutAlone(pool, {
@@ -201,15 +201,15 @@ export async function requestFeesCommand(
     }
     return results
   })
-  const made = requestedOf(asked)
-  const left = asked.filter(({ outcome }) => outcome.kind !== 'requested')
+  const made = requestedOf(requested)
+  const left = requested.filter(({ outcome }) => outcome.kind !== 'requested')
   if (options.json) {
     const skipped = left.map(({ merchantId, outcome }) => ({ merchant_id: merchantId, reason: outcome.kind }))
     output.line(JSON.stringify({ payouts: made.map(payoutView), skipped }))
   } else {
     for (const payout of made) output.line(payoutLine(payout))
     for (const one of left) output.line(`${one.merchantId}  stays: ${whyNot(one.outcome)}`)
-    if (asked.length === 0) output.line('There are no fees of this coin in this mode.')
+    if (requested.length === 0) output.line('There are no fees of this coin in this mode.')
     if (made.length >= REQUESTED_MAX) output.line('There may be more: ask again.')
   }
   return made.length > 0 ? 0 : EXIT_FAILED

@@ -33,12 +33,12 @@ function bar(stream: ProgressStream, total: number): Progress {
 }
 
 function lines(stream: ProgressStream, total: number): Progress {
-  let told = 0
+  let reported = 0
   return {
     update: (done, note) => {
       const step = Math.floor((PLAIN_STEPS * done) / total)
-      if (step === told) return
-      told = step
+      if (step === reported) return
+      reported = step
       stream.write(`${percentOf(done, total)} % ${note}\n`)
     },
     end: () => {},

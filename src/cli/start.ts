@@ -37,9 +37,9 @@ export async function startCommand(
   const everything = new StopList(log)
   const begun = begin({ config, roles, log, stop, everything, output })
   try {
-    await Promise.race([begun, stop.told])
+    await Promise.race([begun, stop.requested])
     await settledInTime(begun, log)
-    await stop.told
+    await stop.requested
   } catch (error) {
     if (!options.untilStdinEnds || !(error instanceof StartRefused)) throw error
     output.line(error.message)
@@ -139,9 +139,9 @@ function rolesOf(names: readonly string[]): ReadonlySet<RoleName> {
 
 /** Resolves when a signal, the end of standard input, or a fault says to stop. A second signal, later than the first one's echo, ends the process at once. */
 class StopSignal {
-  readonly told: Promise<void>
+  readonly requested: Promise<void>
   exitCode = 0
-  #toldAt = 0
+  #reportedAt = 0
   readonly #log: Log
   readonly #aborted = new AbortController()
   // Keeps the process alive for roles that have nothing else to do so, such as a sandbox chain that another process
@@ -150,7 +150,7 @@ class StopSignal {
 
   constructor(log: Log, untilStdinEnds: boolean) {
     this.#log = log
-    this.told = new Promise((resolve) =>
+    this.requested = new Promise((resolve) =>
       this.signal.addEventListener('abort', () => resolve(), { once: true }),
     )
     for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => this.#onSignal(name))
@@ -178,11 +178,11 @@ class StopSignal {
   #onSignal(name: string): void {
     // After its terminal was closed the process has no output; it stops in order all the same.
     if (this.signal.aborted) {
-      if (performance.now() - this.#toldAt < REPEATED_WITHIN_MS) return
+      if (performance.now() - this.#reportedAt < REPEATED_WITHIN_MS) return
       this.#log.warn(`${name} again: exiting at once`)
       process.exit(EXIT_FORCED)
     }
-    this.#toldAt = performance.now()
+    this.#reportedAt = performance.now()
     this.#log.info(`${name}: finishing what was begun`)
     this.#stop()
   }

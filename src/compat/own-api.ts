@@ -59,8 +59,8 @@ const ORIGIN = 'http://paylink'
  * and audit records of any other client apply to it.
  */
 export function createOwnApi(deps: OwnApiDeps, key: string | null) {
-  const call = async <View>(asked: Call, schema: z.ZodType<View>): Promise<View> =>
-    schema.parse(await answerOf(deps, key, asked))
+  const call = async <View>(request: Call, schema: z.ZodType<View>): Promise<View> =>
+    schema.parse(await answerOf(deps, key, request))
   const holder = async (): Promise<KeyHolder> => {
     const found = key === null ? null : await deps.holderOf(key)
     if (found === null)
@@ -70,17 +70,17 @@ export function createOwnApi(deps: OwnApiDeps, key: string | null) {
   return { call, holder }
 }
 
-async function answerOf(deps: OwnApiDeps, key: string | null, asked: Call): Promise<unknown> {
-  const url = new URL(`/api/v1${asked.path}`, ORIGIN)
-  for (const [name, value] of Object.entries(asked.query ?? {})) {
+async function answerOf(deps: OwnApiDeps, key: string | null, request: Call): Promise<unknown> {
+  const url = new URL(`/api/v1${request.path}`, ORIGIN)
+  for (const [name, value] of Object.entries(request.query ?? {})) {
     if (value !== undefined) url.searchParams.set(name, value)
   }
   const headers = new Headers()
   if (key !== null) headers.set('authorization', `Bearer ${key}`)
-  if (asked.idempotencyKey !== undefined) headers.set('idempotency-key', asked.idempotencyKey)
-  if (asked.body !== undefined) headers.set('content-type', 'application/json')
-  const body = asked.body === undefined ? null : JSON.stringify(asked.body)
-  const answer = await deps.ask(new Request(url, { method: asked.method, headers, body }))
+  if (request.idempotencyKey !== undefined) headers.set('idempotency-key', request.idempotencyKey)
+  if (request.body !== undefined) headers.set('content-type', 'application/json')
+  const body = request.body === undefined ? null : JSON.stringify(request.body)
+  const answer = await deps.ask(new Request(url, { method: request.method, headers, body }))
   const fields: unknown = answer.status === 204 ? undefined : await answer.json()
   if (answer.ok) return fields
   const { error } = fields as { error: { code: string; message: string; param: string | null } }

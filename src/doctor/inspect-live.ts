@@ -55,8 +55,8 @@ async function inspectPrice(
       const market = exchange.markets[symbol]
       if (market === undefined) return []
       const { signal } = new AbortController()
-      const asked = { dispatcher, timeoutMs: REQUEST_TIMEOUT_MS, signal }
-      const fetched = await fetchPrice(exchange, symbol, market, asked)
+      const options = { dispatcher, timeoutMs: REQUEST_TIMEOUT_MS, signal }
+      const fetched = await fetchPrice(exchange, symbol, market, options)
       if (fetched.kind !== 'price') return [`${exchange.name}: ${fetched.reason}`]
       const { price, exchangeTimeMs } = fetched
       const nowMs = clock().getTime()
@@ -146,10 +146,10 @@ const exchangeUrls = ({ priceSources, priceUrls }: Config): string[] =>
 /** Milliseconds that a server's clock is ahead of ours; null where it does not tell. */
 async function clockOffset(origin: string, clock: Clock): Promise<number | null> {
   try {
-    const askedMs = clock().getTime()
+    const sentMs = clock().getTime()
     const signal = AbortSignal.timeout(DATE_TIMEOUT_MS)
     const { headers } = await fetch(origin, { method: 'HEAD', redirect: 'manual', signal })
-    const middleMs = (askedMs + clock().getTime()) / 2
+    const middleMs = (sentMs + clock().getTime()) / 2
     const date = Date.parse(headers.get('date') ?? '')
     return Number.isNaN(date) ? null : date + HALF_A_SECOND_MS - middleMs
   } catch {

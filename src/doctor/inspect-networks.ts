@@ -262,14 +262,14 @@ const SAFE_BEHIND_MAX = 200
 /** What a node of Ethereum's kind tells of itself: its version, chain and block tags. */
 async function inspectEvmProvider(node: EvmChainNode, url: string): Promise<Finding[]> {
   const { network } = node
-  const asked = new EvmNode(url, node.rpcSetting)
-  const who = `${network}: the node at ${asked.rpc.where}`
+  const client = new EvmNode(url, node.rpcSetting)
+  const who = `${network}: the node at ${client.rpc.where}`
   try {
-    const version = await asked.rpc.call('web3_clientVersion', [], z.string())
-    const chainId = await asked.chainId()
-    const tip = await asked.headerAt('latest')
-    const safe = await asked.headerAt('safe')
-    const finalized = await asked.headerAt('finalized')
+    const version = await client.rpc.call('web3_clientVersion', [], z.string())
+    const chainId = await client.chainId()
+    const tip = await client.headerAt('latest')
+    const safe = await client.headerAt('safe')
+    const finalized = await client.headerAt('finalized')
     const findings = [ok(`${who} is ${version}, chain id ${chainId}`)]
     if (tip === null || safe === null || finalized === null) {
       findings.push(
@@ -287,6 +287,6 @@ async function inspectEvmProvider(node: EvmChainNode, url: string): Promise<Find
     )
     return findings
   } finally {
-    await asked.rpc.close()
+    await client.rpc.close()
   }
 }

@@ -103,10 +103,10 @@ export async function inspectStoppedPayouts(pool: Pool, clock: Clock): Promise<F
   ]
 }
 
-function listed(payouts: readonly StoppedPayout[], words: (payout: StoppedPayout) => string): Finding[] {
+function listed(payouts: readonly StoppedPayout[], describe: (payout: StoppedPayout) => string): Finding[] {
   const findings = payouts
     .slice(0, LISTED_MAX)
-    .map((payout) => notice(`Payout ${payout.id} of ${payout.merchantId}: ${words(payout)}`))
+    .map((payout) => notice(`Payout ${payout.id} of ${payout.merchantId}: ${describe(payout)}`))
   if (payouts.length > LISTED_MAX)
     findings.push(notice('Payouts: there are more of these; see the log of the signer'))
   return findings

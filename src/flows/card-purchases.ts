@@ -2,7 +2,7 @@ import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import { type CardPurchase, isOpenOffer, stillStands } from '../core/card/card-purchase.ts'
 import type { CardAnswer, CardOrder, OnrampProvider, ProviderAnswer } from '../core/card/onramp-provider.ts'
 import type {
-  AskedCardOffers,
+  CardOffersOutcome,
   LeftForCard,
   OwnInvoice,
   OwnPurchase,
@@ -78,7 +78,7 @@ type AskCardOffersDeps = {
 
 type Question = {
   readonly provider: OnrampProvider
-  readonly purchase: Omit<CardPurchase, 'answer' | 'leftAtMs' | 'news'>
+  readonly purchase: Omit<CardPurchase, 'answer' | 'leftAtMs' | 'update'>
   readonly usdCents: bigint | null
 }
 
@@ -90,7 +90,7 @@ type Question = {
 export async function askCardOffers(
   deps: AskCardOffersDeps,
   input: OwnInvoice & Pick<CardOrder, 'place' | 'clientAddress' | 'returnUrl'>,
-): Promise<AskedCardOffers> {
+): Promise<CardOffersOutcome> {
   const { tenant } = input
   const questions = await withTransaction(deps.pool, tenant, (tx) => writeQuestions(deps, tx, input))
   if (!Array.isArray(questions)) return questions
@@ -107,14 +107,14 @@ export async function askCardOffers(
       for (const { purchase, answer } of answers) await writeAnswer(deps, tx, tenant, purchase.id, answer)
     })
   }
-  return { kind: 'asked' }
+  return { kind: 'offered' }
 }
 
 async function writeQuestions(
   deps: AskCardOffersDeps,
   tx: Tx,
   input: { readonly tenant: Tenant; readonly invoiceId: string; readonly place: string },
-): Promise<Question[] | Exclude<AskedCardOffers, { kind: 'asked' }>> {
+): Promise<Question[] | Exclude<CardOffersOutcome, { kind: 'offered' }>> {
   const { tenant, invoiceId, place } = input
   await lockCardPurchases(tx, tenant, invoiceId)
   const stored = await loadShownInvoice(tx, tenant, invoiceId, deps.issuedAddresses)
@@ -181,22 +181,22 @@ async function writeAnswer(
   tx: Tx,
   tenant: Tenant,
   id: string,
-  answered: ProviderAnswer,
+  response: ProviderAnswer,
 ): Promise<void> {
   const nowMs = deps.clock().getTime()
   const sealedUrl =
-    answered.kind === 'offered'
-      ? deps.keyring.seal(Buffer.from(answered.url), cardUrlContext(tenant.merchantId, id))
+    response.kind === 'offered'
+      ? deps.keyring.seal(Buffer.from(response.url), cardUrlContext(tenant.merchantId, id))
       : null
-  const freshUntil = new Date(nowMs + standsForMs(answered))
+  const freshUntil = new Date(nowMs + standsForMs(response))
   // False only where the question lapsed and was answered otherwise; that answer stands.
-  await answerCardPurchase(tx, tenant, { id, answer: shownAnswer(answered), sealedUrl, freshUntil })
+  await answerCardPurchase(tx, tenant, { id, answer: shownAnswer(response), sealedUrl, freshUntil })
 }
 
-function standsForMs(answered: ProviderAnswer): number {
-  switch (answered.kind) {
+function standsForMs(response: ProviderAnswer): number {
+  switch (response.kind) {
     case 'offered':
-      return answered.usableSeconds * 1_000
+      return response.usableSeconds * 1_000
     case 'refused':
       return REFUSAL_MS
     case 'failed':
@@ -204,14 +204,14 @@ function standsForMs(answered: ProviderAnswer): number {
   }
 }
 
-function shownAnswer(answered: ProviderAnswer): CardAnswer {
-  switch (answered.kind) {
+function shownAnswer(response: ProviderAnswer): CardAnswer {
+  switch (response.kind) {
     case 'offered': {
-      const { kind, quote, minimum, amount } = answered
+      const { kind, quote, minimum, amount } = response
       return { kind, quote, minimum, amount }
     }
     case 'refused':
-      return answered
+      return response
     case 'failed':
       return { kind: 'failed' }
   }

@@ -28,9 +28,9 @@ import { type LoadedSession, loadWholeSession } from './steps/load-session.ts'
 
 const MS_PER_MINUTE = 60_000
 
-type AskedSession = Pick<
+type SessionRequest = Pick<
   CheckoutSession,
-  'paymentLinkId' | 'orderReference' | 'usdCents' | 'askedMinutes' | 'returnUrl'
+  'paymentLinkId' | 'orderReference' | 'usdCents' | 'requestedMinutes' | 'returnUrl'
 >
 
 type SessionAnswer =
@@ -59,19 +59,19 @@ type SessionAnswer =
 export async function answerForOrder(
   tx: Tx,
   tenant: Tenant,
-  asked: AskedSession,
+  request: SessionRequest,
   context: { readonly market: Market; readonly nowMs: number },
 ): Promise<SessionAnswer> {
-  await lockOrderReference(tx, tenant, asked.orderReference)
-  const link = await loadPaymentLink(tx, tenant, asked.paymentLinkId)
+  await lockOrderReference(tx, tenant, request.orderReference)
+  const link = await loadPaymentLink(tx, tenant, request.paymentLinkId)
   if (link === null) return { kind: 'not_found' }
   if (!link.allowDynamicAmount) return { kind: 'dynamic_amount_not_allowed' }
-  const session = await findSessionOfOrder(tx, tenant, asked.orderReference)
-  if (session !== null && asksForSession(session, { ...asked, livemode: tenant.livemode })) {
+  const session = await findSessionOfOrder(tx, tenant, request.orderReference)
+  if (session !== null && asksForSession(session, { ...request, livemode: tenant.livemode })) {
     const stored = session.invoiceId === null ? null : await loadInvoice(tx, tenant, session.invoiceId)
     return { kind: 'standing', session, link, invoice: stored?.invoice ?? null }
   }
-  const fault = totalFault({ usdCents: asked.usdCents, asset: link.asset }, context.market, context.nowMs)
+  const fault = totalFault({ usdCents: request.usdCents, asset: link.asset }, context.market, context.nowMs)
   if (fault !== null && fault.code !== 'rate_unavailable') return { kind: 'refused', ...fault }
   if (session !== null) return { kind: 'order_reference_conflict' }
   return link.active ? { kind: 'new' } : { kind: 'payment_link_inactive' }
@@ -81,15 +81,15 @@ export async function answerForOrder(
 export async function createCheckoutSession(
   tx: Tx,
   tenant: Tenant,
-  asked: AskedSession,
+  request: SessionRequest,
   context: { readonly market: Market; readonly now: Date },
 ): Promise<{ session: CheckoutSession; link: PaymentLink } | null> {
   const { market, now } = context
-  const link = await loadPaymentLink(tx, tenant, asked.paymentLinkId)
-  if (link === null) throw new Error(`link ${asked.paymentLinkId} was there a moment ago`)
-  const minutes = windowMinutesOf(link, market.rules, asked.askedMinutes)
+  const link = await loadPaymentLink(tx, tenant, request.paymentLinkId)
+  if (link === null) throw new Error(`link ${request.paymentLinkId} was there a moment ago`)
+  const minutes = windowMinutesOf(link, market.rules, request.requestedMinutes)
   const session: CheckoutSession = {
-    ...asked,
+    ...request,
     merchantId: tenant.merchantId,
     livemode: tenant.livemode,
     id: newId('checkoutSession', now),

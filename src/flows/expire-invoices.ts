@@ -83,7 +83,7 @@ function expireOne(
       reading,
     })
     if (advance.kind === 'refused') throw new Error(`a deadline was refused: ${advance.code}`)
-    const ownHeight = (asked: string) => (asked === reading.network ? reading.tipHeight : null)
+    const ownHeight = (requested: string) => (requested === reading.network ? reading.tipHeight : null)
     const networkFacts = { tipHeightOf: ownHeight, evmOf: deps.evmOf }
     const { changed } = await commitAdvance(tx, tenant, before, advance, {
       now: deps.clock(),

@@ -8,7 +8,7 @@ import { randomBase62 } from '../secrets/random-base62.ts'
 
 const SLUG_LENGTH = 10
 /** A slug is taken once in 62¹⁰ times for each link that exists; five times in a row is a fault of the generator. */
-const SLUG_TRIES_MAX = 5
+const SLUG_ATTEMPTS_MAX = 5
 
 /** Writes a new link under a slug of its own, in the caller's transaction. */
 export async function createPaymentLink(
@@ -18,7 +18,7 @@ export async function createPaymentLink(
   now: Date,
 ): Promise<PaymentLink> {
   const { merchantId, livemode } = tenant
-  for (let tries = 0; tries < SLUG_TRIES_MAX; tries++) {
+  for (let attempts = 0; attempts < SLUG_ATTEMPTS_MAX; attempts++) {
     const link: PaymentLink = {
       ...details,
       merchantId,
@@ -30,7 +30,7 @@ export async function createPaymentLink(
     }
     if (await insertPaymentLink(tx, tenant, link)) return link
   }
-  throw new Error(`${SLUG_TRIES_MAX} random slugs in a row were taken`)
+  throw new Error(`${SLUG_ATTEMPTS_MAX} random slugs in a row were taken`)
 }
 
 type UpdatedLink =

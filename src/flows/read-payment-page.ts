@@ -54,7 +54,7 @@ async function readSessionPage(deps: ReadPaymentPageDeps, slug: string, token: s
       linkName: link.name,
       usdCents: session.usdCents,
       expiresAtMs: session.expiresAtMs,
-      durationMinutes: windowMinutesOf(link, market.rules, session.askedMinutes),
+      durationMinutes: windowMinutesOf(link, market.rules, session.requestedMinutes),
       ...coinOffers(market, session.usdCents, link.asset, nowMs),
     }
   })

@@ -11,7 +11,7 @@ export type ReportedProviderUpdate = {
   readonly purchaseId: string
   /** The provider's own name of the buyer's try. */
   readonly transaction: string
-  readonly news: ProviderUpdate
+  readonly update: ProviderUpdate
   /** Where it says that the coins go; null where it does not say. */
   readonly address: string | null
 }
@@ -31,17 +31,17 @@ export async function recordProviderUpdate(
     readonly clock: Clock
     readonly notifier: { invoiceChanged(invoiceId: string): void }
   },
-  told: ReportedProviderUpdate,
+  reported: ReportedProviderUpdate,
 ): Promise<RecordedProviderUpdate> {
-  const tenant = await findCardPurchaseOwner(deps.pool, told.purchaseId)
+  const tenant = await findCardPurchaseOwner(deps.pool, reported.purchaseId)
   if (tenant === null) return { kind: 'unknown' }
   const { purchase, isNew } = await withTransaction(deps.pool, tenant, async (tx) => {
-    const purchase = await loadCardPurchase(tx, tenant, told.purchaseId)
-    if (purchase === null || !isOf(purchase, told)) return { purchase: null, isNew: false }
-    const { purchaseId: id, news, transaction } = told
+    const purchase = await loadCardPurchase(tx, tenant, reported.purchaseId)
+    if (purchase === null || !isOf(purchase, reported)) return { purchase: null, isNew: false }
+    const { purchaseId: id, update, transaction } = reported
     return {
       purchase,
-      isNew: await setProviderUpdate(tx, tenant, { id, news, transaction, now: deps.clock() }),
+      isNew: await setProviderUpdate(tx, tenant, { id, update, transaction, now: deps.clock() }),
     }
   })
   if (purchase === null) return { kind: 'foreign' }
@@ -53,11 +53,11 @@ export async function recordProviderUpdate(
 /** Hexadecimal addresses are written in either case. */
 function isOf(
   purchase: { readonly provider: CardProviderId; readonly address: string },
-  told: Pick<ReportedProviderUpdate, 'provider' | 'address'>,
+  reported: Pick<ReportedProviderUpdate, 'provider' | 'address'>,
 ): boolean {
   const isThere =
-    told.address === null ||
-    told.address === purchase.address ||
-    (purchase.address.startsWith('0x') && told.address.toLowerCase() === purchase.address.toLowerCase())
-  return purchase.provider === told.provider && isThere
+    reported.address === null ||
+    reported.address === purchase.address ||
+    (purchase.address.startsWith('0x') && reported.address.toLowerCase() === purchase.address.toLowerCase())
+  return purchase.provider === reported.provider && isThere
 }

@@ -50,7 +50,7 @@ export async function recordTransfers(
       nowMs: now.getTime(),
     })
     if (advance.kind === 'refused') throw new Error(`transfers were refused: ${advance.code}`)
-    const ownHeight = (asked: string) => (asked === network ? tipHeight : null)
+    const ownHeight = (requested: string) => (requested === network ? tipHeight : null)
     const networkFacts = { tipHeightOf: ownHeight, evmOf: deps.evmOf }
     return commitAdvance(tx, tenant, before, advance, { now, networkFacts, requestId: null })
   })

@@ -1,4 +1,4 @@
-import { canTell } from '../core/endpoint/subscriptions.ts'
+import { canDeliver } from '../core/endpoint/subscriptions.ts'
 import { insertDeliveries } from '../db/delivery/deliveries.ts'
 import { isEligible, loadEndpoint } from '../db/delivery/endpoints.ts'
 import {
@@ -34,7 +34,7 @@ export async function queueEvent(
   const endpoint = await loadEndpoint(tx, tenant, endpointId)
   if (endpoint === null) return { kind: 'not_found' }
   if (!isEligible(endpoint)) return { kind: 'not_eligible' }
-  if (!canTell(endpoint.format, eventType)) return { kind: 'untellable' }
+  if (!canDeliver(endpoint.format, eventType)) return { kind: 'untellable' }
   const deliveryId = newId('delivery', input.now)
   // Somebody asked: where the endpoint is throttled, this delivery is the next one that tries it.
   await insertDeliveries(tx, tenant, endpointId, [{ id: deliveryId, eventId }], true)

@@ -16,13 +16,13 @@ export async function takeTestCardPurchase(
     readonly clock: Clock
     readonly notifier: { invoiceChanged(invoiceId: string): void }
   },
-  input: OwnPurchase & { readonly news: ProviderUpdate },
+  input: OwnPurchase & { readonly update: ProviderUpdate },
 ): Promise<{ readonly purchase: CardPurchase; readonly first: boolean } | null> {
-  const { tenant, invoiceId, purchaseId: id, news } = input
+  const { tenant, invoiceId, purchaseId: id, update } = input
   const taken = await withTransaction(deps.pool, tenant, async (tx) => {
     const purchase = await loadCardPurchase(tx, tenant, id)
     if (purchase === null || purchase.invoiceId !== invoiceId || purchase.provider !== 'sandbox') return null
-    return { purchase, first: await takeTestPurchase(tx, tenant, { id, news, now: deps.clock() }) }
+    return { purchase, first: await takeTestPurchase(tx, tenant, { id, update, now: deps.clock() }) }
   })
   if (taken?.first === true) deps.notifier.invoiceChanged(invoiceId)
   return taken

@@ -76,9 +76,9 @@ export async function verifyEndpoint(
 async function askReceiver(
   deps: { clock: Clock; formats: EventFormats },
   http: HttpClient,
-  asked: { endpoint: WebhookEndpoint; secrets: readonly string[]; requestId: string },
+  input: { endpoint: WebhookEndpoint; secrets: readonly string[]; requestId: string },
 ): Promise<ChallengeResult> {
-  const { endpoint, secrets, requestId } = asked
+  const { endpoint, secrets, requestId } = input
   const now = deps.clock()
   const challenge = randomBytes(CHALLENGE_BYTES).toString('base64url')
   const event = { ...verificationEvent(endpoint, challenge, { now, requestId }), secrets }

@@ -53,10 +53,10 @@ export async function startHttpServer(options: {
     const part = options.parts.find((one) => one.owns(new URL(request.url).pathname))
     inFlight += 1
     try {
-      const answered =
+      const handled =
         (await part?.fetch(options.staging === true ? plainly(request) : request)) ??
         new Response('Not found\n', { status: 404 })
-      const response = options.staging === true ? await withStagingBanner(answered) : answered
+      const response = options.staging === true ? await withStagingBanner(handled) : handled
       if (WAITING_STATUSES.has(response.status) && !response.headers.has('retry-after'))
         response.headers.set('retry-after', RETRY_AFTER_SECONDS)
       // A kept-alive connection would send its next request to a server that is stopping.

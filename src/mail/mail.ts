@@ -86,15 +86,15 @@ function openUnmarkedMail(options: { smtpUrl: string | null; from: string; log: 
     }
   }
   const deliver = async (waiting: Waiting): Promise<void> => {
-    const { message, tries } = waiting
+    const { message, attempts } = waiting
     try {
       await transport.sendMail({ from, ...message, subject: message.subject.replace(LINE_BREAK, ' ') })
     } catch (error) {
-      const retryMs = isClosing || isFinal(error) ? undefined : RETRY_AFTER_MS[tries]
+      const retryMs = isClosing || isFinal(error) ? undefined : RETRY_AFTER_MS[attempts]
       if (retryMs === undefined) giveUp(waiting, describeError(error))
       // Those of one sender that no server takes would use up the room of all.
       else if (retriesOf(waiting.sender) >= WAITING_MAX.perKey) giveUp(waiting, 'too many wait')
-      else retryLater({ ...waiting, tries: tries + 1 }, retryMs)
+      else retryLater({ ...waiting, attempts: attempts + 1 }, retryMs)
     }
   }
   const retriesOf = (sender: string): number =>
@@ -117,7 +117,7 @@ function openUnmarkedMail(options: { smtpUrl: string | null; from: string; log: 
   }
   return {
     // How long a mail server takes would tell a stranger whether an address is known.
-    send: async (message, sender = message.to) => add({ message, sender, tries: 0 }),
+    send: async (message, sender = message.to) => add({ message, sender, attempts: 0 }),
     close: async () => {
       isClosing = true
       giveUpWaiting()
@@ -139,7 +139,7 @@ export const smtpTransport = (smtpUrl: string, { requireTLS = false } = {}) =>
     disableUrlAccess: true,
   })
 
-type Waiting = { readonly message: Email; readonly sender: string; readonly tries: number }
+type Waiting = { readonly message: Email; readonly sender: string; readonly attempts: number }
 
 const isFinal = (error: unknown): boolean =>
   error instanceof Error &&

@@ -3,11 +3,11 @@ import { ASSETS } from '../core/assets.ts'
 import type { NewDestination } from '../db/people/notices.ts'
 import type { NewApprover } from '../payouts/store/approver-sightings.ts'
 import type { Email } from './mail.ts'
-import { plainWords } from './plain-words.ts'
+import { plainText } from './plain-text.ts'
 
 type Addressee = { readonly email: string; readonly name: string }
 
-const greeting = (name: string): string => `Hello ${plainWords(name, 'there')},`
+const greeting = (name: string): string => `Hello ${plainText(name, 'there')},`
 
 const noticedShape = z.object({
   event_type: z.string(),
@@ -31,14 +31,14 @@ export function invoiceEmail(
 ): { kind: 'paid' | 'attention'; emailTo: (addressee: Addressee) => Email } {
   const { event_type: type, data } = noticedShape.parse(JSON.parse(body.toString('utf8')))
   const order = data.order_reference ?? data.external_reference
-  const what = order === null ? `Invoice ${data.id}` : `Order ${plainWords(order, data.id)}`
+  const what = order === null ? `Invoice ${data.id}` : `Order ${plainText(order, data.id)}`
   const worth = data.usd_amount === null ? '' : ` (${data.usd_amount} US dollars)`
   const link = `${baseUrl}/dashboard/invoices/${data.id}?mode=live`
   const isPaid = type === 'invoice.paid'
   const accepted = data.status_reason === 'accepted' ? ', which you accepted as payment in full' : ''
   const received = `${data.amount_confirmed} ${data.asset}${accepted}.`
   const subject = isPaid ? `${what} is paid` : `${what} needs your attention`
-  const told = isPaid
+  const sentence = isPaid
     ? `${what}${worth} is paid: ${received}`
     : `${what}${worth} needs a decision of yours. ${REASONS[data.review_reason ?? type] ?? ''}`.trim()
   return {
@@ -46,7 +46,7 @@ export function invoiceEmail(
     emailTo: ({ email, name }) => ({
       to: email,
       subject,
-      text: `${greeting(name)}\n\n${told}\n\n${link}\n\n${HOW_TO_STOP}`,
+      text: `${greeting(name)}\n\n${sentence}\n\n${link}\n\n${HOW_TO_STOP}`,
     }),
   }
 }
@@ -111,7 +111,7 @@ export function approverEmail(
   // Shown whole only where it is an address and nothing else: the API's login could write anything.
   const who =
     z.email().max(SHOWN_EMAIL_LENGTH_MAX).safeParse(of).data ??
-    plainWords(of ?? '', 'Somebody whose account was deleted since')
+    plainText(of ?? '', 'Somebody whose account was deleted since')
   return {
     to: email,
     subject: 'Somebody new can approve payouts soon',
@@ -138,7 +138,7 @@ export function formerManagerEmail(baseUrl: string, merchantId: string, email: s
     subject: 'Your role or e-mail address changed',
     text: `${greeting('')}
 
-you are no longer an owner or admin of the account ${plainWords(merchantId, 'of a shop')} on Paylink with this e-mail address: your role or your address changed, or the account was removed.
+you are no longer an owner or admin of the account ${plainText(merchantId, 'of a shop')} on Paylink with this e-mail address: your role or your address changed, or the account was removed.
 
 If you or your team did this, there is nothing to do. If not, tell the other owners now, and ask whoever runs Paylink to run "paylink access check": it may have been written into the database. For seven days, warnings about new payout destinations and approvers still come here.
 
@@ -159,7 +159,7 @@ somebody signed in to your account from a place we had not seen:
 
 ${place.at.toISOString()}
 ${place.address ?? 'an unknown address'}
-${plainWords(place.browser ?? '', 'an unknown browser')}
+${plainText(place.browser ?? '', 'an unknown browser')}
 
 If it was you, there is nothing to do. If not, choose a new password now and end that sign-in under Settings → Security.
 

@@ -6,7 +6,7 @@ import {
   listLeavingManagers,
   listManagers,
   listUntoldDestinations,
-  markDestinationTold,
+  markDestinationNotified,
   markManagerLeft,
   type NoticedEvent,
   newestEventId,
@@ -15,7 +15,7 @@ import {
   releaseNotices,
   takeStoppedEndpoints,
 } from '../db/people/notices.ts'
-import { listUntoldApprovers, markApproverTold } from '../payouts/store/approver-sightings.ts'
+import { listUnnotifiedApprovers, markApproverNotified } from '../payouts/store/approver-sightings.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Log } from '../runtime/log.ts'
 import { repeat } from '../runtime/repeat.ts'
@@ -134,7 +134,7 @@ async function writeOfDestinations({ pool, mail, baseUrl }: NoticeDeps): Promise
       await mail.send(destinationEmail(baseUrl, destination, manager))
       emails += 1
     }
-    await markDestinationTold(pool, destination)
+    await markDestinationNotified(pool, destination)
   }
   return emails
 }
@@ -142,12 +142,12 @@ async function writeOfDestinations({ pool, mail, baseUrl }: NoticeDeps): Promise
 /** E-mails about new credentials that can approve live payouts, as those about destinations. */
 async function writeOfApprovers({ pool, mail, baseUrl }: NoticeDeps): Promise<number> {
   let emails = 0
-  for (const approver of await listUntoldApprovers(pool, APPROVERS_MAX)) {
+  for (const approver of await listUnnotifiedApprovers(pool, APPROVERS_MAX)) {
     for (const manager of await warnedOf(pool, approver.merchantId)) {
       await mail.send(approverEmail(baseUrl, approver, manager))
       emails += 1
     }
-    await markApproverTold(pool, approver.fingerprint)
+    await markApproverNotified(pool, approver.fingerprint)
   }
   return emails
 }

@@ -6,7 +6,7 @@ const CONNECT_TIMEOUT_MS = 3_000
 const CONNECTIONS_PER_PROVIDER = 6
 
 /** The answer, parsed as JSON and not checked further. */
-export type Asked =
+export type ProviderResponse =
   | { readonly kind: 'answer'; readonly status: number; readonly body: unknown }
   | { readonly kind: 'failed'; readonly reason: string; readonly cause?: unknown }
 
@@ -28,7 +28,7 @@ export const openProviderConnections = (): Agent =>
   })
 
 /** Asks a card provider once and follows no redirect. Faults of the network or the provider are returned, not thrown. */
-export async function askProvider(dispatcher: Dispatcher, question: Question): Promise<Asked> {
+export async function askProvider(dispatcher: Dispatcher, question: Question): Promise<ProviderResponse> {
   const { method, url, headers = {}, body, bytesMax, deadlineMs } = question
   try {
     const response = await request(url, {
@@ -48,7 +48,7 @@ export async function askProvider(dispatcher: Dispatcher, question: Question): P
   }
 }
 
-function answerOf(status: number, text: string): Asked {
+function answerOf(status: number, text: string): ProviderResponse {
   try {
     return { kind: 'answer', status, body: JSON.parse(text) }
   } catch (cause) {

@@ -43,9 +43,9 @@ export function createCardOnramps(deps: CardOnrampsDeps) {
     ask: (
       request: OwnInvoice & { readonly place: string; readonly headers: Headers; readonly path: string },
     ) => {
-      const { headers, path, ...asked } = request
+      const { headers, path, ...rest } = request
       const clientAddress = deps.publicAddressOf(headers)
-      return askCardOffers(deps, { ...asked, clientAddress, returnUrl: deps.baseUrl + path })
+      return askCardOffers(deps, { ...rest, clientAddress, returnUrl: deps.baseUrl + path })
     },
     offers: (invoice: OwnInvoice) => readCardOffers(deps, invoice),
     leave: (purchase: OwnPurchase) => leaveForCardProvider(deps, purchase),
@@ -69,8 +69,8 @@ async function playTestCard(
 ): Promise<'played' | 'failed' | 'not_found'> {
   if (outcome === 'abandoned')
     return (await readTestCardPurchase(deps, own)) === null ? 'not_found' : 'played'
-  const news = outcome === 'declined' ? 'failed' : 'pending'
-  const taken = await takeTestCardPurchase(deps, { ...own, news })
+  const update = outcome === 'declined' ? 'failed' : 'pending'
+  const taken = await takeTestCardPurchase(deps, { ...own, update })
   if (taken === null) return 'not_found'
   if (outcome === 'declined' || !taken.first) return 'played'
   const { asset, address, amount } = taken.purchase
@@ -85,7 +85,7 @@ async function playTestCard(
     provider: 'sandbox',
     purchaseId: own.purchaseId,
     transaction: SANDBOX_TRANSACTION,
-    news: isSent ? 'completed' : 'failed',
+    update: isSent ? 'completed' : 'failed',
     address,
   })
   return isSent ? 'played' : 'failed'

@@ -48,7 +48,7 @@ export const transactionsSchema = z.object({
 })
 
 /** Statuses before a purchase begins, such as a page being opened, are left out: the checkout page says as much. */
-export const COINBASE_NEWS: { readonly [status: string]: Exclude<ProviderUpdate, 'abandoned'> } = {
+export const COINBASE_UPDATES: { readonly [status: string]: Exclude<ProviderUpdate, 'abandoned'> } = {
   ONRAMP_TRANSACTION_STATUS_IN_PROGRESS: 'pending',
   ONRAMP_TRANSACTION_STATUS_SUCCESS: 'completed',
   ONRAMP_TRANSACTION_STATUS_FAILED: 'failed',

@@ -8,14 +8,14 @@ import type {
   CardRefusal,
   OnrampProvider,
   ProviderAnswer,
-  ToldTransactions,
+  ReportedTransactions,
 } from '../core/card/onramp-provider.ts'
 import { parsePlace } from '../core/card/places.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { ASK_DEADLINE_MS, type Asked, askProvider } from './ask-provider.ts'
+import { ASK_DEADLINE_MS, askProvider, type ProviderResponse } from './ask-provider.ts'
 import {
-  COINBASE_NEWS,
+  COINBASE_UPDATES,
   type CoinbaseOptions,
   errorSchema,
   optionsSchema,
@@ -129,9 +129,9 @@ export function createCoinbaseOnramp(settings: CoinbaseSettings, deps: Deps): On
       return readTransactions(await ask('GET', url, ANSWER_BYTES_MAX))
     },
     fault: async () => {
-      const asked = await askOptions(PROBED_PLACE)
-      if (asked.kind === 'kept') return null
-      return asked.answer.kind === 'failed' ? asked.answer.reason : 'it serves nobody'
+      const response = await askOptions(PROBED_PLACE)
+      if (response.kind === 'kept') return null
+      return response.answer.kind === 'failed' ? response.answer.reason : 'it serves nobody'
     },
   }
 }
@@ -145,7 +145,7 @@ async function askSigned(
     readonly bytesMax: number
     readonly body?: object
   },
-): Promise<Asked> {
+): Promise<ProviderResponse> {
   const { body, ...rest } = question
   const key = { id: settings.keyId, secret: settings.keySecret }
   const token = await coinbaseJwt(key, question, deps.clock().getTime())
@@ -168,12 +168,12 @@ type KeptOrAnswer<Value> =
   | { readonly kind: 'not_kept'; readonly answer: ProviderAnswer }
 const notKept = (answer: ProviderAnswer) => ({ kind: 'not_kept', answer }) as const
 
-function readOptions(asked: Asked): KeptOrAnswer<CoinbaseOptions> {
-  if (asked.kind === 'failed') return notKept(failed(asked.reason, asked.cause))
+function readOptions(response: ProviderResponse): KeptOrAnswer<CoinbaseOptions> {
+  if (response.kind === 'failed') return notKept(failed(response.reason, response.cause))
   // It does not serve a place that it does not know.
-  if (asked.status === 400 || asked.status === 404) return notKept(refused('region'))
-  if (asked.status !== 200) return notKept(errorOf(asked))
-  const options = optionsSchema.safeParse(asked.body)
+  if (response.status === 400 || response.status === 404) return notKept(refused('region'))
+  if (response.status !== 200) return notKept(errorOf(response))
+  const options = optionsSchema.safeParse(response.body)
   return options.success
     ? { kind: 'kept', value: options.data }
     : notKept(failed('its options cannot be understood', options.error))
@@ -222,14 +222,14 @@ function sessionRequest(order: CardOrder, place: Place) {
 }
 
 function readSession(
-  asked: Asked,
+  response: ProviderResponse,
   order: CardOrder,
   terms: Terms,
   settings: CoinbaseSettings,
 ): ProviderAnswer {
-  if (asked.kind === 'failed') return failed(asked.reason, asked.cause)
-  if (asked.status !== 201) return errorOf(asked)
-  const parsed = sessionSchema.safeParse(asked.body)
+  if (response.kind === 'failed') return failed(response.reason, response.cause)
+  if (response.status !== 201) return errorOf(response)
+  const parsed = sessionSchema.safeParse(response.body)
   if (!parsed.success) return failed('its session cannot be understood', parsed.error)
   const { session, quote } = parsed.data
   const url = new URL(session.onrampUrl)
@@ -257,28 +257,28 @@ function soldAmount(
   const { currency, network } = SOLD[asset]
   const isOurs = quote.purchaseCurrency === currency && quote.destinationNetwork === network
   // Compared by eight decimals: quotes of finer coins are cut there.
-  const [sold, asked] = [
+  const [sold, response] = [
     parseFiat(quote.purchaseAmount),
     parseFiat(formatCoinAmount(amount, ASSETS[asset].decimals)),
   ]
-  if (!isOurs || sold === null || asked === null || sold < asked) return null
-  if (sold === asked) return amount
+  if (!isOurs || sold === null || response === null || sold < response) return null
+  if (sold === response) return amount
   return (sold * 10n ** BigInt(ASSETS[asset].decimals)) / FIAT_UNIT
 }
 
-function readTransactions(asked: Asked): ToldTransactions {
-  if (asked.kind === 'failed') return asked
-  if (asked.status !== 200) return { kind: 'failed', reason: `HTTP status ${asked.status}` }
-  const parsed = transactionsSchema.safeParse(asked.body)
+function readTransactions(response: ProviderResponse): ReportedTransactions {
+  if (response.kind === 'failed') return response
+  if (response.status !== 200) return { kind: 'failed', reason: `HTTP status ${response.status}` }
+  const parsed = transactionsSchema.safeParse(response.body)
   if (!parsed.success)
     return { kind: 'failed', reason: 'its transactions cannot be understood', cause: parsed.error }
   const { transactions } = parsed.data
   return {
-    kind: 'told',
+    kind: 'reported',
     isBegun: transactions.length > 0,
     transactions: transactions.flatMap(({ transaction_id: transaction, status, wallet_address }) => {
-      const news = COINBASE_NEWS[status]
-      return news === undefined ? [] : [{ transaction, news, address: wallet_address ?? null }]
+      const update = COINBASE_UPDATES[status]
+      return update === undefined ? [] : [{ transaction, update, address: wallet_address ?? null }]
     }),
   }
 }
@@ -299,7 +299,7 @@ const REFUSALS: { readonly [errorType: string]: CardRefusal } = {
 }
 
 /** `{errorType, errorMessage}`: what the buyer cannot change goes to the log only. */
-function errorOf({ status, body }: Extract<Asked, { kind: 'answer' }>): ProviderAnswer {
+function errorOf({ status, body }: Extract<ProviderResponse, { kind: 'answer' }>): ProviderAnswer {
   const error = errorSchema.safeParse(body)
   const type = error.success ? error.data.errorType : 'an error without a type'
   const reason = REFUSALS[type]

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
-import { COINBASE_NEWS } from './coinbase-answers.ts'
+import { COINBASE_UPDATES } from './coinbase-answers.ts'
 import { isFresh, jsonOf, type ReadWebhook } from './webhook-reading.ts'
 
 const HEADER = 'x-hook0-signature'
@@ -33,22 +33,22 @@ export function readCoinbaseWebhook(
   const body = jsonOf(request.body)
   const hosted = hostedSchema.safeParse(body)
   const order = orderSchema.safeParse(body)
-  const told = hosted.success
+  const reported = hosted.success
     ? { ...hosted.data, id: hosted.data.transactionId, address: hosted.data.walletAddress }
     : order.success
       ? { ...order.data, id: order.data.orderId, address: order.data.destinationAddress }
       : null
-  const news = told === null ? undefined : COINBASE_NEWS[told.status]
-  if (told === null || news === undefined || typeof told.partnerUserRef !== 'string')
+  const update = reported === null ? undefined : COINBASE_UPDATES[reported.status]
+  if (reported === null || update === undefined || typeof reported.partnerUserRef !== 'string')
     return { kind: 'ignored' }
   return {
-    kind: 'told',
-    news: {
+    kind: 'reported',
+    update: {
       provider: 'coinbase',
-      purchaseId: told.partnerUserRef,
-      transaction: told.id,
-      news,
-      address: told.address ?? null,
+      purchaseId: reported.partnerUserRef,
+      transaction: reported.id,
+      update,
+      address: reported.address ?? null,
     },
   }
 }

@@ -14,7 +14,7 @@ const ABANDONED_AFTER_MS = 10 * 60_000
 /** More than buyers leave for a card in an hour. Beyond it the oldest is dropped until its page is seen again. */
 const FOLLOWED_MAX = 1_000
 /** Questions under way to one provider: one that never answers holds up no other's. */
-const ASKED_AT_ONCE_MAX = 4
+const REQUESTS_AT_ONCE_MAX = 4
 const TICK_MS = 1_000
 
 type Followed = Pick<CardWaiting, 'purchaseId' | 'provider' | 'leftAtMs'>
@@ -41,25 +41,25 @@ export function createPurchaseFollower(deps: {
 }): PurchaseFollower {
   const { clock, log } = deps
   const followed = new LRUCache<string, Entry>({ max: FOLLOWED_MAX })
-  const asked = new Map<Promise<void>, CardProviderId>()
-  const tellerOf = (id: CardProviderId) =>
+  const pending = new Map<Promise<void>, CardProviderId>()
+  const readerOf = (id: CardProviderId) =>
     deps.providers.find((provider) => provider.id === id)?.transactionsOf ?? null
 
   const ask = async (entry: Entry): Promise<void> => {
     const { purchaseId, provider } = entry
-    const told = await tellerOf(provider)?.(purchaseId)
-    if (told === undefined) return
-    if (told.kind === 'failed') {
-      log.warn({ provider, reason: told.reason }, 'a card provider did not say how a purchase stands')
+    const reported = await readerOf(provider)?.(purchaseId)
+    if (reported === undefined) return
+    if (reported.kind === 'failed') {
+      log.warn({ provider, reason: reported.reason }, 'a card provider did not say how a purchase stands')
       return
     }
-    const { transactions, isBegun } = told
+    const { transactions, isBegun } = reported
     if (!isBegun && clock().getTime() - entry.leftAtMs >= ABANDONED_AFTER_MS) {
-      const nothing = { news: 'abandoned', transaction: '', address: null } as const
+      const nothing = { update: 'abandoned', transaction: '', address: null } as const
       await recordProviderUpdate(deps, { provider, purchaseId, ...nothing })
     }
     // The page shows one state for all tries: a completed one, else the newest, which comes first.
-    const transaction = transactions.find(({ news }) => news === 'completed') ?? transactions[0]
+    const transaction = transactions.find(({ update }) => update === 'completed') ?? transactions[0]
     if (transaction === undefined) return
     const { kind } = await recordProviderUpdate(deps, { provider, purchaseId, ...transaction })
     if (kind === 'foreign')
@@ -67,11 +67,11 @@ export function createPurchaseFollower(deps: {
         { provider, purchaseId },
         'a card provider told of a purchase to an address that is not its own',
       )
-    if (transaction.news === 'completed') followed.delete(purchaseId)
+    if (transaction.update === 'completed') followed.delete(purchaseId)
   }
 
   const hasRoom = ({ provider }: Entry): boolean =>
-    [...asked.values()].filter((each) => each === provider).length < ASKED_AT_ONCE_MAX
+    [...pending.values()].filter((each) => each === provider).length < REQUESTS_AT_ONCE_MAX
   const tick = (): void => {
     const nowMs = clock().getTime()
     const due: Entry[] = []
@@ -92,15 +92,15 @@ export function createPurchaseFollower(deps: {
       .catch((error: unknown) => log.error({ err: error }, 'the outcome of a card purchase was not recorded'))
       .finally(() => {
         entry.isAsking = false
-        asked.delete(question)
+        pending.delete(question)
       })
-    asked.set(question, entry.provider)
+    pending.set(question, entry.provider)
   }
   const timer = setInterval(tick, TICK_MS)
   timer.unref()
   return {
     follow: ({ purchaseId, provider, leftAtMs }) => {
-      if (followed.has(purchaseId) || tellerOf(provider) === null) return
+      if (followed.has(purchaseId) || readerOf(provider) === null) return
       const dueAtMs = clock().getTime() + FIRST_GAP_MS
       followed.set(purchaseId, {
         purchaseId,
@@ -113,7 +113,7 @@ export function createPurchaseFollower(deps: {
     },
     stop: async () => {
       clearInterval(timer)
-      await Promise.all(asked.keys())
+      await Promise.all(pending.keys())
     },
   }
 }

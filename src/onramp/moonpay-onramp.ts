@@ -8,7 +8,7 @@ import { parsePlace } from '../core/card/places.ts'
 import type { ProviderUpdate } from '../core/card/provider-update.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { ASK_DEADLINE_MS, type Asked, askProvider } from './ask-provider.ts'
+import { ASK_DEADLINE_MS, askProvider, type ProviderResponse } from './ask-provider.ts'
 import { createKeptAnswers, type Kept } from './kept-answers.ts'
 import { isFresh, jsonOf, type ReadWebhook } from './webhook-reading.ts'
 
@@ -128,8 +128,8 @@ export function createMoonpayOnramp(settings: MoonpaySettings, deps: Deps): Onra
       return offerOf({ limits, quote, amount: units, quoteCurrencyAmount, url })
     },
     fault: async () => {
-      const asked = readLimits(await ask(`/v3/currencies/${CODES.USDC_BASE}/limits`, CARD_PAYMENT))
-      return asked.kind === 'failed' ? asked.reason : null
+      const response = readLimits(await ask(`/v3/currencies/${CODES.USDC_BASE}/limits`, CARD_PAYMENT))
+      return response.kind === 'failed' ? response.reason : null
     },
   }
 }
@@ -138,10 +138,10 @@ const refused = (reason: CardRefusal): ProviderAnswer => ({ kind: 'refused', rea
 type Failed = Extract<ProviderAnswer, { kind: 'failed' }>
 const failed = (reason: string, cause?: unknown): Failed => ({ kind: 'failed', reason, cause })
 
-function readList<Value>(asked: Asked, schema: z.ZodType<Value>): Kept<Value> {
-  if (asked.kind === 'failed') return { kind: 'not_kept', answer: failed(asked.reason, asked.cause) }
-  if (asked.status !== 200) return { kind: 'not_kept', answer: errorOf(asked) }
-  const parsed = schema.safeParse(asked.body)
+function readList<Value>(response: ProviderResponse, schema: z.ZodType<Value>): Kept<Value> {
+  if (response.kind === 'failed') return { kind: 'not_kept', answer: failed(response.reason, response.cause) }
+  if (response.status !== 200) return { kind: 'not_kept', answer: errorOf(response) }
+  const parsed = schema.safeParse(response.body)
   return parsed.success
     ? { kind: 'kept', value: parsed.data }
     : { kind: 'not_kept', answer: failed('its lists cannot be understood', parsed.error) }
@@ -171,18 +171,20 @@ function roundedUp({ asset, amount: units }: CardOrder, precision: number): bigi
 
 type Limits = z.output<typeof limitsSchema>
 
-function readLimits(asked: Asked): { readonly kind: 'limits'; readonly limits: Limits } | Failed {
-  if (asked.kind === 'failed') return failed(asked.reason, asked.cause)
-  if (asked.status !== 200) return errorOf(asked)
-  const limits = limitsSchema.safeParse(asked.body)
+function readLimits(
+  response: ProviderResponse,
+): { readonly kind: 'limits'; readonly limits: Limits } | Failed {
+  if (response.kind === 'failed') return failed(response.reason, response.cause)
+  if (response.status !== 200) return errorOf(response)
+  const limits = limitsSchema.safeParse(response.body)
   return limits.success
     ? { kind: 'limits', limits: limits.data }
     : failed('its limits cannot be understood', limits.error)
 }
 
 function offerOf(answers: {
-  readonly limits: Asked
-  readonly quote: Asked
+  readonly limits: ProviderResponse
+  readonly quote: ProviderResponse
   readonly amount: bigint
   readonly quoteCurrencyAmount: string
   readonly url: string
@@ -244,7 +246,7 @@ function widgetUrl(
 
 /** `{message, type}`: what the buyer cannot change goes to the log only. */
 const errorBody = z.object({ type: z.string().max(100) })
-function errorOf({ status, body }: Extract<Asked, { kind: 'answer' }>): Failed {
+function errorOf({ status, body }: Extract<ProviderResponse, { kind: 'answer' }>): Failed {
   const error = errorBody.safeParse(body)
   return failed(`HTTP status ${status}, ${error.success ? error.data.type : 'an error without a type'}`)
 }
@@ -271,7 +273,7 @@ const eventSchema = z.object({
 
 const TYPES: readonly string[] = ['transaction_created', 'transaction_updated', 'transaction_failed']
 /** Statuses in which MoonPay waits for the buyer are left out: there is nothing to tell them. */
-const NEWS: { readonly [status: string]: ProviderUpdate } = {
+const UPDATES: { readonly [status: string]: ProviderUpdate } = {
   pending: 'pending',
   completed: 'completed',
   failed: 'failed',
@@ -293,15 +295,15 @@ export function readMoonpayWebhook(
   const event = eventSchema.safeParse(body)
   if (!event.success || !TYPES.includes(event.data.type)) return { kind: 'ignored' }
   const { id, status, walletAddress, externalTransactionId } = event.data.data
-  const news = NEWS[status]
-  if (news === undefined || typeof externalTransactionId !== 'string') return { kind: 'ignored' }
+  const update = UPDATES[status]
+  if (update === undefined || typeof externalTransactionId !== 'string') return { kind: 'ignored' }
   return {
-    kind: 'told',
-    news: {
+    kind: 'reported',
+    update: {
       provider: 'moonpay',
       purchaseId: externalTransactionId,
       transaction: id,
-      news,
+      update,
       address: walletAddress ?? null,
     },
   }

@@ -2,7 +2,7 @@ import type { ReportedProviderUpdate } from '../flows/record-provider-update.ts'
 
 /** What reading a provider's webhook gives. */
 export type ReadWebhook =
-  | { readonly kind: 'told'; readonly news: ReportedProviderUpdate }
+  | { readonly kind: 'reported'; readonly update: ReportedProviderUpdate }
   /** Genuine, with nothing to show on the page. */
   | { readonly kind: 'ignored' }
   | { readonly kind: 'rejected'; readonly reason: string }

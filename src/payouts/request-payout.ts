@@ -61,14 +61,15 @@ export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<Pay
   if (destination === null) return { kind: 'not_found' }
   const { asset } = destination
   const all = await loadPayable(tx, tenant, asset, source)
-  const asked = request.amount === null ? all : parseCoinAmount(request.amount, ASSETS[asset].decimals)
+  const requested = request.amount === null ? all : parseCoinAmount(request.amount, ASSETS[asset].decimals)
   if (request.amount === null && all <= 0n) return { kind: 'not_covered' }
-  const invalid = refuseFields(request, asset, asked)
-  if (invalid !== null || asked === null) return invalid ?? { kind: 'unavailable' }
+  const invalid = refuseFields(request, asset, requested)
+  if (invalid !== null || requested === null) return invalid ?? { kind: 'unavailable' }
   if (destination.usableAt > now) return { kind: 'not_usable' }
   const outputMin = await payoutOutputMin(tx, tenant, { asset, now })
   if (outputMin === null) return { kind: 'unavailable' }
-  const amount = asked === all ? all - (await loadWithheld(tx, tenant, { asset, all, outputMin })) : asked
+  const amount =
+    requested === all ? all - (await loadWithheld(tx, tenant, { asset, all, outputMin })) : requested
   const estimate = await estimatePayoutFee(tx, tenant, { asset, amount, now })
   if (estimate === null) return { kind: 'unavailable' }
   if (typeof estimate !== 'bigint') return tooLarge(asset, estimate.most)

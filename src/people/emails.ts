@@ -1,5 +1,5 @@
 import type { Email } from '../mail/mail.ts'
-import { plainWords } from '../mail/plain-words.ts'
+import { plainText } from '../mail/plain-text.ts'
 
 type Addressee = { readonly email: string }
 
@@ -45,7 +45,7 @@ export function invitationMail(
     subject: 'You are invited to a shop on Paylink',
     text: `Hello,
 
-“${plainWords(invitation.inviter, 'somebody')}” invites you to help run the shop “${plainWords(invitation.merchant, 'a shop')}” on Paylink.
+“${plainText(invitation.inviter, 'somebody')}” invites you to help run the shop “${plainText(invitation.merchant, 'a shop')}” on Paylink.
 
 ${baseUrl}/dashboard/invitation?id=${encodeURIComponent(invitation.id)}
 

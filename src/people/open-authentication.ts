@@ -5,7 +5,7 @@ import { APIError, isAPIError } from 'better-auth/api'
 import { twoFactor } from 'better-auth/plugins'
 import type { AccessSeals } from '../core/people/access-seals.ts'
 import { isNewPlace } from '../db/people/notices.ts'
-import { findFirstMerchant, findPersonToTell, noteKnownPlace } from '../db/people/people.ts'
+import { findFirstMerchant, findPersonToNotify, noteKnownPlace } from '../db/people/people.ts'
 import { endUnconfirmedFactors } from '../flows/end-second-factors.ts'
 import { blockOf, CLIENT_ADDRESS_HEADER, UNKNOWN_BLOCK } from '../http/api/client-address.ts'
 import type { Mail } from '../mail/mail.ts'
@@ -192,7 +192,7 @@ function sessionHooks(deps: SessionDeps): NonNullable<CreateHooks> {
     },
     after: async (session) => {
       await notePlace(deps, session)
-      await tellNewPlace(deps, session)
+      await notifyNewPlace(deps, session)
     },
   }
 }
@@ -209,7 +209,7 @@ async function notePlace(
 }
 
 /** An e-mail to the person about a sign-in from a browser and address that none before it had. */
-async function tellNewPlace(
+async function notifyNewPlace(
   { pool, clock, mail }: SessionDeps,
   session: {
     id: string
@@ -220,6 +220,6 @@ async function tellNewPlace(
 ): Promise<void> {
   const { id, userId, ipAddress: address = null, userAgent: browser = null } = session
   if (!(await isNewPlace(pool, { id, userId, ipAddress: address, userAgent: browser }))) return
-  const person = await findPersonToTell(pool, userId)
+  const person = await findPersonToNotify(pool, userId)
   if (person !== null) await mail.send(signInEmail(person, { at: clock(), address, browser }))
 }

@@ -31,7 +31,7 @@ type Use = <Result>(work: (adapter: Transaction) => Promise<Result>) => Promise<
 /** Rows that one change is made to; of sessions and passkeys a person has fewer. */
 const ROWS_MAX = 10_000
 /** How often a change is tried again where others change the same row meanwhile. */
-const TRIES_MAX = 20
+const ATTEMPTS_MAX = 20
 
 const sealField = {
   fields: { seal: { type: 'string', required: false, input: false, returned: false } },
@@ -197,7 +197,7 @@ async function rewriteFirst<Found>(
   { model, where, update }: { model: SealedModel; where: Where; update: Fields },
 ): Promise<Found | null> {
   const { use, seals, changed } = context
-  for (let tries = 0; tries < TRIES_MAX; tries++) {
+  for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
     const [row] = await listSealed(context, model, where)
     if (row === undefined) return null
     const sealed = { ...update, seal: sealAfter(seals, model, row, update) }

@@ -14,7 +14,7 @@ type Deps = {
   readonly seals: AccessSeals
   readonly clock: Clock
 }
-type Asked = {
+type TeamRequest = {
   readonly path: string
   readonly body: { readonly [field: string]: unknown }
   readonly headers: Headers
@@ -28,19 +28,19 @@ type TeamAct = { readonly merchantId: string; readonly action: string; readonly 
  */
 export async function withTeamAudit(
   deps: Deps,
-  asked: Asked,
+  request: TeamRequest,
   ask: () => Promise<Response>,
 ): Promise<Response> {
-  if (!ACTIONS.has(asked.path)) return ask()
-  const signIn = await findSignIn(deps.people, deps.pool, asked.headers)
-  const act = signIn === null ? null : await teamAct(deps, asked, signIn)
+  if (!ACTIONS.has(request.path)) return ask()
+  const signIn = await findSignIn(deps.people, deps.pool, request.headers)
+  const act = signIn === null ? null : await teamAct(deps, request, signIn)
   if (signIn === null || act === null) return ask()
   const tenant = { merchantId: act.merchantId, livemode: true }
   const { personId: actor } = signIn
   const entry = { actor, action: act.action, requestId: newRequestId() }
   await appendAuditEntry(deps, tenant, { ...entry, resourceId: act.resourceId, phase: 'begun', code: null })
   const response = await ask()
-  const { id, code } = await answered(response)
+  const { id, code } = await readAnswer(response)
   const resourceId = act.resourceId ?? id
   if (response.ok) await appendAuditEntry(deps, tenant, { ...entry, resourceId, phase: 'done', code: null })
   else if (response.status < 500) {
@@ -61,7 +61,7 @@ const ACTIONS: ReadonlyMap<string, string> = new Map([
 ])
 
 /** The act; null where the shop is none of the person's, whose wish leaves no trace in it. */
-async function teamAct(deps: Deps, { path, body }: Asked, signIn: SignIn): Promise<TeamAct | null> {
+async function teamAct(deps: Deps, { path, body }: TeamRequest, signIn: SignIn): Promise<TeamAct | null> {
   const { pool } = deps
   const { invitationId, organizationId, memberId, memberIdOrEmail, role } = body
   const action = `${ACTIONS.get(path) ?? ''}${typeof role === 'string' ? capital(role) : ''}`
@@ -90,7 +90,7 @@ const isMember = async (
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
 
 /** What the answer names: the invitation that was made, or why nothing was. */
-async function answered(response: Response): Promise<{ id: string | null; code: string | null }> {
+async function readAnswer(response: Response): Promise<{ id: string | null; code: string | null }> {
   const body: { id?: unknown; code?: unknown } | null = await response
     .clone()
     .json()

@@ -53,14 +53,14 @@ export async function openDatabaseClock(
 }
 
 async function readTime(db: Queryable): Promise<Reading> {
-  const askedAtMs = performance.now()
+  const sentAtMs = performance.now()
   const { rows } = await db.query<{ now: Date }>('select clock_timestamp() as now')
-  const answeredAtMs = performance.now()
+  const receivedAtMs = performance.now()
   const [row] = rows
   if (row === undefined) throw new Error('the database gave no time')
   return {
     epochMs: row.now.getTime(),
-    atMs: (askedAtMs + answeredAtMs) / 2,
-    tookMs: answeredAtMs - askedAtMs,
+    atMs: (sentAtMs + receivedAtMs) / 2,
+    tookMs: receivedAtMs - sentAtMs,
   }
 }

@@ -39,7 +39,7 @@ export async function migrate(
   const files = (await readdir(MIGRATIONS)).filter((name) => FILE_NAME.test(name)).sort()
   const client = new pg.Client({ connectionString: ownerUrl, application_name: 'paylink-migrate' })
   await client.connect()
-  const stopTelling = onWait === undefined ? null : await tellWaitsOf(client, ownerUrl, onWait)
+  const stopReporting = onWait === undefined ? null : await reportWaitsOf(client, ownerUrl, onWait)
   try {
     await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK_KEY])
     await ensureGroupRoles(client)
@@ -61,12 +61,12 @@ export async function migrate(
     }
     return done
   } finally {
-    await stopTelling?.()
+    await stopReporting?.()
     await client.end()
   }
 }
 
-async function tellWaitsOf(
+async function reportWaitsOf(
   client: pg.Client,
   ownerUrl: string,
   onWait: (line: string) => void,
@@ -148,8 +148,8 @@ type Wait = {
  * PostgreSQL that holds it. `pid`: the first one's process. What comes back ends it. It only tells: where it cannot look,
  * it says so and the work goes on.
  */
-function reportLockWaits(ownerUrl: string, pid: number, tell: (line: string) => void): () => Promise<void> {
-  const toldAtMs = new Map<string, number>()
+function reportLockWaits(ownerUrl: string, pid: number, onWait: (line: string) => void): () => Promise<void> {
+  const reportedAtMs = new Map<string, number>()
   let client: pg.Client | null = null
   let looking: Promise<void> = Promise.resolve()
   let isBusy = false
@@ -158,9 +158,9 @@ function reportLockWaits(ownerUrl: string, pid: number, tell: (line: string) => 
     for (const wait of await listWaits(client, pid)) {
       const line = describeWait(wait)
       const nowMs = performance.now()
-      if (nowMs - (toldAtMs.get(line) ?? Number.NEGATIVE_INFINITY) < AGAIN_MS) continue
-      toldAtMs.set(line, nowMs)
-      tell(line)
+      if (nowMs - (reportedAtMs.get(line) ?? Number.NEGATIVE_INFINITY) < AGAIN_MS) continue
+      reportedAtMs.set(line, nowMs)
+      onWait(line)
     }
   }
   const timer = setInterval(() => {
@@ -169,7 +169,7 @@ function reportLockWaits(ownerUrl: string, pid: number, tell: (line: string) => 
     looking = look()
       .catch((error) => {
         clearInterval(timer)
-        tell(`what it may wait for cannot be told: ${withoutSecrets(describeError(error))}`)
+        onWait(`what it may wait for cannot be told: ${withoutSecrets(describeError(error))}`)
       })
       .finally(() => {
         isBusy = false

@@ -3,7 +3,7 @@ import pg from 'pg'
 /** A statement that waits to be sent, and what to do with its answer. */
 export type BatchedStatement = {
   readonly config: pg.QueryConfig
-  readonly answered: (error: Error | null, result: pg.QueryResult) => void
+  readonly onResult: (error: Error | null, result: pg.QueryResult) => void
 }
 
 /** What `pg` calls of a query that it has sent, and a connection of it that we call; its types leave both out. */
@@ -33,10 +33,10 @@ export function sendBatch(client: pg.PoolClient, statements: readonly BatchedSta
   const types = { getTypeParser: client.getTypeParser.bind(client) }
   /** The first error of any statement: of one that could not be sent, before the others are. */
   let failed: Error | null = null
-  const queries = statements.map(({ config, answered }) => {
+  const queries = statements.map(({ config, onResult }) => {
     const onAnswer = (error: Error | undefined | null, result: unknown): void => {
       failed ??= error ?? null
-      answered(error ?? null, result as pg.QueryResult)
+      onResult(error ?? null, result as pg.QueryResult)
     }
     return new pg.Query({ ...config, types }, onAnswer) as unknown as SentQuery
   })

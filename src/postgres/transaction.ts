@@ -88,7 +88,7 @@ function gatherInto(statements: BatchedStatement[]): Tx {
     const answer = new Promise<pg.QueryResult<Row>>((resolve, reject) => {
       statements.push({
         config: { ...preparedAs(text), text, values },
-        answered: (error, result) =>
+        onResult: (error, result) =>
           error === null ? resolve(result as pg.QueryResult<Row>) : reject(error),
       })
     })

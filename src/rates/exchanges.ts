@@ -82,10 +82,10 @@ const kraken: Exchange = {
     // Kraken's messages begin with E for errors and W for warnings.
     const error = parsed.data.error.find((message) => message.startsWith('E'))
     if (error !== undefined) return { kind: 'declined', reason: `the exchange says ${error.slice(0, 80)}` }
-    const answered = Object.entries(parsed.data.result ?? {})
-    const [name, entry] = answered[0] ?? []
-    if (answered.length !== 1 || entry === undefined) {
-      return { kind: 'refused', reason: `${answered.length} markets in the answer` }
+    const markets = Object.entries(parsed.data.result ?? {})
+    const [name, entry] = markets[0] ?? []
+    if (markets.length !== 1 || entry === undefined) {
+      return { kind: 'refused', reason: `${markets.length} markets in the answer` }
     }
     if (name !== market && name !== KRAKEN_LONG_NAMES[market]) {
       return { kind: 'refused', reason: 'the answer is about another market' }

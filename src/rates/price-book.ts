@@ -74,7 +74,7 @@ const REFRESH_INTERVAL_MS = 15_000
 /** Each pause is shortened by up to this share, so that many processes do not ask in step. */
 const REFRESH_JITTER = 0.2
 const FIRST_ROUND_WAIT_MS = 2_000
-const NOT_ASKED = 'not asked yet'
+const NOT_REQUESTED = 'not asked yet'
 
 /** One exchange's view of one coin. */
 type Feed = {
@@ -83,7 +83,7 @@ type Feed = {
   readonly market: string
   observation: Observation | null
   /** When the exchange last answered anything at all, useful or not. */
-  answeredAtMs: number | null
+  receivedAtMs: number | null
   lastError: string | null
 }
 
@@ -135,7 +135,7 @@ function feedsOf(exchanges: readonly Exchange[]): Feed[] {
     PRICE_SYMBOLS.flatMap((symbol): Feed[] => {
       const market = exchange.markets[symbol]
       if (market === undefined) return []
-      return [{ exchange, symbol, market, observation: null, answeredAtMs: null, lastError: NOT_ASKED }]
+      return [{ exchange, symbol, market, observation: null, receivedAtMs: null, lastError: NOT_REQUESTED }]
     }),
   )
 }
@@ -181,9 +181,9 @@ function logChanges(changes: readonly (Change | null)[], log: PriceLog): void {
 
 function record(feed: Feed, fetched: FetchedPrice, nowMs: number): Change | null {
   const about = { exchange: feed.exchange.name, symbol: feed.symbol }
-  if (fetched.kind !== 'unreachable') feed.answeredAtMs = nowMs
+  if (fetched.kind !== 'unreachable') feed.receivedAtMs = nowMs
   if (fetched.kind === 'price') {
-    const isBack = feed.lastError !== null && feed.lastError !== NOT_ASKED
+    const isBack = feed.lastError !== null && feed.lastError !== NOT_REQUESTED
     feed.observation = {
       source: feed.exchange.name,
       price: fetched.price,
@@ -240,7 +240,7 @@ function agree(feeds: readonly Feed[], symbol: PriceSymbol, nowMs: number): Agre
  */
 function sandboxServes(feeds: readonly Feed[], options: PriceBookOptions, nowMs: number): boolean {
   const someoneAnswers = feeds.some(
-    (feed) => feed.answeredAtMs !== null && Math.abs(nowMs - feed.answeredAtMs) <= PRICE_AGE_MS_MAX,
+    (feed) => feed.receivedAtMs !== null && Math.abs(nowMs - feed.receivedAtMs) <= PRICE_AGE_MS_MAX,
   )
   return options.sandboxPrices && !someoneAnswers
 }

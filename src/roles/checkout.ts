@@ -89,7 +89,7 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
     readCheckout: async (token) => {
       const found = await readCheckout(flowDeps, token)
       const waiting = found?.card.waiting ?? null
-      if (waiting !== null && waiting.news !== 'completed') follower.follow(waiting)
+      if (waiting !== null && waiting.update !== 'completed') follower.follow(waiting)
       return found
     },
     readPaymentPage: (query) => readPaymentPage(flowDeps, query),

@@ -1,4 +1,4 @@
-import { CHECKOUT_KEY } from '../compat/btcpay/asked-invoice.ts'
+import { CHECKOUT_KEY } from '../compat/btcpay/invoice-request.ts'
 import { createBtcpayApp } from '../compat/btcpay/btcpay-app.ts'
 import { createCommerceApp } from '../compat/coinbase-commerce/commerce-app.ts'
 import type { KeyHolder } from '../compat/own-api.ts'
@@ -42,7 +42,7 @@ export function openCompat(
     const app = APPS[name]({ ...deps, ask: (request) => api.fetch(request), holderOf, checkoutUrlOf }, path)
     return {
       name: `compat_${name}`,
-      owns: (asked) => asked.startsWith(`${path}/`),
+      owns: (requestPath) => requestPath.startsWith(`${path}/`),
       fetch: (request) => app.fetch(request),
     }
   })

@@ -268,7 +268,7 @@ async function activate(state: State): Promise<void> {
       sealKey,
       baseUrl: state.options.baseUrl,
     },
-    told: new DeduplicatedLog(),
+    alerts: new DeduplicatedLog(),
   }
   state.approvers = new ApproverWatch()
   state.status = 'active'

@@ -5,8 +5,8 @@ const never = new AbortController().signal
 const LONG_MS = 600_000
 
 /** What a pause has come to; `tell` is called as soon as it rests. */
-async function restOf(activity: Activity, tell: () => void): Promise<'over'> {
-  setTimeout(tell, 20)
+async function restOf(activity: Activity, wake: () => void): Promise<'over'> {
+  setTimeout(wake, 20)
   await activity.pause(never, 1)
   return 'over'
 }

@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest'
-import { DeduplicatedLog, TOLD_MAX, withoutNumbers } from './deduplicated-log.ts'
+import { DeduplicatedLog, REPORTED_MAX, withoutNumbers } from './deduplicated-log.ts'
 
 test('each kind of alert about an id is new once, whatever else was said of it', () => {
-  const told = new DeduplicatedLog()
-  expect(told.isNew('po_a', 'it waits')).toBe(true)
-  expect(told.isNew('po_a', 'it was changed')).toBe(true)
-  expect(told.isNew('po_b', 'it waits')).toBe(true)
-  expect(told.isNew('po_a', 'it waits')).toBe(false)
-  expect(told.isNew('po_a', 'it was changed')).toBe(false)
+  const alerts = new DeduplicatedLog()
+  expect(alerts.isNew('po_a', 'it waits')).toBe(true)
+  expect(alerts.isNew('po_a', 'it was changed')).toBe(true)
+  expect(alerts.isNew('po_b', 'it waits')).toBe(true)
+  expect(alerts.isNew('po_a', 'it waits')).toBe(false)
+  expect(alerts.isNew('po_a', 'it was changed')).toBe(false)
 })
 
 test('no more than the newest alerts are remembered', () => {
-  const told = new DeduplicatedLog()
-  for (let count = 0; count <= TOLD_MAX; count++) told.isNew(`po_${count}`, 'it waits')
-  expect(told.isNew('po_1', 'it waits')).toBe(false)
-  expect(told.isNew('po_0', 'it waits')).toBe(true)
+  const alerts = new DeduplicatedLog()
+  for (let count = 0; count <= REPORTED_MAX; count++) alerts.isNew(`po_${count}`, 'it waits')
+  expect(alerts.isNew('po_1', 'it waits')).toBe(false)
+  expect(alerts.isNew('po_0', 'it waits')).toBe(true)
 })
 
 test.each([

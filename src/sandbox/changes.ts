@@ -8,7 +8,7 @@ export class Changes {
     return this.#count
   }
 
-  readonly tell = (): void => {
+  readonly emit = (): void => {
     this.#count += 1
     for (const go of [...this.#waiting]) go()
   }

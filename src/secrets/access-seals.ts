@@ -6,13 +6,13 @@ import type { Keyring } from './keyring.ts'
 const ROW_PURPOSE = 'access_row/1'
 const SET_PURPOSE = 'access_set/1'
 /** Rows that are logged; more of the same say nothing new. */
-const TOLD_MAX = 1_000
+const REPORTED_MAX = 1_000
 
 type ErrorLog = { error(fields: object, message: string): void }
 
 export function openAccessSeals(keyring: Keyring, log: ErrorLog): AccessSeals {
   const refusals = { count: 0 }
-  const told = new Set<string>()
+  const reported = new Set<string>()
   const macOf = (purpose: string, text: string) =>
     keyring.mac(purpose, Buffer.from(text, 'utf8')).toString('base64url')
   const seal: AccessSeals['seal'] = (model, row) => macOf(ROW_PURPOSE, sealedText(model, row))
@@ -28,8 +28,8 @@ export function openAccessSeals(keyring: Keyring, log: ErrorLog): AccessSeals {
       if (isSealed(model, row)) return true
       refusals.count += 1
       const name = `${SEALED_ROWS[model].table}/${row.id}`
-      if (!told.has(name) && told.size < TOLD_MAX) {
-        told.add(name)
+      if (!reported.has(name) && reported.size < REPORTED_MAX) {
+        reported.add(name)
         log.error(
           { row: name },
           'a row that decides who may do what was not written by Paylink: it counts for nothing',

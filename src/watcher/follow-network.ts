@@ -142,7 +142,7 @@ class LeadershipSession {
       this.#waiting = reason
     }
     const shared = { adapter, pool, clock, notifier, agreement, evmOf, lead, vainChecks: new Map() }
-    this.#parts = { ...shared, onWaiting, onShortfall: (missing) => tellShortfall(options, missing) }
+    this.#parts = { ...shared, onWaiting, onShortfall: (missing) => reportShortfall(options, missing) }
   }
 
   async run(stop: AbortSignal): Promise<void> {
@@ -315,7 +315,7 @@ class LeadershipSession {
   }
 }
 
-function tellShortfall(
+function reportShortfall(
   { adapter, log }: FollowOptions,
   { tenant, invoiceId, asset, amount }: Parameters<NonNullable<RecordingParts['onShortfall']>>[0],
 ): void {

@@ -20,7 +20,7 @@ import {
   reconcileMempool,
   vanishedFrom,
 } from '../core/chain/reconcile.ts'
-import { sumOutputs, worthTelling } from '../core/chain/sum-outputs.ts'
+import { sumOutputs, worthReporting } from '../core/chain/sum-outputs.ts'
 import { keyOf } from '../core/chain/transfer-key.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { BlockRef, ChainReading } from '../core/invoice/types.ts'
@@ -137,7 +137,7 @@ export async function recordMempool(parts: RecordingParts, mempool: MempoolReadi
   const tracked = await loadTrackedTransfers(pool, adapter.network, tipHeight)
   const ownerOf = await findOwners(parts, mempool.transfers)
   const known = new Set(tracked.map(keyOfTracked))
-  const transfers = worthTelling(sumOutputs(owned(mempool.transfers, ownerOf), known), known)
+  const transfers = worthReporting(sumOutputs(owned(mempool.transfers, ownerOf), known), known)
   const contents = {
     network: adapter.network,
     tipHeight,
@@ -215,8 +215,8 @@ async function withRecords(
   transfers: readonly (FoundTransfer & InvoiceOwner)[],
 ): Promise<TrackedTransfer[]> {
   const unknown = transfers.filter((transfer) => !known.has(keyOf(transfer)))
-  const asked = unknown.map(({ tenant, txid }) => ({ merchantId: tenant.merchantId, txid }))
-  const records = await loadTransfersOf(parts.pool, parts.adapter.network, asked)
+  const keys = unknown.map(({ tenant, txid }) => ({ merchantId: tenant.merchantId, txid }))
+  const records = await loadTransfersOf(parts.pool, parts.adapter.network, keys)
   const more = records.filter((record) => !known.has(keyOfTracked(record)))
   return [...tracked, ...more]
 }
@@ -257,10 +257,13 @@ async function recordOne(
 ): Promise<void> {
   const { pool, clock, notifier, evmOf } = parts
   const guard = (tx: Tx) => requireTurn(parts, tx)
-  const told = await recordTransfers({ pool, clock, evmOf, guard }, { tenant, invoiceId, facts, tipHeight })
-  if (told.changed) notifier.invoiceChanged(invoiceId)
-  if (told.deliveries > 0) notifier.deliveriesWaiting()
-  for (const missing of told.shortfalls) parts.onShortfall?.({ ...missing, tenant, invoiceId })
+  const outcome = await recordTransfers(
+    { pool, clock, evmOf, guard },
+    { tenant, invoiceId, facts, tipHeight },
+  )
+  if (outcome.changed) notifier.invoiceChanged(invoiceId)
+  if (outcome.deliveries > 0) notifier.deliveriesWaiting()
+  for (const missing of outcome.shortfalls) parts.onShortfall?.({ ...missing, tenant, invoiceId })
 }
 
 /** Whether an error is about the invoice that was being written, and not about the database or the lead. */

@@ -110,10 +110,10 @@ async function recordBatch(
 ): Promise<{ transfers: number; recorded: number }> {
   const { pool, network, clock, checkpoint, mustAgree } = options
   const owned = await withOwners(options, blocks)
-  const asked = owned.flatMap(({ transfers }) =>
+  const keys = owned.flatMap(({ transfers }) =>
     transfers.map(({ tenant, txid }) => ({ merchantId: tenant.merchantId, txid })),
   )
-  const records = await loadTransfersOf(pool, network, asked)
+  const records = await loadTransfersOf(pool, network, keys)
   const heights = owned.map(({ block }) => block.height)
   const range = { from: Math.min(...heights) - 1, to: Math.max(...heights) }
   const booked = owned.length === 0 ? [] : await listCreditsBetween(pool, network, null, range)
@@ -125,18 +125,18 @@ async function recordBatch(
     tipHeight: checkpoint.height,
     readAtMs: clock().getTime(),
   }
-  await tell(options, await leftBehind(options, owned, booked))
+  await record(options, await leftBehind(options, owned, booked))
   const missed = missedIn(reading)
   // Never reports a transfer as included in a block that has already left the chain, should we be interrupted in
   // between.
   const goneBefore = await goneOf(options.blocks, missed)
   const standing = stillIn(missed, goneBefore)
   await readAgainBelow(options, blocks, standing)
-  await tell(options, mustAgree ? withoutFinality(standing) : standing)
+  await record(options, mustAgree ? withoutFinality(standing) : standing)
   const goneMeanwhile = await goneOf(options.blocks, standing)
-  await tell(options, unconfirmedAgain(missed, new Set([...goneBefore, ...goneMeanwhile])))
+  await record(options, unconfirmedAgain(missed, new Set([...goneBefore, ...goneMeanwhile])))
   const recorded = missed.reduce((sum, { facts }) => sum + facts.length, 0)
-  return { transfers: asked.length, recorded }
+  return { transfers: keys.length, recorded }
 }
 
 /**
@@ -151,12 +151,12 @@ async function leftBehind(
   const read = new Set(blocks.map(({ block }) => block.hash))
   const elsewhere = booked.filter(({ blockHash }) => !read.has(blockHash))
   if (elsewhere.length === 0) return []
-  const asked = elsewhere.flatMap(({ tenant: { merchantId }, txid, blockHash }) => [
+  const keys = elsewhere.flatMap(({ tenant: { merchantId }, txid, blockHash }) => [
     { merchantId, txid },
     { merchantId, txid: blockHash },
   ])
   const hashes = new Set(elsewhere.map(({ blockHash }) => blockHash))
-  const suspects = (await loadTransfersOf(pool, network, asked)).filter(
+  const suspects = (await loadTransfersOf(pool, network, keys)).filter(
     ({ payment: { block } }) => block !== null && hashes.has(block.hash),
   )
   const gone: TrackedTransfer[] = []
@@ -185,29 +185,29 @@ async function readAgainBelow(
   await lowerSecondReading(pool, network, { height: lowest.block.height - 1, hash: lowest.parentHash })
 }
 
-async function tell(
+async function record(
   { pool, clock, checkpoint, notifier }: RescanOptions,
   invoices: readonly InvoiceFacts[],
 ): Promise<void> {
   for (const { tenant, invoiceId, facts } of invoices) {
-    const told = await recordTransfers(
+    const outcome = await recordTransfers(
       { pool, clock },
       { tenant, invoiceId, facts, tipHeight: checkpoint.height },
     )
-    if (told.changed) notifier.invoiceChanged(invoiceId)
-    if (told.deliveries > 0) notifier.deliveriesWaiting()
+    if (outcome.changed) notifier.invoiceChanged(invoiceId)
+    if (outcome.deliveries > 0) notifier.deliveriesWaiting()
   }
 }
 
 /** Of the blocks in these facts, the ones that have left the best chain. */
 async function goneOf(source: BlockHistory, invoices: readonly InvoiceFacts[]): Promise<ReadonlySet<string>> {
-  const told = new Map(
+  const outcome = new Map(
     invoices.flatMap(({ facts }) =>
       facts.flatMap((fact) => (fact.state === 'block' ? [[fact.block.hash, fact.block] as const] : [])),
     ),
   )
   const gone = new Set<string>()
-  for (const [hash, block] of told) if (!(await source.isOnChain(block))) gone.add(hash)
+  for (const [hash, block] of outcome) if (!(await source.isOnChain(block))) gone.add(hash)
   return gone
 }
 

@@ -36,7 +36,7 @@ export function supplyAddresses(options: SupplyOptions): { stop(): Promise<void>
   return repeat(
     async () => {
       await fillAll(options)
-      await tellWhatIsDry(options, dry)
+      await reportDryPools(options, dry)
     },
     {
       everyMs: INTERVAL_MS,
@@ -71,7 +71,7 @@ async function fillAll({ pool, networks, clock, log }: SupplyOptions): Promise<v
 }
 
 /** Logs an error when a network's pool runs dry, and when it has addresses again. */
-async function tellWhatIsDry(
+async function reportDryPools(
   { pool, networks, log }: SupplyOptions,
   dry: Map<Network, number>,
 ): Promise<void> {

@@ -69,7 +69,7 @@ describe('a checkout page’s answer', () => {
       sandbox: { serves: () => true, payInvoice },
       card: {
         sells: () => true,
-        ask: async () => ({ kind: 'asked' }),
+        ask: async () => ({ kind: 'offered' }),
         offers: async () => CARD_OFFERS,
         leave: async () => ({ kind: 'over' }),
         test: { read: async () => CARD_OFFERS[0] ?? null, play: async () => 'played' },

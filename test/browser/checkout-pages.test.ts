@@ -87,7 +87,7 @@ const BUYER_AWAY = {
   leftAtMs: NOW_MS,
   provider: 'coinbase',
   asset: 'LTC',
-  news: null,
+  update: null,
 } as const
 /** The offers of each page, by the invoice that its name makes. */
 const OFFERS: { [invoiceId: string]: readonly CardPurchase[] } = {
@@ -136,13 +136,13 @@ const MORE_PAGES: { [name: string]: (name: string) => string } = {
   card_offers: (name) => `${showCard(name)}/card`,
   card_refused: (name) => `${showCard(name)}/card`,
   card_waiting: (name) => showCard(name, BUYER_AWAY),
-  card_declined: (name) => showCard(name, { ...BUYER_AWAY, news: 'failed' }),
+  card_declined: (name) => showCard(name, { ...BUYER_AWAY, update: 'failed' }),
   // As the two before, with other words.
   ...(process.env.LONG === '1'
     ? {
         card_sent: (name: string) =>
-          showCard(name, { ...BUYER_AWAY, provider: 'moonpay', news: 'completed' }),
-        card_abandoned: (name: string) => showCard(name, { ...BUYER_AWAY, news: 'abandoned' }),
+          showCard(name, { ...BUYER_AWAY, provider: 'moonpay', update: 'completed' }),
+        card_abandoned: (name: string) => showCard(name, { ...BUYER_AWAY, update: 'abandoned' }),
         card_other: (name: string) => `${showCard(name, BUYER_AWAY)}?pay=other`,
       }
     : {}),
@@ -191,7 +191,7 @@ beforeAll(async () => {
     sandbox: { serves: () => true, payInvoice: async () => {} },
     card: {
       sells: () => true,
-      ask: async () => ({ kind: 'asked' }),
+      ask: async () => ({ kind: 'offered' }),
       offers: async ({ invoiceId }) => OFFERS[invoiceId] ?? [],
       leave: async () => ({ kind: 'over' }),
       test: { read: async () => CARD_OFFER, play: async () => 'played' },

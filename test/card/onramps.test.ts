@@ -266,10 +266,10 @@ test('Coinbase says what became of a purchase; no trouble of its is taken for ne
     { transaction_id: 't2', status: 'ONRAMP_TRANSACTION_STATUS_OF_ANOTHER_YEAR', wallet_address },
     { transaction_id: 't1', status, wallet_address },
   ])
-  const told = { transaction: 't1', news: 'failed', address: ORDER.address }
-  expect(await ask()).toEqual({ kind: 'told', isBegun: true, transactions: [told] })
+  const told = { transaction: 't1', update: 'failed', address: ORDER.address }
+  expect(await ask()).toEqual({ kind: 'reported', isBegun: true, transactions: [told] })
   coinbase.transactions.clear()
-  expect(await ask()).toEqual({ kind: 'told', isBegun: false, transactions: [] })
+  expect(await ask()).toEqual({ kind: 'reported', isBegun: false, transactions: [] })
   const notThere = { status: 404, body: { errorType: 'not_found', errorMessage: 'no such path' } }
   await onramps.close()
   onramps = openWith(key.secret, SHORT_DEADLINE_MS)

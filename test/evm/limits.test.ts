@@ -107,7 +107,7 @@ test('the second reading halves its ranges too, until the provider takes them', 
     const from = await adapter.tip()
     const sent = await payInBlocks(address, BLOCKS)
     proxy.lie('eth_getLogs', tooLarge)
-    const told = await adapter.tokens.tell(from, from.height + BLOCKS)
+    const told = await adapter.tokens.read(from, from.height + BLOCKS)
     const found = told?.blocks.flatMap(({ transfers }) => transfers.map(({ txid }) => txid))
     expect(found).toEqual(sent.filter((_, index) => index % 2 === 0))
     // 60 are asked for in quarters and eighths: 7 blocks is what this provider gives.

@@ -64,7 +64,7 @@ async function makeSession(link: PaymentLink, changes: Partial<CheckoutSession> 
     paymentLinkId: link.id,
     orderReference: `order-${newId('event', now)}`,
     usdCents: 4_999n,
-    askedMinutes: null,
+    requestedMinutes: null,
     returnUrl: null,
     createdAtMs: now.getTime(),
     expiresAtMs: now.getTime() + 30 * MINUTE_MS,

@@ -112,9 +112,11 @@ test('in staging a session of the real page is no offer: it takes real money', a
 test('Coinbase’s transactions say what became of a purchase', async () => {
   give()
   expect(await provider('coinbase').transactionsOf?.(ORDER.reference)).toEqual({
-    kind: 'told',
+    kind: 'reported',
     isBegun: true,
-    transactions: [{ transaction: '1ee7a7ec-0000-6032-ad91-0e2bacb52000', news: 'completed', address: null }],
+    transactions: [
+      { transaction: '1ee7a7ec-0000-6032-ad91-0e2bacb52000', update: 'completed', address: null },
+    ],
   })
 })
 
@@ -181,12 +183,12 @@ test('webhooks tell which purchase they are about, and what became of it', () =>
   const at = { atMs: NOW_MS }
   const hook = (name: string) => answer(name).body as object
   expect(read('coinbase', coinbaseWebhook('hook', hook('coinbase webhook, hosted'), at))).toMatchObject({
-    news: { ...about, news: 'completed', transaction: '1ee7a7ec-0000-6032-ad91-0e2bacb52000' },
+    update: { ...about, update: 'completed', transaction: '1ee7a7ec-0000-6032-ad91-0e2bacb52000' },
   })
   expect(read('coinbase', coinbaseWebhook('hook', hook('coinbase webhook, headless'), at))).toMatchObject({
-    news: { ...about, news: 'pending', transaction: '1ee7a7ec-0000-6032-ad91-0e2bacb52001' },
+    update: { ...about, update: 'pending', transaction: '1ee7a7ec-0000-6032-ad91-0e2bacb52001' },
   })
   expect(read('moonpay', moonpayWebhook('hook', hook('moonpay webhook'), NOW_MS))).toMatchObject({
-    news: { ...about, news: 'completed', transaction: '354b1f46-0000-4ab4-8e3a-000000000000' },
+    update: { ...about, update: 'completed', transaction: '354b1f46-0000-4ab4-8e3a-000000000000' },
   })
 })

@@ -199,11 +199,11 @@ test('a credential new to the signer is told once to all owners and admins, also
   const { owner, pools } = people.api.database
   const { rows } = await owner.query<{ id: string }>('select id from person where email = $1', [email])
   const countsFrom = new Date(Date.now() + 86_400_000)
-  const seen = { merchantId, personId: rows[0]?.id ?? '', countsFrom, isNews: true } as const
+  const seen = { merchantId, personId: rows[0]?.id ?? '', countsFrom, isNew: true } as const
   const sightings = [
     { ...seen, fingerprint: `${merchantId} 1`, kind: 'passkey' },
     { ...seen, fingerprint: `${merchantId} 2`, kind: 'totp', personId: 'removed' },
-    { ...seen, fingerprint: `${merchantId} 3`, kind: 'passkey', isNews: false },
+    { ...seen, fingerprint: `${merchantId} 3`, kind: 'passkey', isNew: false },
   ] as const
   await saveApproverSightings(pools.signer, sightings)
   await saveApproverSightings(pools.signer, sightings)

@@ -20,7 +20,7 @@ export const CARD_OFFER: CardPurchase = {
   createdAtMs: NOW_MS,
   freshUntilMs: NOW_MS + 240_000,
   leftAtMs: null,
-  news: null,
+  update: null,
 }
 
 export const CARD_MINIMUM = { amount: '20.00', currency: 'EUR' }

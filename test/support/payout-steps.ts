@@ -297,7 +297,7 @@ export abstract class PayoutSteps {
         sealKey: await openSealKey(this.folder),
         baseUrl: BASE_URL,
       },
-      told: new DeduplicatedLog(),
+      alerts: new DeduplicatedLog(),
       ...changes,
     }
   }

@@ -31,7 +31,7 @@ const PAGES_MAX = 1_000_000
 
 /** A list whose pages `ask` gives. `query` is the caller's. */
 export function listOf<Item>(query: Position, ask: (query: object) => Promise<unknown>): List<Item> {
-  const pageOf = async (asked: object) => pageIn<Item>(await ask(asked))
+  const pageOf = async (page: object) => pageIn<Item>(await ask(page))
   const isUpwards = query.ending_before !== undefined
   async function* items(): AsyncGenerator<Item, void, undefined> {
     let position: Position = {}

@@ -50,7 +50,7 @@ export class Paylink {
         name: Name,
         { query = {}, ...input }: RequestInput,
         given?: RequestOptions,
-      ) => listOf<Item<Name>>(query as Position, (asked) => send(name, { ...input, query: asked }, given)),
+      ) => listOf<Item<Name>>(query as Position, (page) => send(name, { ...input, query: page }, given)),
     }
     this.invoices = invoices(api)
     this.paymentLinks = paymentLinks(api)

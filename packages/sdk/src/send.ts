@@ -68,15 +68,15 @@ export function createSend(options: ClientOptions): Send {
     const url = baseUrl + API_PREFIX + pathOf(path, input.id) + queryOf(input.query)
     const body = input.body === undefined ? null : JSON.stringify(input.body)
     const isRepeatable = method !== 'POST' || keyed
-    for (let tries = 0; ; tries += 1) {
+    for (let attempts = 0; ; attempts += 1) {
       signal?.throwIfAborted()
       const outcome = await once(ask, url, { method, headers, body, redirect: 'manual' }, timeoutMs, signal)
       if (!(outcome instanceof Failure)) return outcome
       // Gone already: the try before this one has done it, and its answer was lost.
-      if (tries > 0 && method === 'DELETE' && outcome.status === 404) return undefined
+      if (attempts > 0 && method === 'DELETE' && outcome.status === 404) return undefined
       const mayRepeat = outcome.isRefusedEarly || (outcome.mayPass && isRepeatable)
-      const waitMs = outcome.retryAfterMs ?? jittered(retryDelayMs, tries)
-      if (!mayRepeat || tries >= maxRetries || waitMs > RETRY_AFTER_MS_MAX) throw outcome.error
+      const waitMs = outcome.retryAfterMs ?? jittered(retryDelayMs, attempts)
+      if (!mayRepeat || attempts >= maxRetries || waitMs > RETRY_AFTER_MS_MAX) throw outcome.error
       await pause(waitMs, signal)
     }
   }
@@ -190,8 +190,8 @@ function retryAfterMsOf(header: string | null): number | null {
 }
 
 /** Between half and the whole of the doubled delay, so that many clients do not come back at once. */
-function jittered(retryDelayMs: number, tries: number): number {
-  return Math.min(RETRY_DELAY_MS_MAX, retryDelayMs * 2 ** tries) * (0.5 + Math.random() / 2)
+function jittered(retryDelayMs: number, attempts: number): number {
+  return Math.min(RETRY_DELAY_MS_MAX, retryDelayMs * 2 ** attempts) * (0.5 + Math.random() / 2)
 }
 
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {

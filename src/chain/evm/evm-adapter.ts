@@ -155,8 +155,8 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
   /** Tokens by proven receipts: whoever reads again looks for what an answer left out. */
   async readFrom(height: number, count: number): Promise<ScannedBlock[]> {
     const heights = Array.from({ length: count }, (_, index) => height + index)
-    const told = await concurrently(heights, HEADERS_IN_FLIGHT, (at) => this.#node.headerAt(at))
-    const headers = told.flatMap((header) => header ?? [])
+    const reported = await concurrently(heights, HEADERS_IN_FLIGHT, (at) => this.#node.headerAt(at))
+    const headers = reported.flatMap((header) => header ?? [])
     if (headers.length < count)
       throw new ChainUnavailable(`${this.#node.rpc.where} does not have block ${height + count - 1}`)
     return this.#reader.readProven(headers, this.#requireMode())
@@ -260,9 +260,9 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
 
   /** A missing contract, or one with other decimals, would make every amount wrong. */
   async #requireToken({ contract, decimals, asset }: EvmToken): Promise<void> {
-    const told = await this.#node.decimalsOf(contract)
-    if (told === decimals) return
-    const what = told === null ? 'no contract there' : `${told} decimals`
+    const reported = await this.#node.decimalsOf(contract)
+    if (reported === decimals) return
+    const what = reported === null ? 'no contract there' : `${reported} decimals`
     throw new ChainHalted(
       `${asset} is the contract ${contract} with ${decimals} decimals, and the node at ${this.#node.rpc.where} has ${what}`,
     )

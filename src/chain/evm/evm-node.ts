@@ -72,9 +72,9 @@ export class EvmNode {
 
   /** Who sent the transactions of a block of the node's best chain; null where it has none at this height. */
   async sendersAt(height: number): Promise<EvmSenders | null> {
-    const asked = [hexOf(height), true]
+    const requested = [hexOf(height), true]
     return (
-      (await this.rpc.call('eth_getBlockByNumber', asked, sendersSchema.nullable()))?.transactions ?? null
+      (await this.rpc.call('eth_getBlockByNumber', requested, sendersSchema.nullable()))?.transactions ?? null
     )
   }
 
@@ -145,17 +145,17 @@ export class EvmNode {
   async balancesAt(hash: string, addresses: readonly Uint8Array[]): Promise<bigint[]> {
     const balances: bigint[] = []
     for (let at = 0; at < addresses.length; at += BALANCES_PER_CALL) {
-      const asked = addresses.slice(at, at + BALANCES_PER_CALL)
-      const data = `0x${Buffer.concat(asked).toString('hex')}`
+      const requested = addresses.slice(at, at + BALANCES_PER_CALL)
+      const data = `0x${Buffer.concat(requested).toString('hex')}`
       const override = { [BALANCES_ACCOUNT]: { code: BALANCES_PROGRAM } }
       const call = [{ to: BALANCES_ACCOUNT, data, gas: BALANCES_GAS }, { blockHash: hash }, override]
       const words = await this.rpc.call('eth_call', call, bytes)
-      if (words.length !== 2 + asked.length * WORD_DIGITS) {
+      if (words.length !== 2 + requested.length * WORD_DIGITS) {
         throw new ChainUnavailable(
           `the node at ${this.rpc.where} does not read balances by a state override: use one that does, or that traces`,
         )
       }
-      for (let place = 0; place < asked.length; place++) {
+      for (let place = 0; place < requested.length; place++) {
         const from = 2 + place * WORD_DIGITS
         balances.push(BigInt(`0x${words.slice(from, from + WORD_DIGITS)}`))
       }
@@ -172,8 +172,8 @@ export class EvmNode {
   /** Whether the node knows this transaction and no block of its chain has it. */
   async isWaiting(txid: string): Promise<boolean> {
     const waiting = z.object({ blockHash: z.string().nullish() }).nullable()
-    const told = await this.rpc.call('eth_getTransactionByHash', [txid], waiting)
-    return told !== null && told.blockHash == null
+    const reported = await this.rpc.call('eth_getTransactionByHash', [txid], waiting)
+    return reported !== null && reported.blockHash == null
   }
 
   /** Whether the node traces blocks. */

@@ -35,8 +35,8 @@ export class EvmTokenReader implements TokenReader {
 
   async prove(from: BlockRef, toHeight: number): Promise<TokenReading | null> {
     const heights = Array.from({ length: toHeight - from.height }, (_, index) => from.height + 1 + index)
-    const told = await concurrently(heights, BLOCKS_IN_FLIGHT, (height) => this.#node.headerAt(height))
-    const headers = told.flatMap((header) => header ?? [])
+    const reported = await concurrently(heights, BLOCKS_IN_FLIGHT, (height) => this.#node.headerAt(height))
+    const headers = reported.flatMap((header) => header ?? [])
     if (headers.length < heights.length || !follow(from, headers)) return null
     const blocks = await concurrently(headers, BLOCKS_IN_FLIGHT, async (header) => ({
       block: referenceOf(header),
@@ -47,7 +47,7 @@ export class EvmTokenReader implements TokenReader {
     return { end, blocks: blocks.filter(({ transfers }) => transfers.length > 0), isProven: true }
   }
 
-  async tell(from: BlockRef, toHeight: number): Promise<TokenReading | null> {
+  async read(from: BlockRef, toHeight: number): Promise<TokenReading | null> {
     // The end first: a node that does not have it would answer for the range with silence.
     const end = await this.#node.headerAt(toHeight)
     if (end === null) return null

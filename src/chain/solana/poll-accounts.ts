@@ -62,9 +62,10 @@ export class AccountPolling {
   readonly #known = new LRUCache<string, KnownAccount>(REMEMBERED)
   readonly #tokenAccounts = new LRUCache<string, string>(REMEMBERED)
   /** The slot up to which an account's transactions were told and recorded; nothing is known of those above it. */
-  readonly #toldThrough = new LRUCache<string, number>(REMEMBERED)
+  readonly #reportedThrough = new LRUCache<string, number>(REMEMBERED)
   /** What was told last: recorded, once somebody goes on from its last block. */
-  #told: { readonly hash: string; readonly slot: number; readonly accounts: readonly string[] } | null = null
+  #reported: { readonly hash: string; readonly slot: number; readonly accounts: readonly string[] } | null =
+    null
   readonly #touched = new LRUCache<string, Touch>({ max: TOUCHES_MAX })
   /** The block up to which `#known` was told; another checkpoint makes it worthless. */
   #at: string | null = null
@@ -82,8 +83,8 @@ export class AccountPolling {
   /** For a new connection: what was recorded is not known, and all is told again. */
   startAgain(): void {
     this.forget()
-    this.#told = null
-    this.#toldThrough.clear()
+    this.#reported = null
+    this.#reportedThrough.clear()
   }
 
   /** Whether the balance of any of these owners was not looked at since the checkpoint. */
@@ -102,7 +103,7 @@ export class AccountPolling {
   ): Promise<ChainUpdate | null> {
     const { chain, rpc } = this.#parts
     if (this.#at !== checkpoint.hash) this.forget()
-    this.#settleTold(checkpoint)
+    this.#settleReported(checkpoint)
     // The tip first, and once more at the end: all that is read in between is of the one chain that leads to it.
     const end = (await chain.reference(range.tipSlot)).block
     const closed = this.#nextClosed(new Set(open))
@@ -124,9 +125,10 @@ export class AccountPolling {
       throw new TipLeft()
     }
     const last = update.blocks.at(-1)?.block ?? checkpoint
-    this.#told = { hash: last.hash, slot: last.height, accounts: looked }
-    const isNews = tip.hash !== checkpoint.hash || update.blocks.some(({ transfers }) => transfers.length > 0)
-    return isNews ? update : null
+    this.#reported = { hash: last.hash, slot: last.height, accounts: looked }
+    const hasChanges =
+      tip.hash !== checkpoint.hash || update.blocks.some(({ transfers }) => transfers.length > 0)
+    return hasChanges ? update : null
   }
 
   async #update(
@@ -232,9 +234,9 @@ export class AccountPolling {
       }
       const later = touches.filter((touch) => touch.slot > slot)
       const lamports = reading.lamports - later.reduce((sum, { delta }) => sum + delta, 0n)
-      const told = touches.filter((touch) => touch.slot <= slot)
-      const touchedSlot = told.reduce((highest, touch) => Math.max(highest, touch.slot), 0)
-      return { account: reading.account, known: { lamports, slot, touchedSlot }, told }
+      const reported = touches.filter((touch) => touch.slot <= slot)
+      const touchedSlot = reported.reduce((highest, touch) => Math.max(highest, touch.slot), 0)
+      return { account: reading.account, known: { lamports, slot, touchedSlot }, reported }
     })
     const looked: string[] = []
     for (const { account, lamports } of readings) {
@@ -249,7 +251,7 @@ export class AccountPolling {
       looked.push(account)
       this.#known.set(account, known)
     }
-    return { touches: whole.flatMap(({ told }) => told), looked }
+    return { touches: whole.flatMap(({ reported }) => reported), looked }
   }
 
   /** The account's transactions that were not told yet; null where they do not explain its balance. */
@@ -257,25 +259,25 @@ export class AccountPolling {
     const known = this.#known.get(reading.account)
     if (known === undefined || known.slot > ancestor.height) {
       // Without a balance to begin from the whole history must add up, so that a late list hides nothing.
-      const told = Math.min(this.#toldThrough.get(reading.account) ?? 0, ancestor.height)
-      return this.#explained(reading, { since: 0, lamports: 0n, told })
+      const reported = Math.min(this.#reportedThrough.get(reading.account) ?? 0, ancestor.height)
+      return this.#explained(reading, { since: 0, lamports: 0n, reported })
     }
     const { slot: since, lamports } = known
-    const touches = await this.#explained(reading, { since, lamports, told: since })
+    const touches = await this.#explained(reading, { since, lamports, reported: since })
     if (touches !== null) return touches
     // The balance to begin from may be one of a fork that the chain left while it was read: all is told again.
-    return this.#explained(reading, { since: 0, lamports: 0n, told: 0 })
+    return this.#explained(reading, { since: 0, lamports: 0n, reported: 0 })
   }
 
   /** The transactions above `told`, where all those above `since` make the reading of the balance at `since`. */
   async #explained(
     reading: Reading,
-    from: { readonly since: number; readonly lamports: bigint; readonly told: number },
+    from: { readonly since: number; readonly lamports: bigint; readonly reported: number },
   ): Promise<Touch[] | null> {
     for (let attempt = 1; attempt <= EXPLAIN_ATTEMPTS_MAX; attempt++) {
       const touches = await this.#touches(reading, from.since)
       const before = reading.lamports - touches.reduce((total, { delta }) => total + delta, 0n)
-      if (before === from.lamports) return touches.filter((touch) => touch.slot > from.told)
+      if (before === from.lamports) return touches.filter((touch) => touch.slot > from.reported)
       this.#touched.clear()
       await new Promise((resolve) => setTimeout(resolve, EXPLAIN_RETRY_MS))
     }
@@ -285,16 +287,18 @@ export class AccountPolling {
   /** Another fork may have other differences under the same names, and what was told above the ancestor was of this one. */
   #leaveFork({ height }: BlockRef): void {
     this.#touched.clear()
-    const told = this.#toldThrough.dump()
-    this.#toldThrough.load(told.map(([account, { value }]) => [account, { value: Math.min(value, height) }]))
+    const reported = this.#reportedThrough.dump()
+    this.#reportedThrough.load(
+      reported.map(([account, { value }]) => [account, { value: Math.min(value, height) }]),
+    )
   }
 
   /** Whoever goes on from the end of what was told last has recorded it; whoever goes on from elsewhere has not. */
-  #settleTold({ hash }: BlockRef): void {
-    const told = this.#told
-    this.#told = null
-    if (told?.hash !== hash) return
-    for (const account of told.accounts) this.#toldThrough.set(account, told.slot)
+  #settleReported({ hash }: BlockRef): void {
+    const reported = this.#reported
+    this.#reported = null
+    if (reported?.hash !== hash) return
+    for (const account of reported.accounts) this.#reportedThrough.set(account, reported.slot)
   }
 
   /** The account's transactions above `since` and up to the reading, each once. */

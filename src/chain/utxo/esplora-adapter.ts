@@ -156,9 +156,9 @@ class EsploraJudge implements TransactionJudge {
 
   async judge(txid: string): Promise<Verdict> {
     const kept = this.#mempool.matched(txid)
-    const told = await this.#client.json(`/tx/${txid}`, esploraTransactionSchema)
-    if (told?.status.confirmed === true) return 'taken'
-    const inputs = kept?.inputs ?? told?.vin
+    const reported = await this.#client.json(`/tx/${txid}`, esploraTransactionSchema)
+    if (reported?.status.confirmed === true) return 'taken'
+    const inputs = kept?.inputs ?? reported?.vin
     if (inputs === undefined) return 'dead'
     // A coinbase that fell out of the chain cannot come back by itself.
     if (inputs.some(({ is_coinbase }) => is_coinbase === true)) return 'dead'

@@ -69,7 +69,7 @@ export class NodeListener {
   /** Additions that the last change was found to hold before they were heard of. */
   #awaited = 0
   /** The tip that woke last. */
-  #toldTip: string | null = null
+  #reportedTip: string | null = null
   #unheardLooks = 0
   #silence: string | null = null
 
@@ -81,7 +81,7 @@ export class NodeListener {
     const hear = ({ isForUs, isAddition, tip }: Heard): void => {
       this.#heard += 1
       if (isAddition) this.#additions += 1
-      if (tip !== null) this.#toldTip = tip
+      if (tip !== null) this.#reportedTip = tip
       if (isForUs) wake()
     }
     this.#closeZmq = zmqUrl === null ? () => {} : listenToZmq(zmqUrl, watched, hear)
@@ -108,7 +108,7 @@ export class NodeListener {
     if (this.#isStopped) return
     this.#last = now
     const isChanged = now?.tip !== last?.tip || now?.size !== last?.size || now?.bytes !== last?.bytes
-    if (isChanged && !this.#isTold(last, now, additions)) this.#wake()
+    if (isChanged && !this.#isReported(last, now, additions)) this.#wake()
     if (this.#parts.zmqUrl !== null && now !== null) {
       await this.#judgeSilence(heard + this.#heard > 0, isChanged && last !== null)
     }
@@ -116,11 +116,11 @@ export class NodeListener {
   }
 
   /** Whether all that changed between two looks was heard: one notification says nothing of another that was lost. */
-  #isTold(last: Look | null, now: Look | null, additions: number): boolean {
+  #isReported(last: Look | null, now: Look | null, additions: number): boolean {
     const awaited = this.#awaited
     this.#awaited = 0
     if (last === null || now === null) return false
-    if (now.tip !== last.tip) return now.tip === this.#toldTip
+    if (now.tip !== last.tip) return now.tip === this.#reportedTip
     const grown = Math.max(1, now.size - last.size)
     // What was heard while the node answered may be what it answered; the rest belongs to the next look.
     const heard = additions + this.#additions
@@ -132,20 +132,20 @@ export class NodeListener {
   async #judgeSilence(isHeard: boolean, isChanged: boolean): Promise<void> {
     if (isHeard) {
       this.#unheardLooks = 0
-      this.#tellSilence(null)
+      this.#reportSilence(null)
     } else if (isChanged || this.#unheardLooks > 0) {
       this.#unheardLooks += 1
       if (this.#unheardLooks === SILENT_LOOKS) {
         const { zmqUrl } = this.#parts
         const isSilent = `the node publishes by ZeroMQ and nothing comes from ${zmqUrl}: it is asked in short intervals`
-        this.#tellSilence((await this.#whyItPublishesNothing()) ?? isSilent)
+        this.#reportSilence((await this.#whyItPublishesNothing()) ?? isSilent)
       }
     }
   }
 
   async #askWhatItPublishes(): Promise<void> {
     const reason = await this.#whyItPublishesNothing()
-    if (reason !== null && !this.#isStopped) this.#tellSilence(reason)
+    if (reason !== null && !this.#isStopped) this.#reportSilence(reason)
   }
 
   async #whyItPublishesNothing(): Promise<string | null> {
@@ -163,7 +163,7 @@ export class NodeListener {
   }
 
   /** What is known of the silence is written down by the next pass. */
-  #tellSilence(reason: string | null): void {
+  #reportSilence(reason: string | null): void {
     if (reason === this.#silence) return
     this.#silence = reason
     this.#wake()
@@ -237,8 +237,8 @@ class WakeFilter {
         this.#hasWholeTransactions = true
         return { isForUs: this.#pays(body), isAddition: !this.#hasSequence, tip: null }
       case 'hashtx': {
-        const isNews = !this.#hasWholeTransactions
-        return { isForUs: isNews, isAddition: isNews && !this.#hasSequence, tip: null }
+        const isRelevant = !this.#hasWholeTransactions
+        return { isForUs: isRelevant, isAddition: isRelevant && !this.#hasSequence, tip: null }
       }
       case 'sequence':
         this.#hasSequence = true

@@ -10,9 +10,9 @@ import { ChainHalted } from '../adapter.ts'
 /** The parameters of a chain where a network of this realm is on it. Throws `ChainHalted` where it may not be. */
 export function requireRealm(
   known: UtxoParameters,
-  asked: { readonly realm: Realm; readonly setting: string; readonly who: string },
+  node: { readonly realm: Realm; readonly setting: string; readonly who: string },
 ): UtxoParameters {
-  const { realm, setting, who } = asked
+  const { realm, setting, who } = node
   const found = UTXO_PARAMETERS.find(
     (each) => each.chain === known.chain && each.genesisHash === known.genesisHash && isInRealm(each, realm),
   )

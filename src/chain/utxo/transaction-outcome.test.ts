@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ASKED_MAX, TransactionOutcome, verdictByReason } from './transaction-outcome.ts'
+import { REQUESTS_MAX, TransactionOutcome, verdictByReason } from './transaction-outcome.ts'
 
 test.each(['missing-inputs', 'bad-txns-inputs-missingorspent', 'bad-txns-inputs-missingorspent (-25)'])(
   '%s: what it spends is gone, or not there yet',
@@ -36,22 +36,22 @@ test.each([
 })
 
 test('of many that vanished a part is asked about at a time, and none is given up unasked', async () => {
-  const asked: string[] = []
+  const requested: string[] = []
   const judge = {
     judge: async (txid: string) => {
-      asked.push(txid)
+      requested.push(txid)
       return 'lacks_inputs' as const
     },
     rawOf: () => null,
   }
   const fate = new TransactionOutcome(judge, () => new Date(0))
-  const flood = Array.from({ length: 3 * ASKED_MAX - 1 }, (_, index) => `tx${index}`)
+  const flood = Array.from({ length: 3 * REQUESTS_MAX - 1 }, (_, index) => `tx${index}`)
   for (let turn = 1; turn < 3; turn++) {
     const fates = await fate.of(flood)
     expect(new Set(fates.values())).toEqual(new Set(['alive']))
-    expect(asked).toEqual(flood.slice(0, turn * ASKED_MAX))
+    expect(requested).toEqual(flood.slice(0, turn * REQUESTS_MAX))
   }
   const last = await fate.of(flood)
-  expect(asked).toEqual(flood)
-  expect([...last.values()].filter((found) => found === 'dead')).toHaveLength(ASKED_MAX - 1)
+  expect(requested).toEqual(flood)
+  expect([...last.values()].filter((found) => found === 'dead')).toHaveLength(REQUESTS_MAX - 1)
 })

@@ -3,7 +3,7 @@ import type { Clock } from '../../runtime/clock.ts'
 /** A transaction that lives on outside the mempool is asked about again after this time. */
 const ASK_AGAIN_AFTER_MS = 30_000
 /** Transactions asked about in one go: each costs the node a look at its scripts, and a flood of them may vanish at once. */
-export const ASKED_MAX = 200
+export const REQUESTS_MAX = 200
 /** The longest line of unconfirmed transactions that a mempool takes (Bitcoin Core's DEFAULT_ANCESTOR_LIMIT). */
 const ANCESTORS_MAX = 25
 
@@ -74,9 +74,9 @@ export class TransactionOutcome {
       }
       unknown.push(txid)
     }
-    const asked = unknown.slice(0, ASKED_MAX)
-    const later = unknown.slice(ASKED_MAX)
-    for (const [txid, fate] of await this.#askAll(asked, later.length > 0)) {
+    const requested = unknown.slice(0, REQUESTS_MAX)
+    const later = unknown.slice(REQUESTS_MAX)
+    for (const [txid, fate] of await this.#askAll(requested, later.length > 0)) {
       fates.set(txid, fate)
       if (fate === 'alive') alive.set(txid, nowMs + ASK_AGAIN_AFTER_MS)
     }

@@ -4,7 +4,7 @@ import { confirm, log, password } from '@clack/prompts'
 import { StartRefused } from '../../runtime/start-refused.ts'
 import { drawSeed, hasSeed, type SignerPlace, seedFromWords } from '../signer-place.ts'
 import { UsageError } from '../usage-error.ts'
-import { answered, type Questionnaire } from './questionnaire.ts'
+import { promptAnswer, type Questionnaire } from './questionnaire.ts'
 
 const WORDS_ASKED = 3
 /** Whoever cannot give the words by then has not written them down. */
@@ -41,7 +41,7 @@ export async function askSeed(
 
 async function readWords({ isInteractive }: Questionnaire): Promise<Uint8Array> {
   const words = isInteractive
-    ? await answered(password({ message: 'The 24 words, separated by spaces' }))
+    ? await promptAnswer(password({ message: 'The 24 words, separated by spaces' }))
     : await text(process.stdin)
   const entropy = seedFromWords(words)
   if (entropy !== null) return entropy
@@ -71,7 +71,7 @@ async function showWords(words: readonly string[]): Promise<void> {
   }
   process.stdout.write('\n')
   try {
-    await answered(confirm({ message: 'Written down?', active: 'Yes', inactive: 'Not yet' }))
+    await promptAnswer(confirm({ message: 'Written down?', active: 'Yes', inactive: 'Not yet' }))
   } finally {
     process.stdout.write(FIRST_SCREEN)
   }
@@ -79,7 +79,7 @@ async function showWords(words: readonly string[]): Promise<void> {
 
 async function areGivenBack(words: readonly string[]): Promise<boolean> {
   for (const index of someIndexes(words.length)) {
-    const word = (await answered(password({ message: `Word ${index + 1} of your paper` }))) ?? ''
+    const word = (await promptAnswer(password({ message: `Word ${index + 1} of your paper` }))) ?? ''
     if (word.trim().toLowerCase() !== words[index]) return false
   }
   return true

@@ -8,7 +8,7 @@ import { emailProblem, nameProblem } from '../create-merchant.ts'
 import { UsageError } from '../usage-error.ts'
 import { notAskedAbout } from './env-file-text.ts'
 import { PUBLIC_PROVIDERS, PUBLIC_TRUST, providersProblem } from './providers.ts'
-import { answered, type Question, type Questionnaire } from './questionnaire.ts'
+import { promptAnswer, type Question, type Questionnaire } from './questionnaire.ts'
 
 export type Settings = { [name: string]: string }
 
@@ -139,7 +139,7 @@ async function problemOfUrls(
 async function liveQuestion(questions: Questionnaire, chain: Chain): Promise<Question> {
   const question = nodeQuestion(questions, `${chain}-live`)
   if (!questions.isInteractive || questions.given(question) !== undefined) return question
-  const whose = await answered(
+  const whose = await promptAnswer(
     select({
       message: `Who tells you about ${chain}?`,
       options: [

@@ -5,7 +5,7 @@ import { StartRefused } from '../../runtime/start-refused.ts'
 import { UsageError } from '../usage-error.ts'
 
 /** Nobody mistypes one answer more often; Ctrl-C ends sooner. */
-const TRIES_MAX = 50
+const ATTEMPTS_MAX = 50
 
 export type Question = {
   /** Its option on the command line, without the dashes. */
@@ -80,7 +80,7 @@ export class Questionnaire {
   }
 
   async #askPerson(question: Question, fallback: string | undefined): Promise<string> {
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
+    for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
       const answer = await prompt(question, fallback)
       const problem = await problemOf(question, answer)
       if (problem === null) return answer
@@ -106,25 +106,25 @@ async function prompt(question: Question, fallback: string | undefined): Promise
   const { message, choices, isList, isUnseen } = question
   if (choices !== undefined && isList === true) {
     const initialValues = fallback?.split(',') ?? []
-    const picked = await answered(
+    const picked = await promptAnswer(
       multiselect({ message, options: [...choices], initialValues, required: true }),
     )
     return picked.join(',')
   }
   if (choices !== undefined) {
     const initial = fallback === undefined ? {} : { initialValue: fallback }
-    return await answered(select({ message, options: [...choices], ...initial }))
+    return await promptAnswer(select({ message, options: [...choices], ...initial }))
   }
   if (isUnseen === true) {
     const kept = fallback === undefined || fallback === '' ? '' : ' (Enter keeps the present one)'
-    return ((await answered(password({ message: message + kept }))) ?? '').trim() || (fallback ?? '')
+    return ((await promptAnswer(password({ message: message + kept }))) ?? '').trim() || (fallback ?? '')
   }
   const initial = fallback === undefined ? {} : { initialValue: fallback }
-  return (await answered(text({ message, defaultValue: '', ...initial }))).trim()
+  return (await promptAnswer(text({ message, defaultValue: '', ...initial }))).trim()
 }
 
 /** What a person answered. Throws `StartRefused` on Ctrl-C: nothing was written yet. */
-export async function answered<Value>(prompted: Promise<Value | typeof CANCEL_SYMBOL>): Promise<Value> {
+export async function promptAnswer<Value>(prompted: Promise<Value | typeof CANCEL_SYMBOL>): Promise<Value> {
   const answer = await prompted
   if (isCancel(answer)) throw new StartRefused('cancelled: nothing was written')
   return answer

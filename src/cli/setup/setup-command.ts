@@ -27,7 +27,7 @@ import { askSeed, type SeedAnswer } from './ask-seed.ts'
 import { askNodes, askPlace, askServices, askShop, type Settings, type ShopAnswers } from './ask-settings.ts'
 import { envFileText, notAskedAbout } from './env-file-text.ts'
 import { isServiceUp, startOwnService } from './own-start.ts'
-import { answered, type GivenOptions, Questionnaire } from './questionnaire.ts'
+import { type GivenOptions, promptAnswer, Questionnaire } from './questionnaire.ts'
 import { followTestPayment } from './test-payment.ts'
 
 /**
@@ -45,7 +45,7 @@ export async function setupCommand(options: GivenOptions, output: Output): Promi
   const questions = new Questionnaire({ isInteractive, given: options, before })
   const answers = await askAll(questions, options.testPayment !== false)
   const { settings, shop, seed, backupKeyFile } = answers
-  if (isInteractive && !(await answered(confirm({ message: `Write ${path}?` }))))
+  if (isInteractive && !(await promptAnswer(confirm({ message: `Write ${path}?` }))))
     throw new StartRefused('cancelled: nothing was written')
   if (backupKeyFile !== null) settings.BACKUP_RECIPIENT = await createBackupKey(backupKeyFile)
   const text = envFileText(settings, systemClock().toISOString().slice(0, 10))
@@ -70,7 +70,7 @@ async function readBefore(path: string, isForced: boolean, isInteractive: boolea
   if (isForced) return readEnvFile(path)
   if (!isInteractive) throw new UsageError(`${path} is there already: add --force to replace it`)
   const message = `${path} is there already. Replace it? Its settings are the first answers.`
-  if (await answered(confirm({ message, initialValue: false }))) return readEnvFile(path)
+  if (await promptAnswer(confirm({ message, initialValue: false }))) return readEnvFile(path)
   throw new StartRefused(`${path} stays as it is: nothing was written`)
 }
 

@@ -131,14 +131,14 @@ async function followLink(
   output: Output,
   stop: AbortSignal,
 ): Promise<boolean> {
-  const told = new Map<string, string>()
+  const reported = new Map<string, string>()
   const giveUpAt = performance.now() + FOLLOW_MS_MAX
   while (!stop.aborted && performance.now() < giveUpAt) {
     const { body } = await askOwnApi(config, key, 'GET', '/api/v1/invoices')
     for (const invoice of invoicesShape.parse(body).data) {
       const { id, status, amount, asset } = invoice
-      if (invoice.payment_link_id !== linkId || told.get(id) === status) continue
-      told.set(id, status)
+      if (invoice.payment_link_id !== linkId || reported.get(id) === status) continue
+      reported.set(id, status)
       const time = systemClock().toISOString().slice(11, 19)
       output.line(
         `${status === 'paid' ? '✓' : '·'} ${time} ${status.replaceAll('_', ' ')}: ${amount} ${asset}`,

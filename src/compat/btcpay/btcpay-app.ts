@@ -5,10 +5,10 @@ import { ERRORS } from '../../wire/errors.ts'
 import { invoiceList, invoiceView } from '../../wire/invoice.ts'
 import { type CompatDeps, createOwnApi, type KeyHolder, type OwnApi, ownId, Refused } from '../own-api.ts'
 import { readFields } from '../read-fields.ts'
-import { askedInvoice, FIELDS } from './asked-invoice.ts'
 import { type CheckoutLookup, createBuyersWay } from './buyers-way.ts'
 import { invoiceData, paymentMethods, storePaymentMethods } from './greenfield-invoice.ts'
 import { Invalid } from './invalid.ts'
+import { FIELDS, invoiceRequest } from './invoice-request.ts'
 import { serveWebhooks } from './serve-webhooks.ts'
 import { storeOf } from './store.ts'
 
@@ -120,10 +120,10 @@ async function serverInfo(c: Context, api: OwnApi): Promise<Response> {
 
 async function createInvoice(deps: BtcpayDeps, c: Context, api: OwnApi): Promise<Response> {
   const { merchantId } = await storeOf(c, api)
-  const asked = askedInvoice(await readFields(c.req.raw))
-  if (asked.kind === 'refused') throw new Invalid(asked.faults)
+  const request = invoiceRequest(await readFields(c.req.raw))
+  if (request.kind === 'refused') throw new Invalid(request.faults)
   const idempotencyKey = c.req.header('idempotency-key')
-  const made = { method: 'POST', path: '/invoices', body: asked.body, idempotencyKey } as const
+  const made = { method: 'POST', path: '/invoices', body: request.body, idempotencyKey } as const
   return c.json(invoiceData(await api.call(made, invoiceView), merchantId, deps.clock()))
 }
 

@@ -10,7 +10,7 @@ import {
   tickerOf,
   unixSeconds,
 } from '../invoice-facts.ts'
-import { CHECKOUT_KEY } from './asked-invoice.ts'
+import { CHECKOUT_KEY } from './invoice-request.ts'
 
 type Asset = z.output<typeof assetView>
 

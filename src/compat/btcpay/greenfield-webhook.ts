@@ -11,8 +11,8 @@ import {
   unixSeconds,
 } from '../invoice-facts.ts'
 import { type StoredInvoiceEvent, storedInvoiceEvent } from '../stored-event.ts'
-import type { Asked, Fault } from './asked-invoice.ts'
 import { methodOf, ownMetadata, paymentData } from './greenfield-invoice.ts'
+import type { Fault, Translated } from './invoice-request.ts'
 
 type Endpoint = z.output<typeof webhookEndpointView>
 type OwnType = StoredInvoiceEvent['event_type']
@@ -29,7 +29,7 @@ const OWN_TYPES: { readonly [type: string]: readonly OwnType[] } = {
 }
 
 /** Translates Greenfield's request for a webhook to the body of our `POST /webhook-endpoints`. */
-export function askedWebhook(fields: Metadata): Asked {
+export function webhookRequest(fields: Metadata): Translated {
   const { url, secret, enabled = true, automaticRedelivery = true, authorizedEvents } = fields
   const faults: Fault[] = []
   if (typeof url !== 'string') faults.push({ path: 'url', message: 'Must be a URL.' })
@@ -39,7 +39,10 @@ export function askedWebhook(fields: Metadata): Asked {
   if (types === null)
     faults.push({ path: 'authorizedEvents', message: `Must be from ${Object.keys(OWN_TYPES).join(', ')}.` })
   if (faults.length > 0 || types === null) return { kind: 'refused', faults }
-  return { kind: 'asked', body: { url, subscribed_events: types, format: 'btcpay', secret: textOf(secret) } }
+  return {
+    kind: 'translated',
+    body: { url, subscribed_events: types, format: 'btcpay', secret: textOf(secret) },
+  }
 }
 
 /** Null if an unknown event is named. */

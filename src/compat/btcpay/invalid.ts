@@ -1,4 +1,4 @@
-import type { Fault } from './asked-invoice.ts'
+import type { Fault } from './invoice-request.ts'
 
 /** Several mistakes in one body, answered in Greenfield's own form. */
 export class Invalid extends Error {

@@ -8,7 +8,7 @@ import {
 } from '../../wire/webhook-endpoint.ts'
 import { type OwnApi, ownId, Refused } from '../own-api.ts'
 import { readFields } from '../read-fields.ts'
-import { askedWebhook, webhookData } from './greenfield-webhook.ts'
+import { webhookData, webhookRequest } from './greenfield-webhook.ts'
 import { Invalid } from './invalid.ts'
 import { storeOf } from './store.ts'
 
@@ -46,11 +46,11 @@ async function readWebhook(c: Context, api: OwnApi) {
 /** In live mode a key may only ask for an endpoint, which a person verifies in the dashboard. */
 async function createWebhook(c: Context, api: OwnApi): Promise<Response> {
   const { livemode } = await storeOf(c, api)
-  const asked = askedWebhook(await readFields(c.req.raw))
-  if (asked.kind === 'refused') throw new Invalid(asked.faults)
+  const request = webhookRequest(await readFields(c.req.raw))
+  if (request.kind === 'refused') throw new Invalid(request.faults)
   const idempotencyKey = c.req.header('idempotency-key')
   const path = livemode ? '/webhook-endpoint-requests' : '/webhook-endpoints'
-  const call = { method: 'POST', path, body: asked.body, idempotencyKey } as const
+  const call = { method: 'POST', path, body: request.body, idempotencyKey } as const
   const endpoint = await api.call(call, createdWebhookEndpointView)
   return c.json({ ...webhookData(endpoint), secret: endpoint.secret })
 }
@@ -58,9 +58,9 @@ async function createWebhook(c: Context, api: OwnApi): Promise<Response> {
 /** Changes the secret. Another URL or other events are another endpoint, which has to be verified. */
 async function updateWebhook(c: Context, api: OwnApi): Promise<Response> {
   const endpoint = await readWebhook(c, api)
-  const asked = askedWebhook(await readFields(c.req.raw))
-  if (asked.kind === 'refused') throw new Invalid(asked.faults)
-  const { url, subscribed_events: events, secret } = asked.body
+  const request = webhookRequest(await readFields(c.req.raw))
+  if (request.kind === 'refused') throw new Invalid(request.faults)
+  const { url, subscribed_events: events, secret } = request.body
   const changed = [
     ...(url === endpoint.url ? [] : ['url']),
     ...(sameTexts(events, endpoint.subscribed_events) ? [] : ['authorizedEvents']),

@@ -18,12 +18,12 @@ const CHARGE_KEY = 'coinbase_commerce_charge'
 const NAME_LENGTH_MAX = 100
 const DESCRIPTION_LENGTH_MAX = 200
 
-type Asked =
-  | { readonly kind: 'asked'; readonly body: Metadata }
+type Translated =
+  | { readonly kind: 'translated'; readonly body: Metadata }
   | { readonly kind: 'refused'; readonly message: string }
 
 /** Translates the body of `POST /charges` to that of our `POST /invoices`. */
-export function askedCharge(fields: Metadata): Asked {
+export function chargeRequest(fields: Metadata): Translated {
   const { name, description, pricing_type: pricing, local_price: price } = fields
   const isShort = (text: unknown, max: number) =>
     typeof text === 'string' && text !== '' && [...text].length <= max
@@ -41,7 +41,7 @@ export function askedCharge(fields: Metadata): Asked {
   if (given !== undefined && given !== null && !isObject(given)) return refused('metadata must be an object')
   const metadata = given ?? {}
   return {
-    kind: 'asked',
+    kind: 'translated',
     body: {
       usd_amount: usd,
       allow_asset_selection: true,
@@ -61,7 +61,7 @@ export const FIELDS: { readonly [param: string]: string } = {
   return_url: 'redirect_url',
 }
 
-const refused = (message: string): Asked => ({ kind: 'refused', message })
+const refused = (message: string): Translated => ({ kind: 'refused', message })
 
 type TimelineEntry = { readonly time: string; readonly status: string; readonly context?: string }
 

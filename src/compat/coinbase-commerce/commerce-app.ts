@@ -4,7 +4,7 @@ import { ERRORS } from '../../wire/errors.ts'
 import { invoiceList, invoiceView } from '../../wire/invoice.ts'
 import { type CompatDeps, createOwnApi, type OwnApi, ownId, Refused } from '../own-api.ts'
 import { readFields } from '../read-fields.ts'
-import { askedCharge, chargeOf, FIELDS } from './charge.ts'
+import { chargeOf, chargeRequest, FIELDS } from './charge.ts'
 
 const LIMIT_DEFAULT = 25
 const LIMIT_MAX = 100
@@ -14,10 +14,11 @@ export function createCommerceApp(deps: CompatDeps, path: string): Hono {
   const app = new Hono().basePath(path)
   const apiOf = (c: Context): OwnApi => createOwnApi(deps, c.req.header('x-cc-api-key') ?? null)
   app.post('/charges', async (c) => {
-    const asked = askedCharge(await readFields(c.req.raw))
-    if (asked.kind === 'refused') throw new Refused(400, { code: 'validation_error', message: asked.message })
+    const request = chargeRequest(await readFields(c.req.raw))
+    if (request.kind === 'refused')
+      throw new Refused(400, { code: 'validation_error', message: request.message })
     const idempotencyKey = c.req.header('idempotency-key')
-    const made = { method: 'POST', path: '/invoices', body: asked.body, idempotencyKey } as const
+    const made = { method: 'POST', path: '/invoices', body: request.body, idempotencyKey } as const
     return c.json({ data: chargeOf(await apiOf(c).call(made, invoiceView)) }, 201)
   })
   app.get('/charges', (c) => listCharges(c, apiOf(c)))

@@ -16,12 +16,12 @@ const PURCHASE: CardPurchase = {
   createdAtMs: NOW,
   freshUntilMs: NOW + 240_000,
   leftAtMs: null,
-  news: null,
+  update: null,
 }
 
 describe('what a card buys', () => {
   const all = () => true
-  const asked = (
+  const requested = (
     asset: AssetId,
     picked: boolean,
     others: AssetId[],
@@ -29,17 +29,17 @@ describe('what a card buys', () => {
   ) => cardAsset({ asset }, { picked, others, sells })
 
   test('is USDC on Base unless the buyer picked another coin that is sold', () => {
-    expect(asked('LTC', false, ['BTC', 'USDC_BASE'])).toBe('USDC_BASE')
-    expect(asked('USDC_BASE', false, ['LTC'])).toBe('USDC_BASE')
-    expect(asked('LTC', true, ['BTC', 'USDC_BASE'])).toBe('LTC')
-    expect(asked('LTC', true, ['USDC_BASE'], (asset) => asset !== 'LTC')).toBe('USDC_BASE')
+    expect(requested('LTC', false, ['BTC', 'USDC_BASE'])).toBe('USDC_BASE')
+    expect(requested('USDC_BASE', false, ['LTC'])).toBe('USDC_BASE')
+    expect(requested('LTC', true, ['BTC', 'USDC_BASE'])).toBe('LTC')
+    expect(requested('LTC', true, ['USDC_BASE'], (asset) => asset !== 'LTC')).toBe('USDC_BASE')
   })
 
   test('is the invoice’s own coin where USDC cannot be had, and nothing where that is not sold either', () => {
-    expect(asked('LTC', false, [])).toBe('LTC')
-    expect(asked('LTC', false, ['USDC_BASE'], (asset) => asset !== 'USDC_BASE')).toBe('LTC')
-    expect(asked('LTC', false, ['BTC'], (asset) => asset !== 'LTC')).toBeNull()
-    expect(asked('USDC_BASE', true, [], () => false)).toBeNull()
+    expect(requested('LTC', false, [])).toBe('LTC')
+    expect(requested('LTC', false, ['USDC_BASE'], (asset) => asset !== 'USDC_BASE')).toBe('LTC')
+    expect(requested('LTC', false, ['BTC'], (asset) => asset !== 'LTC')).toBeNull()
+    expect(requested('USDC_BASE', true, [], () => false)).toBeNull()
   })
 })
 
@@ -59,20 +59,20 @@ describe('an answer stands', () => {
 })
 
 describe('the page waits for a provider', () => {
-  const left = { ...PURCHASE, leftAtMs: NOW, news: 'pending' } as const
+  const left = { ...PURCHASE, leftAtMs: NOW, update: 'pending' } as const
 
   test('from leaving on, for an hour', () => {
     expect(cardWaiting(null, { payments: [] }, NOW)).toBeNull()
     expect(cardWaiting(PURCHASE, { payments: [] }, NOW)).toBeNull()
     const { id: purchaseId, provider, asset } = PURCHASE
-    const waiting = { purchaseId, leftAtMs: NOW, provider, news: 'pending', asset }
+    const waiting = { purchaseId, leftAtMs: NOW, provider, update: 'pending', asset }
     expect(cardWaiting(left, { payments: [] }, NOW + 3_600_000)).toEqual(waiting)
     expect(cardWaiting(left, { payments: [] }, NOW + 3_600_001)).toBeNull()
   })
 })
 
 test('news of one transaction only goes forward, and what ended stays ended', () => {
-  expect(Object.fromEntries(PROVIDER_UPDATES.map((news) => [news, updatesBefore(news)]))).toEqual({
+  expect(Object.fromEntries(PROVIDER_UPDATES.map((update) => [update, updatesBefore(update)]))).toEqual({
     abandoned: [],
     pending: ['abandoned'],
     failed: ['abandoned', 'pending'],

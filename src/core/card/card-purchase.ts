@@ -18,7 +18,7 @@ export type CardPurchase = {
   readonly createdAtMs: number
   readonly freshUntilMs: number
   readonly leftAtMs: number | null
-  readonly news: ProviderUpdate | null
+  readonly update: ProviderUpdate | null
 }
 
 /** The coin that a card buys where the buyer has not chosen another. */
@@ -75,10 +75,10 @@ const ROUNDING_SHARE_MAX = 20n
 
 /** How much more than was asked for one of the purchases brings because its provider rounds up, base units. */
 export function cardRounding(
-  purchases: readonly { readonly asked: bigint; readonly sold: bigint }[],
+  purchases: readonly { readonly requested: bigint; readonly sold: bigint }[],
 ): bigint {
-  const roundings = purchases.map(({ asked, sold }) =>
-    (sold - asked) * ROUNDING_SHARE_MAX <= asked ? sold - asked : 0n,
+  const roundings = purchases.map(({ requested, sold }) =>
+    (sold - requested) * ROUNDING_SHARE_MAX <= requested ? sold - requested : 0n,
   )
   return roundings.reduce((most, rounding) => (rounding > most ? rounding : most), 0n)
 }
@@ -88,7 +88,7 @@ export type CardWaiting = {
   readonly purchaseId: string
   readonly leftAtMs: number
   readonly provider: CardProviderId
-  readonly news: ProviderUpdate | null
+  readonly update: ProviderUpdate | null
   readonly asset: AssetId
 }
 
@@ -102,6 +102,6 @@ export function cardWaiting(
   if (purchase === null || leftAtMs === null || nowMs - leftAtMs > WAITING_SHOWN_MS) return null
   // Nodes tell times in whole seconds.
   const cameSince = invoice.payments.some(({ firstSeenMs }) => firstSeenMs >= leftAtMs - 1_000)
-  const { id: purchaseId, provider, news, asset } = purchase
-  return cameSince ? null : { purchaseId, leftAtMs, provider, news, asset }
+  const { id: purchaseId, provider, update, asset } = purchase
+  return cameSince ? null : { purchaseId, leftAtMs, provider, update, asset }
 }

@@ -61,15 +61,15 @@ export type ProviderAnswer =
   | (Extract<CardAnswer, { kind: 'failed' }> & { readonly reason: string; readonly cause?: unknown })
 
 /** What a provider says of the buyer's tries at one purchase, newest first. */
-export type ToldTransactions =
+export type ReportedTransactions =
   | {
-      readonly kind: 'told'
+      readonly kind: 'reported'
       /** It knows of a try, be it one of which a page says nothing yet. */
       readonly isBegun: boolean
       readonly transactions: readonly {
         /** The provider's own name of the try. */
         readonly transaction: string
-        readonly news: Exclude<ProviderUpdate, 'abandoned'>
+        readonly update: Exclude<ProviderUpdate, 'abandoned'>
         /** Where it says that the coins go; null where it does not say. */
         readonly address: string | null
       }[]
@@ -85,7 +85,7 @@ export type OnrampProvider = {
   /** Makes a session, or says why there is none. Bounded in time; throws for bugs alone. Never inside a transaction. */
   begin(order: CardOrder): Promise<ProviderAnswer>
   /** Asks what became of a purchase by its reference; absent where only webhooks tell. Bounded in time, as `begin` is. */
-  readonly transactionsOf?: (reference: string) => Promise<ToldTransactions>
+  readonly transactionsOf?: (reference: string) => Promise<ReportedTransactions>
   /** Why it would make no offers, by a question that makes nothing; null where it answers as it should. */
   fault(): Promise<string | null>
 }

@@ -5,7 +5,7 @@
 export const PROVIDER_UPDATES = ['abandoned', 'pending', 'completed', 'failed'] as const
 export type ProviderUpdate = (typeof PROVIDER_UPDATES)[number]
 
-const RANKS: { readonly [news in ProviderUpdate]: number } = {
+const RANKS: { readonly [update in ProviderUpdate]: number } = {
   abandoned: 0,
   pending: 1,
   failed: 2,
@@ -16,5 +16,5 @@ const RANKS: { readonly [news in ProviderUpdate]: number } = {
  * The news that `news` of the same transaction may follow. Providers tell things twice and out of order; what
  * ended stays ended.
  */
-export const updatesBefore = (news: ProviderUpdate): readonly ProviderUpdate[] =>
-  PROVIDER_UPDATES.filter((known) => RANKS[news] > RANKS[known])
+export const updatesBefore = (update: ProviderUpdate): readonly ProviderUpdate[] =>
+  PROVIDER_UPDATES.filter((known) => RANKS[update] > RANKS[known])

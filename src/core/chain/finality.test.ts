@@ -69,8 +69,8 @@ test('each block is asked about once, and only what lies in an agreed one become
 
 test('without finality facts keep their blocks and lose their depth', () => {
   const due = dueAt(150, null, [tracked('a', {})])
-  const [told] = withoutFinality(settled(due, new Set(['block-100'])))
-  expect(told?.facts).toMatchObject([{ state: 'block', block: blockAt(100), confirmations: 0 }])
+  const [reported] = withoutFinality(settled(due, new Set(['block-100'])))
+  expect(reported?.facts).toMatchObject([{ state: 'block', block: blockAt(100), confirmations: 0 }])
 })
 
 test('a transfer that waits for a mark is due once its block has it, however deep it lies', () => {
@@ -83,9 +83,9 @@ test('a transfer that waits for a mark is due once its block has it, however dee
   expect(due(99, 99)).toEqual([])
   expect(due(100, 99)).toEqual(['a'])
   expect(due(100, 100)).toEqual(['a', 'b'])
-  const told = settled(dueAt(900, { safe: 100, finalized: 99 }, [safe]), new Set(['block-100']))
-  expect(told[0]?.facts).toMatchObject([{ mark: 'safe', minimumConfirmations: 1 }])
-  expect(withoutFinality(told)[0]?.facts[0]).not.toHaveProperty('mark')
+  const reported = settled(dueAt(900, { safe: 100, finalized: 99 }, [safe]), new Set(['block-100']))
+  expect(reported[0]?.facts).toMatchObject([{ mark: 'safe', minimumConfirmations: 1 }])
+  expect(withoutFinality(reported)[0]?.facts[0]).not.toHaveProperty('mark')
 })
 
 test('another provider must reach the depth of the deepest rule in a block; a mark is asked for by itself', () => {

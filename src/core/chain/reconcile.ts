@@ -59,11 +59,11 @@ export function reconcileBlocks(reading: BlocksReading, alive: ReadonlySet<strin
   const facts = new FactsByInvoice()
   const tipHeight = topOf(reading)
   const tracked = new Map(reading.tracked.map((transfer) => [keyOfTracked(transfer), transfer]))
-  const told = new Set<string>()
+  const reported = new Set<string>()
   for (const { block, transfers } of reading.blocks) {
     for (const transfer of sumOutputs(transfers, tracked)) {
       const known = tracked.get(keyOf(transfer))
-      told.add(keyOf(transfer))
+      reported.add(keyOf(transfer))
       const firstSeenMs = Math.min(
         known?.payment.firstSeenMs ?? reading.readAtMs,
         block.timeMs,
@@ -80,7 +80,7 @@ export function reconcileBlocks(reading: BlocksReading, alive: ReadonlySet<strin
     }
   }
   for (const gone of disconnectedBy(reading)) {
-    told.add(keyOfTracked(gone))
+    reported.add(keyOfTracked(gone))
     const { isBlockSum, txid } = gone.payment
     const state = !isBlockSum && (alive === null || alive.has(txid)) ? 'mempool' : 'reorged'
     facts.add(gone, { ...identityOfPayment(gone.payment), state })
@@ -88,7 +88,8 @@ export function reconcileBlocks(reading: BlocksReading, alive: ReadonlySet<strin
   for (const buried of reading.tracked) {
     const { payment } = buried
     // What is final needs no count, and what has no block has none.
-    if (payment.status !== 'confirming' || payment.block === null || told.has(keyOfTracked(buried))) continue
+    if (payment.status !== 'confirming' || payment.block === null || reported.has(keyOfTracked(buried)))
+      continue
     if (payment.block.height > reading.ancestor.height) continue
     const confirmations = tipHeight - payment.block.height + 1
     facts.add(buried, { ...identityOfPayment(payment), state: 'block', block: payment.block, confirmations })

@@ -41,7 +41,7 @@ export function sumOutputs<Transfer extends OwnedTransfer>(
  * Of what a mempool holds, all that is known, and of the rest as many for each invoice, the largest, as can become
  * payments. What is left out is reported once a block holds it.
  */
-export function worthTelling<Transfer extends OwnedTransfer>(
+export function worthReporting<Transfer extends OwnedTransfer>(
   transfers: readonly Transfer[],
   known: Known,
 ): Transfer[] {

@@ -27,12 +27,12 @@ test('the same credits are found, and so are their sums where nobody tells the t
   fc.assert(
     fc.property(credits, (claims) => {
       expect(unfoundIn(claims, claims)).toEqual([])
-      const untold = ['aa', 'bb'].map((addressBytes) => ({
+      const unreported = ['aa', 'bb'].map((addressBytes) => ({
         addressBytes,
         txid: 'block',
         amount: sumOf(claims, addressBytes),
       }))
-      expect(unfoundIn(claims, untold)).toEqual([])
+      expect(unfoundIn(claims, unreported)).toEqual([])
     }),
   )
 })

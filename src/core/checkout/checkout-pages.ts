@@ -87,7 +87,7 @@ export type SwitchedAsset =
 
 export type ReopenedInvoice = MadeInvoice | AssetRefused | { readonly kind: 'not_reopenable' | 'not_found' }
 
-export type AskedCardOffers = { readonly kind: 'asked' | 'closed' | 'too_often' | 'not_found' }
+export type CardOffersOutcome = { readonly kind: 'offered' | 'closed' | 'too_often' | 'not_found' }
 
 export type LeftForCard =
   | { readonly kind: 'left'; readonly provider: CardProviderId; readonly url: string }

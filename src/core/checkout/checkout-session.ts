@@ -11,7 +11,7 @@ export type CheckoutSession = {
   readonly orderReference: string
   readonly usdCents: bigint
   /** The payment window as it was asked for; null where the link or the merchant decided. */
-  readonly askedMinutes: number | null
+  readonly requestedMinutes: number | null
   /** Of its invoice. */
   readonly returnUrl: string | null
   readonly createdAtMs: number
@@ -66,13 +66,13 @@ function hasPayments(invoice: Invoice): boolean {
  */
 export function asksForSession(
   session: CheckoutSession,
-  asked: Pick<CheckoutSession, 'paymentLinkId' | 'usdCents' | 'askedMinutes' | 'livemode'>,
+  request: Pick<CheckoutSession, 'paymentLinkId' | 'usdCents' | 'requestedMinutes' | 'livemode'>,
 ): boolean {
   return (
-    session.paymentLinkId === asked.paymentLinkId &&
-    session.usdCents === asked.usdCents &&
-    session.askedMinutes === asked.askedMinutes &&
-    session.livemode === asked.livemode
+    session.paymentLinkId === request.paymentLinkId &&
+    session.usdCents === request.usdCents &&
+    session.requestedMinutes === request.requestedMinutes &&
+    session.livemode === request.livemode
   )
 }
 

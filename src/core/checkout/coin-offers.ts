@@ -35,8 +35,8 @@ export function coinOffers(
 
 function offerOf(market: Market, usdCents: bigint, asset: AssetId, nowMs: number): CoinOffer {
   const refused = (reason: CoinFault): CoinOffer => ({ asset, available: false, reason, amount: null })
-  const asked = { kind: 'usd', usdAmount: formatUsd(usdCents), asset } as const
-  const plan = planInvoice(asked, { ...market, nowMs })
+  const requested = { kind: 'usd', usdAmount: formatUsd(usdCents), asset } as const
+  const plan = planInvoice(requested, { ...market, nowMs })
   if (plan.kind === 'unavailable') return refused(plan.code)
   if (plan.kind === 'refused') {
     return refused(plan.code === 'amount_too_large' ? plan.code : 'amount_too_small')

@@ -28,9 +28,9 @@ describe('what a plain link charges', () => {
 
   test('is never its own amount where the URL names another that it does not take', () => {
     const fixed = link({ allowDynamicAmount: false })
-    for (const asked of ['25.00', '25', '', 'x']) {
-      expect(chargeOf(fixed, asked)).toEqual({ kind: 'bad_amount', reason: 'not_allowed' })
-      expect(chargeOf(link(), `${asked}x`)).toEqual({ kind: 'bad_amount', reason: 'invalid' })
+    for (const requested of ['25.00', '25', '', 'x']) {
+      expect(chargeOf(fixed, requested)).toEqual({ kind: 'bad_amount', reason: 'not_allowed' })
+      expect(chargeOf(link(), `${requested}x`)).toEqual({ kind: 'bad_amount', reason: 'invalid' })
     }
   })
 
@@ -44,8 +44,8 @@ describe('what a plain link charges', () => {
     ['1.', 'invalid'],
     ['+1', 'invalid'],
     ['1\n', 'invalid'],
-  ])('refuses %j as %s', (asked, reason) => {
-    expect(chargeOf(link(), asked)).toEqual({ kind: 'bad_amount', reason })
+  ])('refuses %j as %s', (requested, reason) => {
+    expect(chargeOf(link(), requested)).toEqual({ kind: 'bad_amount', reason })
   })
 
   test('is said to be the buyer’s at both limits, to the cent', () => {

@@ -36,13 +36,13 @@ type LinkCharge =
  * What a plain link charges: the amount that the buyer's URL names, where the link takes one, and its own
  * otherwise. An amount that the link does not take is refused and not passed over: who put it there expects it.
  */
-export function chargeOf(link: PaymentLink, asked: string | undefined): LinkCharge {
-  if (asked === undefined) {
+export function chargeOf(link: PaymentLink, requested: string | undefined): LinkCharge {
+  if (requested === undefined) {
     if (link.usdCents === null) return { kind: 'bad_amount', reason: 'missing' }
     return { kind: 'charge', usdCents: link.usdCents, amountSource: 'merchant' }
   }
   if (!link.allowDynamicAmount) return { kind: 'bad_amount', reason: 'not_allowed' }
-  const usdCents = parseUsd(asked)
+  const usdCents = parseUsd(requested)
   if (usdCents === null) return { kind: 'bad_amount', reason: 'invalid' }
   if (usdCents < USD_CENTS_MIN) return { kind: 'bad_amount', reason: 'too_small' }
   if (usdCents > USD_CENTS_MAX) return { kind: 'bad_amount', reason: 'too_large' }
@@ -53,9 +53,9 @@ export function chargeOf(link: PaymentLink, asked: string | undefined): LinkChar
 export function windowMinutesOf(
   link: Pick<PaymentLink, 'durationMinutes'>,
   rules: Pick<PaymentRules, 'windowMinutes'>,
-  askedMinutes: number | null = null,
+  requestedMinutes: number | null = null,
 ): number {
-  return askedMinutes ?? link.durationMinutes ?? rules.windowMinutes
+  return requestedMinutes ?? link.durationMinutes ?? rules.windowMinutes
 }
 
 /** Why a total cannot be asked for in a coin. */

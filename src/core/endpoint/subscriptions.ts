@@ -17,7 +17,7 @@ export const ENDPOINT_FORMATS = ['paylink', 'btcpay', 'coinbase_commerce'] as co
 export type EndpointFormat = (typeof ENDPOINT_FORMATS)[number]
 
 /** Whether a format has words for an event: older services' receivers know of invoices alone. */
-export const canTell = (format: EndpointFormat, eventType: string): boolean =>
+export const canDeliver = (format: EndpointFormat, eventType: string): boolean =>
   format === 'paylink' || INVOICE_EVENT_TYPES.some((type) => type === eventType)
 
 /** Sent when an endpoint is verified; neither stored nor selectable. */
@@ -58,7 +58,7 @@ export function checkSubscriptions(
     const known = eventType === ALL_EVENTS || SUBSCRIBABLE_EVENT_TYPES.some((type) => type === eventType)
     if (!known) return { kind: 'unknown', eventType }
     if (eventType === ALL_EVENTS || seen.has(eventType)) return { kind: 'redundant', eventType }
-    if (!canTell(format, eventType)) return { kind: 'untellable', eventType }
+    if (!canDeliver(format, eventType)) return { kind: 'untellable', eventType }
     seen.add(eventType)
   }
   return { kind: 'accepted', eventTypes }

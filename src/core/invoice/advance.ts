@@ -40,12 +40,12 @@ export function advanceInvoice(invoice: Invoice, input: InvoiceInput): InvoiceAd
  */
 function applyTransfers(
   invoice: Invoice,
-  told: readonly TransferFact[],
+  reported: readonly TransferFact[],
   newPaymentIds: readonly string[],
   nowMs: number,
 ): Progress {
   const known = new Map(invoice.payments.map((payment) => [keyOfTransfer(payment), payment]))
-  const facts = aboutPayments(invoice, told, newPaymentIds).filter(
+  const facts = aboutPayments(invoice, reported, newPaymentIds).filter(
     (fact) => !isStale(known.get(keyOfTransfer(fact)), fact),
   )
   let progress: Progress = { invoice, events: [] }

@@ -15,7 +15,7 @@ export type Progress = {
   readonly events: readonly Extract<InvoiceEffect, { kind: 'event' }>[]
 }
 
-function tell(progress: Progress, type: InvoiceEventType, invoice: Invoice): Progress {
+function emit(progress: Progress, type: InvoiceEventType, invoice: Invoice): Progress {
   return { invoice, events: [...progress.events, { kind: 'event', type, snapshot: invoice }] }
 }
 
@@ -24,8 +24,8 @@ export function announceDetected(progress: Progress): Progress {
   const { invoice } = progress
   let next = progress
   if (!invoice.announced.detected && invoice.payments.some((payment) => isFollowed(invoice, payment))) {
-    const told: Invoice = { ...invoice, announced: { ...invoice.announced, detected: true } }
-    next = tell(next, 'invoice.payment_detected', told)
+    const detected: Invoice = { ...invoice, announced: { ...invoice.announced, detected: true } }
+    next = emit(next, 'invoice.payment_detected', detected)
   }
   return announceReviews(next)
 }
@@ -36,7 +36,7 @@ export function announceConfirming(progress: Progress): Progress {
   const isDue = (payment: Payment) =>
     payment.block !== null && !payment.announced.confirming && isFollowed(invoice, payment)
   return invoice.payments.some(isDue)
-    ? tell(progress, 'invoice.confirming', markPayments(invoice, isDue, { confirming: true }))
+    ? emit(progress, 'invoice.confirming', markPayments(invoice, isDue, { confirming: true }))
     : progress
 }
 
@@ -62,7 +62,7 @@ function announceSettlement(progress: Progress, nowMs: number): Progress {
     announced: { ...invoice.announced, [status]: true, reorged: false },
   }
   if (invoice.announced[status]) return { ...progress, invoice: settled }
-  return tell(progress, status === 'paid' ? 'invoice.paid' : 'invoice.overpaid', settled)
+  return emit(progress, status === 'paid' ? 'invoice.paid' : 'invoice.overpaid', settled)
 }
 
 /** Once for each distinct confirmed sum that falls short with nothing pending. */
@@ -72,7 +72,7 @@ function announcePartial(progress: Progress): Progress {
   const sum = amountsOf(invoice).confirmed.toString()
   if (invoice.announced.partialSums.includes(sum)) return progress
   const partialSums = [...invoice.announced.partialSums, sum]
-  return tell(progress, 'invoice.partially_paid', {
+  return emit(progress, 'invoice.partially_paid', {
     ...invoice,
     announced: { ...invoice.announced, partialSums },
   })
@@ -105,7 +105,7 @@ function announceReviews(progress: Progress): Progress {
   const marked = markPayments(invoice, isDue, { review: true })
   const isKnown =
     invoice.payments.every((payment) => !isDue(payment) || payment.isBlockSum) && isFloodAnnounced(invoice)
-  return isKnown ? { ...progress, invoice: marked } : tell(progress, 'invoice.manual_review', marked)
+  return isKnown ? { ...progress, invoice: marked } : emit(progress, 'invoice.manual_review', marked)
 }
 
 /** Too many payments were announced, and the merchant did not answer yet. */
@@ -117,7 +117,7 @@ const isFloodAnnounced = ({ payments, blockSums }: Invoice): boolean =>
 function announceReorganisation(progress: Progress): Progress {
   const { invoice } = progress
   if (reviewReasonOf(invoice) !== 'reorged' || invoice.announced.reorged) return progress
-  return tell(progress, 'invoice.manual_review', {
+  return emit(progress, 'invoice.manual_review', {
     ...invoice,
     announced: { ...invoice.announced, reorged: true },
   })

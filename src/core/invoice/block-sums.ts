@@ -104,9 +104,9 @@ function wholePaymentOf(invoice: Invoice, facts: readonly TransferFact[]): (fact
   const payments = invoice.payments.filter(
     (payment) => payment.block !== null || included.has(keyOfTransfer(payment)),
   )
-  const asked = invoice.amount - invoice.toleranceUnder
-  const due = asked - amountsOf({ ...invoice, payments }).detected
-  const least = due > 0n && due < asked ? due : asked
+  const requested = invoice.amount - invoice.toleranceUnder
+  const due = requested - amountsOf({ ...invoice, payments }).detected
+  const least = due > 0n && due < requested ? due : requested
   const summed = new Set(invoice.payments.flatMap(keysInSum))
   return (fact) => {
     if (fact.asset !== invoice.asset || fact.amount < least) return false

@@ -10,11 +10,11 @@ import {
 import { acceptedAssets, defaultAsset, type PaymentRules } from '../payment-rules.ts'
 import {
   type AmountFault,
-  type AskedAmount,
   amountFault,
   type InvoiceTerms,
   type Price,
   quoteInvoice,
+  type RequestedAmount,
 } from './quote.ts'
 
 /** What this server can do for an asset in one mode. */
@@ -57,7 +57,7 @@ export type InvoicePlan =
  * network only has to be known, not healthy: a node's outage must not stop sales.
  */
 export function planInvoice(
-  asked: AskedAmount & { readonly asset: AssetId | null },
+  requested: RequestedAmount & { readonly asset: AssetId | null },
   context: {
     readonly livemode: boolean
     readonly rules: PaymentRules
@@ -71,16 +71,16 @@ export function planInvoice(
   const { livemode, rules, supportOf } = context
   const isConfigured = (candidate: AssetId) => supportOf(candidate).isConfigured
   const accepted = acceptedAssets(rules, livemode, isConfigured)
-  const asset = asked.asset ?? defaultAsset(rules, accepted, isConfigured)
+  const asset = requested.asset ?? defaultAsset(rules, accepted, isConfigured)
   if (asset === null || !accepted.includes(asset)) {
     return { kind: 'refused', code: 'asset_not_accepted', param: 'asset' }
   }
-  const param = asked.kind === 'usd' ? 'usd_amount' : 'amount'
+  const param = requested.kind === 'usd' ? 'usd_amount' : 'amount'
   const { parameters, halted, chainMinimum = null } = supportOf(asset)
-  const fault = amountFault(asked, asset, rules, chainMinimum)
+  const fault = amountFault(requested, asset, rules, chainMinimum)
   if (fault !== null) return { kind: 'refused', code: fault, param }
   const price = context.priceOf(asset)
-  const quote = quoteInvoice(asked, {
+  const quote = quoteInvoice(requested, {
     asset,
     rules,
     price,

@@ -15,7 +15,7 @@ const COINS_MAX = 1_000_000_000n
 const MS_PER_MINUTE = 60_000
 
 /** The merchant fixed either dollars or coins. */
-export type AskedAmount =
+export type RequestedAmount =
   | { readonly kind: 'usd'; readonly usdAmount: string }
   | { readonly kind: 'coin'; readonly amount: string }
 
@@ -45,19 +45,19 @@ type InvoiceQuote =
 
 /** What is wrong with an amount regardless of the price: its grammar, and its absolute limits. */
 export function amountFault(
-  asked: AskedAmount,
+  requested: RequestedAmount,
   asset: AssetId,
   rules: PaymentRules,
   chainMinimum: bigint | null = null,
 ): AmountFault | null {
-  if (asked.kind === 'usd') {
-    const cents = parseUsd(asked.usdAmount)
+  if (requested.kind === 'usd') {
+    const cents = parseUsd(requested.usdAmount)
     if (cents === null) return 'parameter_invalid'
     if (cents < USD_CENTS_MIN) return 'amount_too_small'
     return cents > USD_CENTS_MAX ? 'amount_too_large' : null
   }
   const { decimals } = ASSETS[asset]
-  const units = parseCoinAmount(asked.amount, decimals)
+  const units = parseCoinAmount(requested.amount, decimals)
   if (units === null) return 'parameter_invalid'
   if (units === 0n || units < minimumOf(rules, asset, chainMinimum)) return 'amount_too_small'
   return units > COINS_MAX * 10n ** BigInt(decimals) ? 'amount_too_large' : null
@@ -68,7 +68,7 @@ export function amountFault(
  * needs no price; if one is available it is kept as evidence and decides the confirmations.
  */
 export function quoteInvoice(
-  asked: AskedAmount,
+  requested: RequestedAmount,
   context: {
     readonly asset: AssetId
     readonly rules: PaymentRules
@@ -83,10 +83,10 @@ export function quoteInvoice(
   },
 ): InvoiceQuote {
   const { asset, rules, price, chainMinimum = null } = context
-  const fault = amountFault(asked, asset, rules, chainMinimum)
+  const fault = amountFault(requested, asset, rules, chainMinimum)
   if (fault !== null) return { kind: 'refused', code: fault }
-  if (price === null && asked.kind === 'usd') return { kind: 'rate_unavailable' }
-  const sums = sumsOf(asked, asset, price?.price ?? null)
+  if (price === null && requested.kind === 'usd') return { kind: 'rate_unavailable' }
+  const sums = sumsOf(requested, asset, price?.price ?? null)
   if (sums.amount < minimumOf(rules, asset, chainMinimum))
     return { kind: 'refused', code: 'amount_too_small' }
   return {
@@ -94,7 +94,7 @@ export function quoteInvoice(
     terms: {
       asset,
       amount: sums.amount,
-      usdCents: sums.askedCents,
+      usdCents: sums.requestedCents,
       rate: price?.evidence ?? null,
       toleranceUnder: toleranceFor(rules.toleranceUnder, sums.amount, sums.worthCents),
       toleranceOver: toleranceFor(rules.toleranceOver, sums.amount, sums.worthCents),
@@ -106,12 +106,16 @@ export function quoteInvoice(
 }
 
 /** Base units to pay, cents asked for, and cents they are worth; null where there is no price to tell. */
-function sumsOf(asked: AskedAmount, asset: AssetId, price: bigint | null) {
+function sumsOf(requested: RequestedAmount, asset: AssetId, price: bigint | null) {
   const { decimals } = ASSETS[asset]
-  if (asked.kind === 'usd' && price !== null) {
-    const cents = parseUsd(asked.usdAmount) ?? 0n
-    return { amount: coinAmountForUsd(cents, price, decimals), askedCents: cents, worthCents: cents }
+  if (requested.kind === 'usd' && price !== null) {
+    const cents = parseUsd(requested.usdAmount) ?? 0n
+    return { amount: coinAmountForUsd(cents, price, decimals), requestedCents: cents, worthCents: cents }
   }
-  const amount = asked.kind === 'coin' ? (parseCoinAmount(asked.amount, decimals) ?? 0n) : 0n
-  return { amount, askedCents: null, worthCents: price === null ? null : usdValueOf(amount, price, decimals) }
+  const amount = requested.kind === 'coin' ? (parseCoinAmount(requested.amount, decimals) ?? 0n) : 0n
+  return {
+    amount,
+    requestedCents: null,
+    worthCents: price === null ? null : usdValueOf(amount, price, decimals),
+  }
 }

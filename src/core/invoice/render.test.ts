@@ -11,7 +11,7 @@ const BODY_BYTES_MAX = 64 * 1024
 const WIDE = '\u0001'
 const HOUR_MS = 3_600_000
 
-function tell(invoice: Invoice, facts: readonly TransferFact[]): Invoice {
+function apply(invoice: Invoice, facts: readonly TransferFact[]): Invoice {
   const newPaymentIds = facts.map((_, index) => `pay_${String(index).padStart(26, '0')}`)
   const nowMs = invoice.createdAtMs + HOUR_MS
   const advance = advanceInvoice(invoice, { kind: 'transfers', facts, newPaymentIds, nowMs })
@@ -63,7 +63,7 @@ test("an event's body is at most 64 KB, with every field at its limit and more p
     inBlock(`${index}`.padStart(88, 't'), 10n ** 20n, 1),
   )
   const dust = PAYMENT_ASSET_IDS.map((asset) => inBlock(`dust ${asset}`, 1n, 1, { asset }))
-  const invoice = tell(full, [...payments, ...dust])
+  const invoice = apply(full, [...payments, ...dust])
   const view = renderInvoice(invoice, { tipHeightOf: () => 999_999_999 })
   expect([view.payments.length, view.payments_count, view.dust.length]).toEqual([
     20,
@@ -76,8 +76,8 @@ test("an event's body is at most 64 KB, with every field at its limit and more p
 test('the payments that are shown are the newest, and before what left the chain the largest that count', () => {
   const amountOf = (index: number) => BigInt(10_000 + index)
   const all = Array.from({ length: 40 }, (_, index) => inBlock(`t${index}`, amountOf(index), 1))
-  const some = tell(makeInvoice(), all)
-  const left = tell(
+  const some = apply(makeInvoice(), all)
+  const left = apply(
     some,
     all.slice(30).map(({ txid, amount }) => gone('reorged', txid, amount)),
   )

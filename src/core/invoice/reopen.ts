@@ -31,9 +31,12 @@ export function planReopening(
 ): InvoicePlan {
   const { asset } = invoice
   const minutes = link === null ? market.rules.windowMinutes : windowMinutesOf(link, market.rules)
-  const asked =
+  const requested =
     invoice.usdCents === null
       ? ({ kind: 'coin', amount: formatCoinAmount(invoice.amount, ASSETS[asset].decimals) } as const)
       : ({ kind: 'usd', usdAmount: formatUsd(invoice.usdCents) } as const)
-  return planInvoice({ ...asked, asset }, { ...market, nowMs, expiresAtMs: nowMs + minutes * MS_PER_MINUTE })
+  return planInvoice(
+    { ...requested, asset },
+    { ...market, nowMs, expiresAtMs: nowMs + minutes * MS_PER_MINUTE },
+  )
 }

@@ -16,8 +16,8 @@ export function lookalikeOf(address: string, used: readonly string[]): string | 
 
 /** In lower case: people do not compare case. */
 function endsOf(address: string): string {
-  const told = address.toLowerCase().replace(COMMON_START, '')
-  return `${told.slice(0, ENDS)} ${told.slice(-ENDS)}`
+  const characteristic = address.toLowerCase().replace(COMMON_START, '')
+  return `${characteristic.slice(0, ENDS)} ${characteristic.slice(-ENDS)}`
 }
 
 /** Addresses on one list, in one mode. */

@@ -24,7 +24,7 @@ const OUTPUT_VBYTES = 43
 const CHANGE_VBYTES = 31
 /** A standard transaction has at most 100,000 virtual bytes; so many inputs stay well below. */
 export const INPUTS_MAX = 1_000
-const TRIES_MAX = 20_000
+const ATTEMPTS_MAX = 20_000
 
 /** Base units that so many virtual bytes cost, rounded up; `rate` is thousandths of a base unit for each. */
 export const feeFor = (vbytes: number, rate: bigint): bigint => (BigInt(vbytes) * rate + 999n) / 1_000n
@@ -111,7 +111,7 @@ function branchAndBound<C extends Coin>(sorted: readonly C[], amount: bigint, mo
   const chosen: number[] = []
   let sum = 0n
   let at = 0
-  for (let tries = 0; tries < TRIES_MAX; tries++) {
+  for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
     if (sum === amount && chosen.length <= allowed) {
       best = chosen.flatMap((index) => sorted[index] ?? [])
       allowed = chosen.length - 1

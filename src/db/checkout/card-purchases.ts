@@ -39,7 +39,7 @@ const purchaseOf = (row: Row): CardPurchase => ({
   createdAtMs: row.created_at.getTime(),
   freshUntilMs: row.fresh_until.getTime(),
   leftAtMs: row.left_at?.getTime() ?? null,
-  news: row.news,
+  update: row.news,
 })
 
 const answerOf = (stored: StoredAnswer): CardAnswer =>
@@ -112,7 +112,7 @@ export async function loadCardStanding(
 export async function insertCardPurchase(
   tx: Tx,
   tenant: Tenant,
-  purchase: Omit<CardPurchase, 'answer' | 'leftAtMs' | 'news'>,
+  purchase: Omit<CardPurchase, 'answer' | 'leftAtMs' | 'update'>,
 ): Promise<void> {
   await tx.query(
     `insert into card_purchase (merchant_id, id, livemode, invoice_id, provider, asset, amount, address, place, status,
@@ -138,14 +138,14 @@ export async function insertCardPurchase(
 export async function answerCardPurchase(
   tx: Tx,
   tenant: Tenant,
-  answered: {
+  response: {
     readonly id: string
     readonly answer: CardAnswer
     readonly sealedUrl: Buffer | null
     readonly freshUntil: Date
   },
 ): Promise<boolean> {
-  const { id, answer, sealedUrl, freshUntil } = answered
+  const { id, answer, sealedUrl, freshUntil } = response
   const { rowCount } = await tx.query(
     `update card_purchase set status = $4, answer = $5, url = $6, fresh_until = $7
      where merchant_id = $1 and id = $2 and livemode = $3 and status = 'asking'`,
@@ -189,13 +189,13 @@ export async function listLeftAmounts(
   tenant: Tenant,
   invoiceId: string,
   asset: AssetId,
-): Promise<{ readonly asked: bigint; readonly sold: bigint }[]> {
-  const { rows } = await tx.query<{ asked: bigint; sold: string }>(
-    `select amount as asked, answer ->> 'amount' as sold from card_purchase
+): Promise<{ readonly requested: bigint; readonly sold: bigint }[]> {
+  const { rows } = await tx.query<{ requested: bigint; sold: string }>(
+    `select amount as requested, answer ->> 'amount' as sold from card_purchase
      where merchant_id = $1 and livemode = $2 and invoice_id = $3 and asset = $4 and left_at is not null`,
     [tenant.merchantId, tenant.livemode, invoiceId, asset],
   )
-  return rows.map(({ asked, sold }) => ({ asked, sold: BigInt(sold) }))
+  return rows.map(({ requested, sold }) => ({ requested, sold: BigInt(sold) }))
 }
 
 /** Whose a purchase is, whatever the mode; null where nobody's. */
@@ -223,9 +223,9 @@ export async function loadCardPurchase(tx: Tx, tenant: Tenant, id: string): Prom
 export async function setProviderUpdate(
   tx: Tx,
   tenant: Tenant,
-  told: {
+  reported: {
     readonly id: string
-    readonly news: ProviderUpdate
+    readonly update: ProviderUpdate
     readonly transaction: string
     readonly now: Date
   },
@@ -237,12 +237,12 @@ export async function setProviderUpdate(
          or (news_of <> $5 and news <> 'completed' and $4 <> 'abandoned'))`,
     [
       tenant.merchantId,
-      told.id,
+      reported.id,
       tenant.livemode,
-      told.news,
-      told.transaction,
-      told.now,
-      updatesBefore(told.news),
+      reported.update,
+      reported.transaction,
+      reported.now,
+      updatesBefore(reported.update),
     ],
   )
   return rowCount === 1
@@ -255,13 +255,13 @@ export async function setProviderUpdate(
 export async function takeTestPurchase(
   tx: Tx,
   tenant: Tenant,
-  taken: { readonly id: string; readonly news: ProviderUpdate; readonly now: Date },
+  taken: { readonly id: string; readonly update: ProviderUpdate; readonly now: Date },
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
     `update card_purchase set news = $4, news_of = 'sandbox', news_at = $5
      where merchant_id = $1 and id = $2 and livemode = $3 and livemode = false and provider = 'sandbox'
        and left_at is not null and (news is null or news = 'failed')`,
-    [tenant.merchantId, taken.id, tenant.livemode, taken.news, taken.now],
+    [tenant.merchantId, taken.id, tenant.livemode, taken.update, taken.now],
   )
   return rowCount === 1
 }

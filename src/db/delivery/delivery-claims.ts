@@ -201,16 +201,21 @@ function lastEndpointOf(deliveries: readonly ClaimedDelivery[]): string {
 }
 
 function toClaim(rows: readonly ClaimRow[]): Claim & { queues: number; lastQueue: string | null } {
-  const told = rows.find((row) => row.claim !== null)?.claim
-  if (told === undefined || told === null) throw new Error('a claim answered nothing')
-  const receivers = new Map(told.receivers.map((receiver) => [receiver.endpointId, toReceiver(receiver)]))
+  const claimed = rows.find((row) => row.claim !== null)?.claim
+  if (claimed === undefined || claimed === null) throw new Error('a claim answered nothing')
+  const receivers = new Map(claimed.receivers.map((receiver) => [receiver.endpointId, toReceiver(receiver)]))
   const deliveries = rows.flatMap((row): ClaimedDelivery[] => {
     if (row.claim !== null) return []
     const receiver = receivers.get(row.endpoint_id)
     if (receiver === undefined) throw new Error('a claim told a delivery and not its endpoint')
     return [toDelivery(row, receiver)]
   })
-  return { deliveries, databaseNowMs: told.databaseNowMs, queues: told.queues, lastQueue: told.lastQueue }
+  return {
+    deliveries,
+    databaseNowMs: claimed.databaseNowMs,
+    queues: claimed.queues,
+    lastQueue: claimed.lastQueue,
+  }
 }
 
 type Receiver = Pick<ClaimedDelivery, 'url' | 'format' | 'failures' | 'secrets'>

@@ -104,7 +104,7 @@ export async function listUntoldDestinations(db: Queryable, limit: number): Prom
 }
 
 /** Keeps that a merchant was told of a destination. By primary key. */
-export async function markDestinationTold(
+export async function markDestinationNotified(
   db: Queryable,
   { merchantId, id }: Pick<NewDestination, 'merchantId' | 'id'>,
 ): Promise<void> {

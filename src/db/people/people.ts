@@ -144,7 +144,7 @@ export async function presentCode(
 }
 
 /** Where to write about sign-ins; null for whoever refused that in every shop of theirs, or never confirmed the address. Served by organization_member_by_user. */
-export async function findPersonToTell(
+export async function findPersonToNotify(
   db: Queryable,
   userId: string,
 ): Promise<{ email: string; name: string } | null> {

@@ -46,8 +46,8 @@ export async function answerRequest(gate: Gate, route: Route, c: ApiContext): Pr
   c.set('headers', { ...c.get('headers'), ...spendRate(gate.limiter, credential) })
   checkRights(route, credential, deps.clock().getTime())
   const bytes = route.method === 'get' ? null : await readBody(c.req.raw, needsBody(route))
-  const asked = { credential, bytes, id: readId(route, c) }
-  return gate.slots.run(credential.tenant.merchantId, () => answerInTurn(deps, route, c, asked))
+  const received = { credential, bytes, id: readId(route, c) }
+  return gate.slots.run(credential.tenant.merchantId, () => answerInTurn(deps, route, c, received))
 }
 
 async function answerInTurn(
@@ -60,7 +60,7 @@ async function answerInTurn(
     id,
   }: { readonly credential: Credential; readonly bytes: Uint8Array | null; readonly id: string | undefined },
 ): Promise<Answer> {
-  const request = await tellMissingFirst(deps, route, credential, id, () => ({
+  const request = await refuseMissingFirst(deps, route, credential, id, () => ({
     tenant: credential.tenant,
     callerId: credential.callerId,
     person: credential.person,
@@ -110,7 +110,7 @@ function readId(route: Route, c: ApiContext): string | undefined {
 }
 
 /** Runs `parse`; if it rejects the request, a missing resource is reported first. */
-async function tellMissingFirst<Parsed>(
+async function refuseMissingFirst<Parsed>(
   deps: RouteDeps,
   route: Route,
   credential: Credential,

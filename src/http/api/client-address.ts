@@ -41,9 +41,9 @@ export function writeClientAddress(incoming: IncomingMessage): void {
   const last =
     (Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '')).split(',').at(-1)?.trim() ?? ''
   const isNear = ipaddr.isValid(own) && NEAR.has(ipaddr.process(own).range())
-  const told = isNear && ipaddr.isValid(last) ? last : own
+  const reported = isNear && ipaddr.isValid(last) ? last : own
   // One spelling per address, since counters compare text.
-  const address = ipaddr.isValid(told) ? ipaddr.process(told).toString() : told
+  const address = ipaddr.isValid(reported) ? ipaddr.process(reported).toString() : reported
   const kept: string[] = []
   for (let at = 0; at + 1 < incoming.rawHeaders.length; at += 2) {
     const [name = '', value = ''] = incoming.rawHeaders.slice(at, at + 2)

@@ -41,8 +41,8 @@ export function createOnrampWebhookPart(
       deps.log.warn({ provider, reason: event.reason }, 'a card provider’s webhook was refused')
       return json(400, { error: 'invalid_signature' })
     }
-    const recorded = event.kind === 'told' ? await recordProviderUpdate(deps, event.news) : null
-    if (event.kind === 'told' && recorded !== null) tellOdd(deps.log, event.news, recorded)
+    const recorded = event.kind === 'reported' ? await recordProviderUpdate(deps, event.update) : null
+    if (event.kind === 'reported' && recorded !== null) logMismatch(deps.log, event.update, recorded)
     return json(200, { received: true })
   }
   return {
@@ -63,7 +63,7 @@ export function createOnrampWebhookPart(
 }
 
 /** A purchase that is not ours may be another installation's with the same account; an address that is not its own may not. */
-function tellOdd(
+function logMismatch(
   log: Log,
   { provider, purchaseId }: ReportedProviderUpdate,
   { kind }: RecordedProviderUpdate,

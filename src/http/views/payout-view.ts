@@ -40,7 +40,7 @@ export function decidedPayoutView(deps: RouteDeps, decided: PayoutDecided): Retu
     case 'over_limit':
       throw new ApiProblem('payout_limit_exceeded')
     case 'decided':
-      return tellPayout(deps, decided)
+      return announcePayout(deps, decided)
   }
 }
 
@@ -95,7 +95,7 @@ export function payoutQuoteViewOf(payout: Payout) {
 }
 
 /** Wakes who delivers its event, and shows it. */
-function tellPayout(
+function announcePayout(
   deps: RouteDeps,
   { payout, deliveries }: { readonly payout: Payout; readonly deliveries: number },
 ): ReturnType<typeof renderPayout> {

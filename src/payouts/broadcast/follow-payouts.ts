@@ -56,7 +56,7 @@ const TAKEN_BACK =
  */
 export class PayoutTracker {
   readonly #parts: PayoutFollower
-  readonly #told = new DeduplicatedLog()
+  readonly #alerts = new DeduplicatedLog()
   #waitsReadAtMs = Number.NEGATIVE_INFINITY
   readonly #unsealedPages: UnsealedPages<StoredPayout>
   /** Payouts that are called failed, without a seal, until the chain was asked about them. */
@@ -79,19 +79,19 @@ export class PayoutTracker {
 
   /** One look at everything that is under way. Throws `ChainUnavailable` where no provider can be asked. */
   async pass(): Promise<void> {
-    await this.#tellLongWaits()
+    await this.#reportLongWaits()
     await this.#parts.broadcaster.providers.through(() => this.#look())
   }
 
   /** Also where no provider answers, and what waits is not looked at. */
-  async #tellLongWaits(): Promise<void> {
+  async #reportLongWaits(): Promise<void> {
     const { pool, network, clock, log } = this.#parts
     const now = clock()
     if (now.getTime() - this.#waitsReadAtMs < WAITS_EVERY_MS) return
     this.#waitsReadAtMs = now.getTime()
     for (const wait of await readLongWaits(pool, now)) {
       const message = 'payouts or sweeps wait longer than is usual'
-      if (wait.network === network && this.#told.isNew(wait.oldestId, wait.state))
+      if (wait.network === network && this.#alerts.isNew(wait.oldestId, wait.state))
         log.error({ ...wait }, message)
     }
   }
@@ -107,7 +107,7 @@ export class PayoutTracker {
     for (const one of signed) {
       const { payout } = one
       const standing = standings.get(payout.id) ?? { kind: 'unread' }
-      const alone = { about: payout.id, told: this.#told }
+      const alone = { about: payout.id, alerts: this.#alerts }
       const carry = () =>
         unlessRefused({ log, providers: broadcaster.providers }, alone, () => this.#carry(one, standing))
       await this.#attempt(payout, carry)
@@ -124,7 +124,7 @@ export class PayoutTracker {
       const message = isContradicted
         ? 'a payout contradicts what the database holds'
         : 'a payout cannot be followed'
-      if (this.#told.isNew(payout.id, message))
+      if (this.#alerts.isNew(payout.id, message))
         this.#parts.log.error({ err: error, payoutId: payout.id }, message)
     }
   }
@@ -164,7 +164,7 @@ export class PayoutTracker {
     const code = await loadPayoutRefusal(this.#parts.pool, tenantOf(payout), payout.id)
     if (code === null) return false
     if (await this.#isAllKnown({ payout, transactions: [] }))
-      await this.#tell(payout, { kind: 'dead', code, unspent: [] })
+      await this.#record(payout, { kind: 'dead', code, unspent: [] })
     return true
   }
 
@@ -181,13 +181,13 @@ export class PayoutTracker {
           return this.#alarm(payout, PAID_AFTER_ALL, { mined: standing.transaction.txid })
         if (payout.status === 'confirmed' && payout.txid !== standing.transaction.txid)
           this.#alarm(payout, BOOKED_OTHERWISE, { mined: standing.transaction.txid })
-        await this.#tell(payout, {
+        await this.#record(payout, {
           kind: standing.isFinal ? 'final' : 'sent',
           transaction: standing.transaction,
         })
         return
       case 'dead':
-        await this.#tellDead(one, { code: standing.code, unspent: [] })
+        await this.#recordDead(one, { code: standing.code, unspent: [] })
         return
       case 'absent':
         break
@@ -197,14 +197,14 @@ export class PayoutTracker {
       const verdict = await broadcaster.broadcast(transaction.raw)
       if (verdict.kind === 'known') {
         broadcaster.taken?.(payout)
-        await this.#tell(payout, { kind: 'sent', transaction })
+        await this.#record(payout, { kind: 'sent', transaction })
         return
       }
       if (verdict.kind === 'refused') this.#alert(payout, verdict.reason)
     }
     if (payout.status === 'confirmed') return this.#alarm(payout, TAKEN_BACK)
     const dead = await broadcaster.judgeRefused(one)
-    if (dead !== null && (await this.#isAllKnown(one))) await this.#tellDead(one, dead)
+    if (dead !== null && (await this.#isAllKnown(one))) await this.#recordDead(one, dead)
   }
 
   /** Whether the signer has looked into its journal since, and what was judged is all that it has. */
@@ -216,7 +216,7 @@ export class PayoutTracker {
     return (await listPayoutTransactions(pool, tenant, payout.id)).length === transactions.length
   }
 
-  async #tellDead(
+  async #recordDead(
     { payout, transactions }: Followed,
     dead: { readonly code: string; readonly unspent: readonly Outpoint[] },
   ): Promise<void> {
@@ -224,23 +224,26 @@ export class PayoutTracker {
       payout.id,
       transactions.map(({ txid }) => txid),
     )
-    await this.#tell(payout, { kind: 'dead', ...dead })
+    await this.#record(payout, { kind: 'dead', ...dead })
   }
 
-  async #tell(payout: Payout, fact: PayoutFact): Promise<void> {
+  async #record(payout: Payout, fact: PayoutFact): Promise<void> {
     const { pool, clock, log, notifier } = this.#parts
-    const told = await recordPayout({ pool, clock }, { tenant: tenantOf(payout), payoutId: payout.id, fact })
-    if (fact.kind === 'dead' && told.changed)
+    const alerts = await recordPayout(
+      { pool, clock },
+      { tenant: tenantOf(payout), payoutId: payout.id, fact },
+    )
+    if (fact.kind === 'dead' && alerts.changed)
       log.error({ payoutId: payout.id, code: fact.code }, 'a payout failed')
-    if (told.deliveries > 0) notifier.deliveriesWaiting()
+    if (alerts.deliveries > 0) notifier.deliveriesWaiting()
   }
 
   #alarm({ id: payoutId, txid }: Payout, message: string, more: { readonly mined?: string } = {}): void {
-    if (this.#told.isNew(payoutId, message)) this.#parts.log.error({ payoutId, txid, ...more }, message)
+    if (this.#alerts.isNew(payoutId, message)) this.#parts.log.error({ payoutId, txid, ...more }, message)
   }
 
   #alert(payout: Payout, reason: string): void {
-    if (this.#told.isNew(payout.id, withoutNumbers(reason)))
+    if (this.#alerts.isNew(payout.id, withoutNumbers(reason)))
       this.#parts.log.warn(
         { payoutId: payout.id, reason },
         'a node does not take the transaction of a payout',

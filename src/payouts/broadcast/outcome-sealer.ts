@@ -51,7 +51,7 @@ type Parts = {
  */
 export class OutcomeSealer {
   readonly #parts: Parts
-  #isTold = false
+  #isReported = false
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -82,8 +82,8 @@ export class OutcomeSealer {
       await saveOutcomeSeal(pool, { network, kind, txid: txidOf(outcome), seal, now: clock() })
       return
     }
-    if (this.#isTold) return
-    this.#isTold = true
+    if (this.#isReported) return
+    this.#isReported = true
     log.error(
       { network },
       'sweeps and failed payouts are not sealed, and the signer counts none of them: give the watcher WATCHER_KEY, which paylink watcher-key prints where SECRET_KEY is known',

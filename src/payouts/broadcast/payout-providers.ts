@@ -52,10 +52,10 @@ export class PayoutProviders<Chain extends PayoutProvider> {
   #isLast = false
   #saved: string | null = null
   /** Of which provider the log knows; it begins with the first. */
-  #told: string | null
+  #reported: string | null
 
   constructor(deps: Deps, providers: readonly [NamedChain<Chain>, ...NamedChain<Chain>[]]) {
-    this.#told = providers[0].name
+    this.#reported = providers[0].name
     this.#deps = deps
     this.#providers = providers
     this.#current = providers[0]
@@ -84,7 +84,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
         this.#isLast = inOrder.slice(place + 1).every(isAway)
         await work()
         this.#away.delete(provider)
-        await this.#tell(provider)
+        await this.#reportCurrent(provider)
         return
       } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error
@@ -93,7 +93,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
         last = error
       }
     }
-    await this.#tell(null)
+    await this.#reportCurrent(null)
     throw new ChainUnavailable(this.#reasons(), { cause: last })
   }
 
@@ -177,7 +177,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
   }
 
   /** Keeps for the operator which provider served, null where none did, and what there is to say of it. */
-  async #tell(provider: NamedChain<Chain> | null): Promise<void> {
+  async #reportCurrent(provider: NamedChain<Chain> | null): Promise<void> {
     const { pool, network, log } = this.#deps
     const [first] = this.#providers
     const name = provider?.name ?? null
@@ -188,8 +188,8 @@ export class PayoutProviders<Chain extends PayoutProvider> {
     if (this.#saved === `${name} ${notice}`) return
     await savePayoutProvider(pool, network, { name, notice })
     this.#saved = `${name} ${notice}`
-    if (name === this.#told || this.#providers.length === 1) return
-    this.#told = name
+    if (name === this.#reported || this.#providers.length === 1) return
+    this.#reported = name
     if (name === null) log.warn({ network, notice }, 'payouts wait: no provider serves them')
     else log.warn({ network, provider: name, notice }, 'payouts go through another provider')
   }

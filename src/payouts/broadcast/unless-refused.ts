@@ -14,7 +14,7 @@ const MESSAGE = 'the node refuses a question about one payout, sweep, deposit or
  */
 export async function unlessRefused<Result>(
   { providers, log }: Parts,
-  { about, told }: { readonly about: string; readonly told: DeduplicatedLog },
+  { about, alerts }: { readonly about: string; readonly alerts: DeduplicatedLog },
   work: () => Promise<Result>,
 ): Promise<Result | undefined> {
   try {
@@ -22,7 +22,7 @@ export async function unlessRefused<Result>(
   } catch (error) {
     if (!(error instanceof Error) || !isRefused(error) || !providers.isLast) throw error
     const reason = error.message
-    if (told.isNew(about, `${MESSAGE} ${withoutNumbers(reason)}`)) log.error({ about, reason }, MESSAGE)
+    if (alerts.isNew(about, `${MESSAGE} ${withoutNumbers(reason)}`)) log.error({ about, reason }, MESSAGE)
     return undefined
   }
 }

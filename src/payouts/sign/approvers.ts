@@ -100,7 +100,7 @@ export async function noteGone(
   )
 }
 
-type ApproverDeps = Pick<SigningContext, 'pool' | 'clock' | 'seen' | 'log' | 'told'>
+type ApproverDeps = Pick<SigningContext, 'pool' | 'clock' | 'seen' | 'log' | 'alerts'>
 
 /** Whether a passkey that counted took the place of this app: whoever deletes the passkey must not bring the app back. */
 export const isReplaced = (seen: FirstSeen, credential: ApproverCredential): boolean =>
@@ -188,7 +188,7 @@ const ownerOf = ({ merchantId }: ApproverCredential): string => merchantId.slice
 
 /** Those for which the list has room. What it has none for is told to the log once a merchant, and never counts. */
 function withinBounds(
-  { seen, log, told }: ApproverDeps,
+  { seen, log, alerts }: ApproverDeps,
   unknown: readonly ApproverCredential[],
 ): ApproverCredential[] {
   const added = new Map<string, number>()
@@ -202,7 +202,7 @@ function withinBounds(
     if (hasRoom) {
       added.set(owner, here + 1)
       inAll++
-    } else if (told.isNew(owner, FULL)) log.error({ merchantId: owner }, FULL)
+    } else if (alerts.isNew(owner, FULL)) log.error({ merchantId: owner }, FULL)
     return hasRoom
   })
 }
@@ -270,8 +270,8 @@ async function publish(
 ): Promise<void> {
   const rows = credentials.filter(isWhole).flatMap((one) => {
     const from = countsFrom(seen, one)
-    const isNews = from !== null && from > BEFORE_THE_LIST
-    return from === null ? [] : [{ ...one, fingerprint: listedKey(seen, one), countsFrom: from, isNews }]
+    const isNew = from !== null && from > BEFORE_THE_LIST
+    return from === null ? [] : [{ ...one, fingerprint: listedKey(seen, one), countsFrom: from, isNew }]
   })
   if (rows.length === 0) return
   await saveApproverSightings(

@@ -32,7 +32,7 @@ export async function networksSetBack(signer: SigningContext): Promise<ReadonlyS
     if (network !== undefined) networks.set(id, network)
   }
   await insertLostPayouts(signer.pool, networks, signer.clock())
-  if (signer.told.isNew(lost[0] ?? '', `${lost.length} lost`))
+  if (signer.alerts.isNew(lost[0] ?? '', `${lost.length} lost`))
     signer.log.error(
       { payouts: lost.length, networks: [...new Set(networks.values())] },
       'the journal has payouts that the database does not know, since it was restored from a backup: nothing is signed on their networks until paylink signer recover has brought them back',

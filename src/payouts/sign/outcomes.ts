@@ -81,10 +81,10 @@ const died = (network: string, { id: payoutId, txids }: SignedMove): Outcome[] =
 /** Keeps those of these outcomes that the watcher's key sealed. */
 async function learn(signer: SigningContext, network: string, outcomes: readonly Outcome[]): Promise<void> {
   if (outcomes.length === 0) return
-  const { pool, seen, clock, told, log } = signer
+  const { pool, seen, clock, alerts, log } = signer
   const key = await outcomeKeyOf(signer)
   if (key === null) {
-    if (told.isNew('outcome key', 'none'))
+    if (alerts.isNew('outcome key', 'none'))
       log.error(
         'no sweep counts, and no payout of ETH, USDC or SOL is signed: the signer does not know by which key the watcher seals. Give it the file outcome-key, which the API writes beside APPROVAL_KEY_FILE, or run: paylink signer trust-outcome-key KEY',
       )
@@ -103,7 +103,7 @@ async function learn(signer: SigningContext, network: string, outcomes: readonly
       }
       // A watcher asks the chain, and seals it anew.
       await refuseOutcomeSeal(pool, { network, kind, txid: txidOf(outcome), now: clock() })
-      if (told.isNew(txidOf(outcome), 'foreign seal'))
+      if (alerts.isNew(txidOf(outcome), 'foreign seal'))
         log.error(
           { network, kind, txid: txidOf(outcome) },
           'the seal of an outcome is not made with the key that the signer knows, and counts for nothing: somebody wrote it, or WATCHER_KEY is another installation’s',

@@ -31,7 +31,7 @@ export async function isSignedFor(signer: SigningContext, payout: Payout, rows: 
   if (amount >= payout.amount) return true
   if (unsealed.length === 0)
     alert(signer, payout, 'the database says that more was swept for the merchant than was signed; it waits')
-  else if (signer.told.isNew(payout.id, `unsealed ${unsealed.join()}`))
+  else if (signer.alerts.isNew(payout.id, `unsealed ${unsealed.join()}`))
     signer.log.error(
       { payoutId: payout.id, unsealed: unsealed.slice(0, UNSEALED_TOLD_MAX) },
       'the database says that sweeps landed or payouts failed, and the watcher has not sealed it: they count for nothing, and the payout waits',

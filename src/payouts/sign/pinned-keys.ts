@@ -22,7 +22,7 @@ const hexOf = (key: Uint8Array): string => Buffer.from(key).toString('hex')
  * own there.
  */
 export async function approvalKeysOf(signer: SigningContext): Promise<ApprovalKeys> {
-  const { pool, approvalKeyFile, told, log } = signer
+  const { pool, approvalKeyFile, alerts, log } = signer
   const offered = await loadApprovalKey(pool)
   const { pinned, published } = await pin(signer, 'approval-key', approvalKeyFile)
   if (pinned !== null) {
@@ -32,23 +32,23 @@ export async function approvalKeysOf(signer: SigningContext): Promise<ApprovalKe
       found: offered,
     })
     raiseAlarm(signer, 'approval-key', { pinned, where: approvalKeyFile, found: published })
-  } else if (offered !== null && told.isNew('approval key', 'only offered'))
+  } else if (offered !== null && alerts.isNew('approval key', 'only offered'))
     log.error(
       `live payouts are not signed: only the database names a key of the API's, ${hexOf(offered)}, and its writers could have placed their own. Give the signer the file that the API writes (APPROVAL_KEY_FILE), or compare with the key that paylink doctor shows beside the API and run: paylink signer trust-approval-key KEY`,
     )
-  if (told.isNew('approval key', pinned === null ? 'none' : hexOf(pinned)))
+  if (alerts.isNew('approval key', pinned === null ? 'none' : hexOf(pinned)))
     await savePinnedApprovalKey(pool, pinned)
   return { live: pinned, test: pinned ?? offered }
 }
 
 /** The public key that verifies the watcher's seals, taken over in the same way; null: none is known, and no seal counts. */
 export async function outcomeKeyOf(signer: SigningContext): Promise<Uint8Array | null> {
-  const { pool, approvalKeyFile, told } = signer
+  const { pool, approvalKeyFile, alerts } = signer
   const path = outcomeKeyFileOf(approvalKeyFile)
   const { pinned, published } = await pin(signer, 'outcome-key', path)
   if (pinned === null) return null
   raiseAlarm(signer, 'outcome-key', { pinned, where: path, found: published })
-  if (told.isNew('outcome key', hexOf(pinned))) await savePinnedOutcomeKey(pool, pinned)
+  if (alerts.isNew('outcome key', hexOf(pinned))) await savePinnedOutcomeKey(pool, pinned)
   return pinned
 }
 
@@ -77,11 +77,11 @@ async function pin(signer: SigningContext, name: PinName, path: string) {
 }
 
 /** A file that cannot be read is as good as none, and is said once. */
-async function readPublished({ told, log }: SigningContext, path: string): Promise<Uint8Array | null> {
+async function readPublished({ alerts, log }: SigningContext, path: string): Promise<Uint8Array | null> {
   try {
     return await readPublicKeyFile(path)
   } catch (error) {
-    if (told.isNew(path, 'cannot be read'))
+    if (alerts.isNew(path, 'cannot be read'))
       log.error(
         { err: error, path },
         'APPROVAL_KEY_FILE cannot be read, or outcome-key beside it: see that the API writes them for the signer',
@@ -91,13 +91,13 @@ async function readPublished({ told, log }: SigningContext, path: string): Promi
 }
 
 function raiseAlarm(
-  { told, log }: SigningContext,
+  { alerts, log }: SigningContext,
   name: PinName,
   of: { readonly pinned: Uint8Array; readonly where: string; readonly found: Uint8Array | null },
 ): void {
   const { pinned, where, found } = of
   const isOther = found !== null && hexOf(found) !== hexOf(pinned)
-  if (!isOther || !told.isNew(name, `${where} ${hexOf(found)}`)) return
+  if (!isOther || !alerts.isNew(name, `${where} ${hexOf(found)}`)) return
   log.error({ where, found: hexOf(found), known: hexOf(pinned) }, FOREIGN[name])
 }
 

@@ -89,8 +89,8 @@ export async function signPayouts(signer: SigningContext): Promise<void> {
 async function answerQuestions(signer: SigningContext): Promise<void> {
   const { pool, clock } = signer
   for (const question of await listJournalQuestions(pool, TURN_MAX)) {
-    const asked = { ...question, id: question.intentId }
-    const isPublished = await attempt(signer, asked, () => publishJournaled(signer, asked))
+    const subject = { ...question, id: question.intentId }
+    const isPublished = await attempt(signer, subject, () => publishJournaled(signer, subject))
     if (isPublished === true) await answerJournalQuestion(pool, question, clock())
     else await postponeJournalQuestion(pool, question, clock())
   }
@@ -100,19 +100,19 @@ async function answerQuestions(signer: SigningContext): Promise<void> {
  * Writes all that the journal has of a payout or sweep into the database. False, with an alarm, where the database holds
  * other signatures than these: the chain may have what this signer knows nothing of.
  */
-async function publishJournaled(signer: SigningContext, asked: Published): Promise<boolean> {
+async function publishJournaled(signer: SigningContext, subject: Published): Promise<boolean> {
   const { pool, journal } = signer
-  if (isPayoutId(asked.id)) await publishSweepsOf(signer, asked)
-  const entries = journal.entriesOf(asked.id)
-  if (entries.some(({ network }) => network !== asked.network)) {
-    alert(signer, asked, 'it was signed for another network than the database says')
+  if (isPayoutId(subject.id)) await publishSweepsOf(signer, subject)
+  const entries = journal.entriesOf(subject.id)
+  if (entries.some(({ network }) => network !== subject.network)) {
+    alert(signer, subject, 'it was signed for another network than the database says')
     return false
   }
-  const [write, list] = isPayoutId(asked.id)
+  const [write, list] = isPayoutId(subject.id)
     ? ([publish, listPayoutTransactions] as const)
     : ([publishSweep, listSweepTransactions] as const)
-  for (const entry of entries) await write(signer, asked, entry)
-  return isJournaled(signer, asked, await list(pool, tenantOf(asked), asked.id), entries)
+  for (const entry of entries) await write(signer, subject, entry)
+  return isJournaled(signer, subject, await list(pool, tenantOf(subject), subject.id), entries)
 }
 
 /**
@@ -288,7 +288,7 @@ async function holdPayout(signer: SigningContext, payout: Payout): Promise<Unsig
   const hold = await findHold(signer, payout)
   if (hold === null) return null
   const { reason, until, why } = hold
-  if (signer.told.isNew(payout.id, `held back: ${reason}`)) {
+  if (signer.alerts.isNew(payout.id, `held back: ${reason}`)) {
     const { id: payoutId, merchantId, asset, amount } = payout
     const worth = formatCoinAmount(amount, ASSETS[asset].decimals)
     signer.log.warn({ payoutId, merchantId, asset, amount: worth, reason, until }, why)

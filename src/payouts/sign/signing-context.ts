@@ -38,7 +38,7 @@ export type SigningContext = {
   /** By which approvals of live payouts are checked. */
   readonly approvers: ApproverChecks
   /** The alarms that were raised. */
-  readonly told: DeduplicatedLog
+  readonly alerts: DeduplicatedLog
   /** For tests that stop it in between. */
   readonly reached?: (point: SigningPoint) => Promise<void>
 }

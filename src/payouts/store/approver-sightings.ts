@@ -12,7 +12,7 @@ type ApproverSighting = Pick<ApproverCredential, 'merchantId' | 'personId' | 'ki
  */
 export async function saveApproverSightings(
   db: Queryable,
-  sightings: readonly (ApproverSighting & { readonly isNews: boolean })[],
+  sightings: readonly (ApproverSighting & { readonly isNew: boolean })[],
 ): Promise<void> {
   await db.query(
     `insert into approver_sighting (fingerprint, merchant_id, livemode, person_id, kind, counts_from, told_at)
@@ -26,7 +26,7 @@ export async function saveApproverSightings(
       sightings.map(({ personId }) => personId),
       sightings.map(({ kind }) => kind),
       sightings.map(({ countsFrom }) => countsFrom),
-      sightings.map(({ isNews }) => isNews),
+      sightings.map(({ isNew }) => isNew),
     ],
   )
 }
@@ -40,7 +40,7 @@ export type NewApprover = ApproverSighting & {
  * Credentials that the signer has seen and nobody was told of, one of each merchant first. Served by
  * approver_sighting_untold and person's key.
  */
-export async function listUntoldApprovers(db: Queryable, limit: number): Promise<NewApprover[]> {
+export async function listUnnotifiedApprovers(db: Queryable, limit: number): Promise<NewApprover[]> {
   const { rows } = await db.query<NewApprover>(
     `select s.fingerprint, s.merchant_id as "merchantId", s.person_id as "personId", s.kind,
        s.counts_from as "countsFrom", p.email as "approverEmail"
@@ -52,6 +52,6 @@ export async function listUntoldApprovers(db: Queryable, limit: number): Promise
 }
 
 /** Keeps that a merchant was told of a credential. By primary key. */
-export async function markApproverTold(db: Queryable, fingerprint: string): Promise<void> {
+export async function markApproverNotified(db: Queryable, fingerprint: string): Promise<void> {
   await db.query('update approver_sighting set told_at = now() where fingerprint = $1', [fingerprint])
 }

@@ -23,9 +23,9 @@ export async function askJournal(
     [merchantId, intentId, livemode],
   )
   const youngest = new Date(now.getTime() - ANSWER_COUNTS_MS)
-  const [asked] = rows
-  if (asked !== undefined && (asked.answeredAt === null || asked.answeredAt > youngest))
-    return asked.answeredAt !== null
+  const [question] = rows
+  if (question !== undefined && (question.answeredAt === null || question.answeredAt > youngest))
+    return question.answeredAt !== null
   await db.query(
     `insert into journal_question as asked (merchant_id, intent_id, livemode, network, asked_at)
      values ($1, $2, $3, $4, $5)

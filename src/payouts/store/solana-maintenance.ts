@@ -103,12 +103,12 @@ function signedOf({ txid, raw, last_valid_height: lastValidHeight }: Row): Signe
 export async function endUnsignedMaintenance(
   db: Queryable,
   network: Network,
-  { askedBefore, now }: { readonly askedBefore: Date; readonly now: Date },
+  { requestedBefore, now }: { readonly requestedBefore: Date; readonly now: Date },
 ): Promise<void> {
   await db.query(
     `update solana_chore set ended_at = $3, landed = false
      where network = $1 and ended_at is null and txid is null and created_at < $2`,
-    [network, askedBefore, now],
+    [network, requestedBefore, now],
   )
 }
 

@@ -111,7 +111,7 @@ async function openNode(
   await rm(cache, { recursive: true, force: true })
   await mkdir(cache, { recursive: true, mode: 0o700 })
   const chainId = evmNetworkOf(name).sandboxChainId
-  const chain = await EvmChain.open({ folder, program, chainId, clock, log, onChange: changes.tell })
+  const chain = await EvmChain.open({ folder, program, chainId, clock, log, onChange: changes.emit })
   try {
     const wallet = await EvmWallet.open(chain, parts.usdcContract)
     if (name === 'base') await wallet.deployUsdc(SANDBOX_USDC_CONTRACT)

@@ -83,7 +83,7 @@ export async function startSolanaChain(options: SolanaSandboxOptions): Promise<{
         path: join(folder, 'chain.log'),
         bank: bank.address,
         nowMs: clock().getTime(),
-        onChange: changes.tell,
+        onChange: changes.emit,
       })
       const served = new SolanaNode({ chain, bank, clock, lag, slotMs, skipEvery, onError })
       served.start()

@@ -66,7 +66,7 @@ export async function startUtxoChain(options: Options): Promise<SandboxChain> {
         newKey: () => secp256k1.utils.randomSecretKey(),
         nowMs: clock().getTime(),
         onSyncError: onError,
-        onChange: changes.tell,
+        onChange: changes.emit,
       })
       const miner = new Miner({ state, clock, blockIntervalMs, onError })
       const left = state.plans

@@ -15,9 +15,9 @@ import { documentOf } from './document.tsx'
 import { Icon } from './icons.tsx'
 import { SCRIPT } from './inline-files.ts'
 import { fill, type Language } from './language.ts'
+import { TITLE_NAME_MAX } from './outcome-text.ts'
 import { placesIn } from './places.ts'
 import { Languages, NoticeBox, Shop } from './shop.tsx'
-import { TITLE_NAME_MAX } from './words.ts'
 
 /**
  * Shown between our page and the provider's, to which it goes on by itself. A redirect in answer to our form would be

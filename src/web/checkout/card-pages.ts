@@ -76,9 +76,9 @@ async function askOffers(
       return showOffers(c, deps, onramps, found, { notice: 'open_coin_failed', status: 503 })
   }
   const path = `/i/${found.token}${languageOf(c).langQuery}`
-  const asked = await onramps.ask({ ...ownOf(found), place, headers: c.req.raw.headers, path })
-  switch (asked.kind) {
-    case 'asked':
+  const outcome = await onramps.ask({ ...ownOf(found), place, headers: c.req.raw.headers, path })
+  switch (outcome.kind) {
+    case 'offered':
       return c.redirect(`./card${languageOf(c).langQuery}`, 303)
     case 'closed':
       return toInvoice(c, found, '../')

@@ -5,8 +5,8 @@ import { Deadline } from './deadline.tsx'
 import { Icon } from './icons.tsx'
 import { fill, fillParts } from './language.ts'
 import { OutcomeHead } from './outcome-head.tsx'
+import { outcomeTextOf } from './outcome-text.ts'
 import { LocalTime, Row } from './receipt.tsx'
-import { wordsOf } from './words.ts'
 
 /** The way to the card providers, where there is one. */
 export function CardWay({ page }: { page: CheckoutPage }) {
@@ -26,29 +26,31 @@ export function CardWay({ page }: { page: CheckoutPage }) {
 /** A provider said that the card did not go through, or that it knows of no try. */
 export function CardFailed({ page: { view, language } }: { page: CheckoutPage }) {
   const { messages } = language
-  const news = view.card?.news ?? null
-  if (view.card === null || (news !== 'failed' && news !== 'abandoned')) return null
+  const update = view.card?.update ?? null
+  if (view.card === null || (update !== 'failed' && update !== 'abandoned')) return null
   const provider = CARD_PROVIDER_NAMES[view.card.provider]
   return (
-    <p class="notice" id={news === 'failed' ? 'card-declined' : 'card-abandoned'}>
+    <p class="notice" id={update === 'failed' ? 'card-declined' : 'card-abandoned'}>
       <Icon name="alert" />
-      <span>{fill(news === 'failed' ? messages.card_declined : messages.card_abandoned, { provider })}</span>
+      <span>
+        {fill(update === 'failed' ? messages.card_declined : messages.card_abandoned, { provider })}
+      </span>
     </p>
   )
 }
 
 /** The buyer is with a provider, or was: only the chain says that they have paid. */
 export function CardWaitingBody({ page }: { page: CheckoutPage }) {
-  const words = wordsOf(page)
+  const text = outcomeTextOf(page)
   const { messages } = page.language
-  const news = page.view.card?.news ?? null
+  const update = page.view.card?.update ?? null
   // Once the provider has the payment, a second one would pay twice.
-  const mayStartAgain = news !== 'pending' && news !== 'completed'
+  const mayStartAgain = update !== 'pending' && update !== 'completed'
   const otherQuery = new URLSearchParams(page.langQuery)
   otherQuery.set('pay', 'other')
   return (
-    <section class={`outcome ${words.tone}`} id="card-waiting">
-      <OutcomeHead words={words} />
+    <section class={`outcome ${text.tone}`} id="card-waiting">
+      <OutcomeHead text={text} />
       <Deadline page={page} />
       <p class="links">
         {page.cardAsset !== null && mayStartAgain && (

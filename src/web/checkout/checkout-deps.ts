@@ -2,7 +2,7 @@ import type { AssetId } from '../../core/assets.ts'
 import type { CardPurchase } from '../../core/card/card-purchase.ts'
 import type { TestCardOutcome } from '../../core/card/test-cards.ts'
 import type {
-  AskedCardOffers,
+  CardOffersOutcome,
   CheckoutFacts,
   ContinuedCheckout,
   ContinueRequest,
@@ -25,7 +25,7 @@ export type CardOnramps = {
   /** Asks the providers for offers; a repeated press asks no provider again. `path` leads back to the page. */
   ask(
     request: OwnInvoice & { readonly place: string; readonly headers: Headers; readonly path: string },
-  ): Promise<AskedCardOffers>
+  ): Promise<CardOffersOutcome>
   /** Reads only. */
   offers(invoice: OwnInvoice): Promise<readonly CardPurchase[]>
   leave(purchase: OwnPurchase): Promise<LeftForCard>

@@ -7,11 +7,11 @@ import { Deadline } from './deadline.tsx'
 import { Icon } from './icons.tsx'
 import { fill } from './language.ts'
 import { OutcomeHead } from './outcome-head.tsx'
+import { isWaitingForCard, milestoneOf, notesOf, outcomeTextOf, stepsDone } from './outcome-text.ts'
 import { CopyFields, FromExchange, OpenWallet, QrCodes } from './payment-form.tsx'
 import { Receipt } from './receipt.tsx'
 import { NoticeBox, Shop } from './shop.tsx'
 import { TestPanel } from './test-panel.tsx'
-import { isWaitingForCard, milestoneOf, notesOf, stepsDone, wordsOf } from './words.ts'
 
 /**
  * The part of the page that changes. The script replaces all of it, so that the page has the same markup, from the same
@@ -79,15 +79,15 @@ const LONG_HEADING = 18
  */
 function PayableBody({ page }: { page: CheckoutPage }) {
   const { view } = page
-  const words = wordsOf(page)
+  const text = outcomeTextOf(page)
   return (
     <div class="columns">
       <div>
         <div id="announce">
-          <h1 id="heading" tabindex={-1} class={words.heading.length > LONG_HEADING ? 'long' : ''}>
-            {words.heading}
+          <h1 id="heading" tabindex={-1} class={text.heading.length > LONG_HEADING ? 'long' : ''}>
+            {text.heading}
           </h1>
-          <p class="lead">{words.lead}</p>
+          <p class="lead">{text.lead}</p>
         </div>
         <WhatFor page={page} />
         {view.state === 'underpaid' && <Price page={page} />}
@@ -174,10 +174,10 @@ function Notes({ page }: { page: CheckoutPage }) {
 
 /** Every other state: what happened, how far it is, and the facts. */
 function SettledBody({ page }: { page: CheckoutPage }) {
-  const words = wordsOf(page)
+  const text = outcomeTextOf(page)
   return (
-    <section class={`outcome ${words.tone}`}>
-      <OutcomeHead words={words} />
+    <section class={`outcome ${text.tone}`}>
+      <OutcomeHead text={text} />
       <Progress page={page} />
       {page.view.state === 'expired' && <AfterExpiry page={page} />}
       <Notes page={page} />

@@ -7,9 +7,9 @@ import { Icon, type IconName } from './icons.tsx'
 import { SCRIPT, STYLE, STYLE_WITHOUT_SCRIPT } from './inline-files.ts'
 import { fill, fillPlural, type Language } from './language.ts'
 import { OpenMain, openQuery } from './open-main.tsx'
+import { TITLE_NAME_MAX, titleOf } from './outcome-text.ts'
 import { ReceiptMain } from './receipt-main.tsx'
 import { Languages } from './shop.tsx'
-import { TITLE_NAME_MAX, titleOf } from './words.ts'
 
 const RELOAD_SECONDS = 15
 const ICON =
@@ -93,7 +93,7 @@ export function renderCheckoutMain(page: CheckoutPage): string {
 /** A page of plain words, for everything that is not an invoice's page. */
 export function renderPlainDocument(
   language: Language,
-  words: { title: string; lead: string; icon: IconName; reload: 'never' | 'always' },
+  text: { title: string; lead: string; icon: IconName; reload: 'never' | 'always' },
 ): string {
   const body = (
     <body>
@@ -101,16 +101,16 @@ export function renderPlainDocument(
         <div class="card">
           <section class="outcome neutral">
             <span class="badge" aria-hidden="true">
-              <Icon name={words.icon} />
+              <Icon name={text.icon} />
             </span>
-            <h1>{words.title}</h1>
-            <p class="lead">{words.lead}</p>
+            <h1>{text.title}</h1>
+            <p class="lead">{text.lead}</p>
           </section>
         </div>
       </main>
     </body>
   )
-  return documentOf({ language, branding: NO_BRANDING, title: words.title, body, reload: words.reload })
+  return documentOf({ language, branding: NO_BRANDING, title: text.title, body, reload: text.reload })
 }
 
 type DocumentParts = {

@@ -7,8 +7,8 @@ import type { CheckoutPage } from './checkout-page.ts'
 import { renderCheckoutMain } from './document.tsx'
 import { ENGLISH, languageNamed } from './language.ts'
 import { type FullSnapshot, LiveStreams } from './live-streams.ts'
+import { titleOf } from './outcome-text.ts'
 import type { PageLanguage } from './page-request.ts'
-import { titleOf } from './words.ts'
 
 /** All that the page of a token is drawn from. */
 export type FoundCheckout = CheckoutFacts & { readonly token: string; readonly branding: Branding }

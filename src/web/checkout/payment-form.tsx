@@ -67,7 +67,7 @@ function Wallets({ page: { view, language } }: { page: CheckoutPage }) {
   if (transaction === null) return null
   const chain = walletChain(transaction.chainId)
   // Only the browser knows the wallet's name.
-  const words = { wallet: '{wallet}', network: ASSETS[asset].networkName }
+  const values = { wallet: '{wallet}', network: ASSETS[asset].networkName }
   return (
     <div
       id="wallets"
@@ -78,13 +78,13 @@ function Wallets({ page: { view, language } }: { page: CheckoutPage }) {
       data-value={transaction.value}
       data-data={transaction.data}
       {...(chain === null ? {} : { 'data-add': JSON.stringify(chain) })}
-      data-pay={fill(messages.wallet_pay, words)}
-      data-confirm={fill(messages.wallet_confirm, words)}
-      data-sent={fill(messages.wallet_sent, words)}
-      data-rejected={fill(messages.wallet_rejected, words)}
-      data-unknown={fill(messages.wallet_unknown, words)}
-      data-silent={fill(messages.wallet_silent, words)}
-      data-failed={fill(messages.wallet_failed, words)}
+      data-pay={fill(messages.wallet_pay, values)}
+      data-confirm={fill(messages.wallet_confirm, values)}
+      data-sent={fill(messages.wallet_sent, values)}
+      data-rejected={fill(messages.wallet_rejected, values)}
+      data-unknown={fill(messages.wallet_unknown, values)}
+      data-silent={fill(messages.wallet_silent, values)}
+      data-failed={fill(messages.wallet_failed, values)}
     />
   )
 }

@@ -18,8 +18,8 @@ export function plainPage(
 ): Response | Promise<Response> {
   const { language } = languageOf(c)
   const { messages } = language
-  const words = { title: messages[`${kind}_title`], lead: messages[`${kind}_lead`], ...PAGES[kind] }
-  return c.html(renderPlainDocument(language, words), status)
+  const text = { title: messages[`${kind}_title`], lead: messages[`${kind}_lead`], ...PAGES[kind] }
+  return c.html(renderPlainDocument(language, text), status)
 }
 
 /** One page for everything that opens nothing: tampered with, another mode's, expired, or never issued. */

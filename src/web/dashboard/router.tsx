@@ -22,7 +22,7 @@ const word = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 
 /** The words of an address, by name; the rest of it means nothing here. */
-const words =
+const searchParams =
   <const Names extends readonly string[]>(...names: Names) =>
   (search: Search): { [name in Names[number]]?: string | undefined } => {
     const found: { [name in Names[number]]?: string | undefined } = {}
@@ -41,13 +41,13 @@ const outside = createRoute({ getParentRoute: () => root, id: 'outside', compone
 const signIn = createRoute({
   getParentRoute: () => outside,
   path: 'sign-in',
-  validateSearch: words('next'),
+  validateSearch: searchParams('next'),
   component: lazyRouteComponent(() => import('./pages/sign-in.tsx'), 'SignInPage'),
 })
 const signUp = createRoute({
   getParentRoute: () => outside,
   path: 'sign-up',
-  validateSearch: words('next', 'email'),
+  validateSearch: searchParams('next', 'email'),
   component: lazyRouteComponent(() => import('./pages/sign-up.tsx'), 'SignUpPage'),
 })
 const forgot = createRoute({
@@ -58,19 +58,19 @@ const forgot = createRoute({
 const reset = createRoute({
   getParentRoute: () => outside,
   path: 'reset-password',
-  validateSearch: words('token'),
+  validateSearch: searchParams('token'),
   component: lazyRouteComponent(() => import('./pages/password.tsx'), 'ResetPasswordPage'),
 })
 const verify = createRoute({
   getParentRoute: () => outside,
   path: 'verify-email',
-  validateSearch: words('token'),
+  validateSearch: searchParams('token'),
   component: lazyRouteComponent(() => import('./pages/verify-email.tsx'), 'VerifyEmailPage'),
 })
 const invitation = createRoute({
   getParentRoute: () => outside,
   path: 'invitation',
-  validateSearch: words('id'),
+  validateSearch: searchParams('id'),
   component: lazyRouteComponent(() => import('./pages/invitation.tsx'), 'InvitationPage'),
 })
 const newShop = createRoute({
@@ -119,13 +119,13 @@ const home = createRoute({
 const invoices = createRoute({
   getParentRoute: () => inside,
   path: 'invoices',
-  validateSearch: words('status', 'asset', 'q', 'from', 'to', ...POSITION),
+  validateSearch: searchParams('status', 'asset', 'q', 'from', 'to', ...POSITION),
   component: lazyRouteComponent(() => import('./pages/invoices.tsx'), 'InvoicesPage'),
 })
 const importedInvoices = createRoute({
   getParentRoute: () => inside,
   path: 'invoices/imported',
-  validateSearch: words('q', ...POSITION),
+  validateSearch: searchParams('q', ...POSITION),
   component: lazyRouteComponent(() => import('./pages/imported-invoices.tsx'), 'ImportedInvoicesPage'),
 })
 const invoice = createRoute({
@@ -136,7 +136,7 @@ const invoice = createRoute({
 const keys = createRoute({
   getParentRoute: () => inside,
   path: 'developers/keys',
-  validateSearch: words(...POSITION),
+  validateSearch: searchParams(...POSITION),
   component: lazyRouteComponent(() => import('./pages/keys.tsx'), 'KeysPage'),
 })
 const webhooks = createRoute({
@@ -152,7 +152,7 @@ const webhook = createRoute({
 const events = createRoute({
   getParentRoute: () => inside,
   path: 'developers/events',
-  validateSearch: words('type', 'resource', ...POSITION),
+  validateSearch: searchParams('type', 'resource', ...POSITION),
   component: lazyRouteComponent(() => import('./pages/events.tsx'), 'EventsPage'),
 })
 const event = createRoute({
@@ -163,7 +163,7 @@ const event = createRoute({
 const awaiting = createRoute({
   getParentRoute: () => inside,
   path: 'developers/awaiting',
-  validateSearch: words(...POSITION),
+  validateSearch: searchParams(...POSITION),
   component: lazyRouteComponent(() => import('./pages/awaiting.tsx'), 'AwaitingPage'),
 })
 const attention = createRoute({
@@ -174,25 +174,25 @@ const attention = createRoute({
 const links = createRoute({
   getParentRoute: () => inside,
   path: 'links',
-  validateSearch: words(...POSITION),
+  validateSearch: searchParams(...POSITION),
   component: lazyRouteComponent(() => import('./pages/links.tsx'), 'LinksPage'),
 })
 const link = createRoute({
   getParentRoute: () => inside,
   path: 'links/$id',
-  validateSearch: words(...POSITION),
+  validateSearch: searchParams(...POSITION),
   component: lazyRouteComponent(() => import('./pages/link.tsx'), 'LinkPage'),
 })
 const balances = createRoute({
   getParentRoute: () => inside,
   path: 'balances',
-  validateSearch: words('asset', ...POSITION),
+  validateSearch: searchParams('asset', ...POSITION),
   component: lazyRouteComponent(() => import('./pages/balances.tsx'), 'BalancesPage'),
 })
 const payouts = createRoute({
   getParentRoute: () => inside,
   path: 'payouts',
-  validateSearch: words('status', 'asset', ...POSITION),
+  validateSearch: searchParams('status', 'asset', ...POSITION),
   component: lazyRouteComponent(() => import('./pages/payouts.tsx'), 'PayoutsPage'),
 })
 const payout = createRoute({
@@ -223,7 +223,7 @@ const rules = createRoute({
 const logs = createRoute({
   getParentRoute: () => inside,
   path: 'developers/logs',
-  validateSearch: words('outcome', ...POSITION),
+  validateSearch: searchParams('outcome', ...POSITION),
   component: lazyRouteComponent(() => import('./pages/logs.tsx'), 'LogsPage'),
 })
 const branding = createRoute({
@@ -244,7 +244,7 @@ const security = createRoute({
 const audit = createRoute({
   getParentRoute: () => inside,
   path: 'settings/audit',
-  validateSearch: words(...POSITION),
+  validateSearch: searchParams(...POSITION),
   component: lazyRouteComponent(() => import('./pages/audit.tsx'), 'AuditPage'),
 })
 

@@ -32,8 +32,8 @@ export const listBalancesRoute = defineRoute({
     ])
     const known = new Set(rows.map(({ asset }) => asset))
     // What nobody is asked for is told once some of it has come.
-    const told = PAYMENT_ASSET_IDS.filter((asset) => isAssetId(asset) || known.has(asset))
-    const data = told.map((asset) => {
+    const shown = PAYMENT_ASSET_IDS.filter((asset) => isAssetId(asset) || known.has(asset))
+    const data = shown.map((asset) => {
       const balanceOf = (account: string): string => {
         const row = rows.find((candidate) => candidate.asset === asset && candidate.account === account)
         return formatCoinAmount(row?.balance ?? 0n, COINS[asset].decimals)

@@ -50,19 +50,19 @@ export const createCheckoutSessionRoute = defineRoute({
 
   prepare: async (deps, { tenant, id, body }) => ({
     market: await deps.marketOf(tenant),
-    asked: {
+    request: {
       paymentLinkId: id,
       orderReference: body.order_reference,
       // The schema has made sure of the grammar.
       usdCents: parseUsd(body.usd_amount) ?? 0n,
-      askedMinutes: body.expires_in_minutes ?? null,
+      requestedMinutes: body.expires_in_minutes ?? null,
       returnUrl: body.return_url ?? null,
     },
   }),
 
-  answerFirst: async (deps, { tenant, body }, tx, { market, asked }) => {
+  answerFirst: async (deps, { tenant, body }, tx, { market, request }) => {
     refuseReturnUrl(body.return_url, tenant.livemode)
-    const answer = await answerForOrder(tx, tenant, asked, { market, nowMs: deps.clock().getTime() })
+    const answer = await answerForOrder(tx, tenant, request, { market, nowMs: deps.clock().getTime() })
     switch (answer.kind) {
       case 'new':
         return null
@@ -77,8 +77,8 @@ export const createCheckoutSessionRoute = defineRoute({
     }
   },
 
-  create: async (deps, { tenant }, tx, { market, asked }) => {
-    const created = await createCheckoutSession(tx, tenant, asked, { market, now: deps.clock() })
+  create: async (deps, { tenant }, tx, { market, request }) => {
+    const created = await createCheckoutSession(tx, tenant, request, { market, now: deps.clock() })
     if (created === null) throw new ApiProblem('order_reference_conflict', { param: 'order_reference' })
     return { view: checkoutSessionViewOf(deps, { ...created, invoice: null }) }
   },

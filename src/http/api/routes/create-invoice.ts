@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { priceIn, supportIn } from '../../../core/invoice/market.ts'
 import { type InvoicePlan, planInvoice } from '../../../core/invoice/plan.ts'
-import type { AskedAmount } from '../../../core/invoice/quote.ts'
+import type { RequestedAmount } from '../../../core/invoice/quote.ts'
 import type { LeasedAddress } from '../../../flows/steps/address-leases.ts'
 import { commitNewInvoice } from '../../../flows/steps/commit-new-invoice.ts'
 import type { Tx } from '../../../postgres/transaction.ts'
@@ -42,7 +42,7 @@ export const createInvoiceRoute = defineRoute({
       deps.openInvoices.isReached(tenant),
     ])
     const plan = planInvoice(
-      { ...askedAmount(body), asset: body.asset ?? null },
+      { ...requestedAmount(body), asset: body.asset ?? null },
       {
         livemode: tenant.livemode,
         rules,
@@ -123,7 +123,7 @@ async function createPlanned(
 }
 
 /** The schema has made sure that exactly one of the two is there. */
-function askedAmount(body: z.output<typeof createInvoiceBody>): AskedAmount {
+function requestedAmount(body: z.output<typeof createInvoiceBody>): RequestedAmount {
   if (body.amount !== undefined) return { kind: 'coin', amount: body.amount }
   return { kind: 'usd', usdAmount: body.usd_amount ?? '' }
 }

@@ -36,7 +36,7 @@ export class EvmBroadcaster implements Broadcaster {
   readonly #sweeps: EvmSweeps
   readonly #x402: EvmX402
   readonly #alarm: GasAlarm
-  readonly #told = new DeduplicatedLog()
+  readonly #alerts = new DeduplicatedLog()
   #hot: Uint8Array | null = null
   #wallet: HotWallet | null = null
   #readAtMs = Number.NEGATIVE_INFINITY
@@ -109,7 +109,7 @@ export class EvmBroadcaster implements Broadcaster {
 
   /** Undefined where the node refuses a question about this payout: the others do not wait for it. */
   #alone<Result>({ id: about }: Payout, work: () => Promise<Result>): Promise<Result | undefined> {
-    return unlessRefused(this.#parts, { about, told: this.#told }, work)
+    return unlessRefused(this.#parts, { about, alerts: this.#alerts }, work)
   }
 
   /**
@@ -226,7 +226,7 @@ export class EvmBroadcaster implements Broadcaster {
   }
 
   #alert({ id }: Payout, message: string): void {
-    if (this.#told.isNew(id, message)) this.#parts.log.error({ payoutId: id }, message)
+    if (this.#alerts.isNew(id, message)) this.#parts.log.error({ payoutId: id }, message)
   }
 }
 
@@ -258,7 +258,7 @@ class GasAlarm {
     const standing = await readGasBalance(pool, network)
     if (standing === null) return false
     if (topUp === null) {
-      this.#tell(standing)
+      this.#reportBalance(standing)
       return false
     }
     if (!standing.isLow) return false
@@ -269,7 +269,7 @@ class GasAlarm {
     return true
   }
 
-  #tell({ address, own, isLow, isNeeded }: GasBalance): void {
+  #reportBalance({ address, own, isLow, isNeeded }: GasBalance): void {
     const { network, log } = this.#parts
     const isShort = own < 0n
     // What leaves between two questions to a node looks like a lack for one look.

@@ -213,8 +213,8 @@ export class EvmPayoutClient {
       const gas = (estimate * GAS_ROOM.times) / GAS_ROOM.parts
       return gas > DESTINATION_GAS_MAX ? 0n : gas
     } catch (error) {
-      const words = error instanceof EvmRpcError && error.kind === 'other' ? error.message : ''
-      if (REVERT_WORDS.test(words) || HALT_WORDS.test(words)) return 0n
+      const message = error instanceof EvmRpcError && error.kind === 'other' ? error.message : ''
+      if (REVERT_WORDS.test(message) || HALT_WORDS.test(message)) return 0n
       throw error
     }
   }
@@ -227,10 +227,10 @@ export class EvmPayoutClient {
     if (this.#token === null) throw this.#noToken()
     const { contract: to } = this.#token
     try {
-      const asked = { from: textOf(call.from), to, data: `0x${bytesToHex(call.data)}` }
+      const transaction = { from: textOf(call.from), to, data: `0x${bytesToHex(call.data)}` }
       await this.#node.rpc.call(
         'eth_call',
-        [asked, height === null ? 'latest' : `0x${height.toString(16)}`],
+        [transaction, height === null ? 'latest' : `0x${height.toString(16)}`],
         bytes,
       )
       return null

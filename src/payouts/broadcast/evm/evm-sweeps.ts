@@ -55,7 +55,7 @@ type Chosen = {
 export class EvmSweeps {
   readonly #parts: EvmBroadcasterParts
   readonly #sweepsMax: number
-  readonly #told = new DeduplicatedLog()
+  readonly #alerts = new DeduplicatedLog()
   #followedAtMs = Number.NEGATIVE_INFINITY
   readonly #unsealed: UnsealedPages<Tenant & Pick<Sweep, 'id'>>
   #recheckedAtMs = Number.NEGATIVE_INFINITY
@@ -110,7 +110,7 @@ export class EvmSweeps {
 
   /** Undefined where the node refuses a question about this one: the others do not wait for it. */
   #alone<Result>(about: string, work: () => Promise<Result>): Promise<Result | undefined> {
-    return unlessRefused(this.#parts, { about, told: this.#told }, work)
+    return unlessRefused(this.#parts, { about, alerts: this.#alerts }, work)
   }
 
   async #followOne(sweep: Sweep, finalized: number | null): Promise<void> {
@@ -121,9 +121,9 @@ export class EvmSweeps {
       const receipt = await providers.current.receiptOf(transaction.txid)
       if (receipt === null) continue
       const isFinal = finalized !== null && receipt.height <= finalized
-      return this.#tell(sweep, { transaction, receipt, isFinal })
+      return this.#record(sweep, { transaction, receipt, isFinal })
     }
-    if (sweep.status === 'done') await this.#tell(sweep, null)
+    if (sweep.status === 'done') await this.#record(sweep, null)
     await this.#send(sweep, transactions)
   }
 
@@ -164,7 +164,7 @@ export class EvmSweeps {
   }
 
   /** Null: it is in no block any more. */
-  async #tell(
+  async #record(
     sweep: Sweep,
     found: {
       readonly transaction: SweepTransaction
@@ -282,7 +282,7 @@ export class EvmSweeps {
     const where = addressText(found)
     const kept = { network, asset, address, amount, reason, transferId: transferIds[0] ?? '' }
     await saveFrozenDeposit(pool, tenantOf(payout), kept, clock())
-    if (this.#told.isNew(where, 'frozen'))
+    if (this.#alerts.isNew(where, 'frozen'))
       log.error({ network, address: where, reason }, 'a deposit cannot be swept: its issuer has frozen it')
     return 'frozen'
   }
@@ -328,6 +328,6 @@ export class EvmSweeps {
   }
 
   #alert(about: string, reason: string, what = reason): void {
-    if (this.#told.isNew(about, what)) this.#parts.log.warn({ about, reason }, 'a sweep cannot be made')
+    if (this.#alerts.isNew(about, what)) this.#parts.log.warn({ about, reason }, 'a sweep cannot be made')
   }
 }

@@ -29,7 +29,7 @@ const NONCE_USED = 'invalid_exact_evm_nonce_already_used'
  */
 export class EvmX402 {
   readonly #parts: EvmBroadcasterParts
-  readonly #told = new DeduplicatedLog()
+  readonly #alerts = new DeduplicatedLog()
   #settledLookedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(parts: EvmBroadcasterParts) {
@@ -56,7 +56,7 @@ export class EvmX402 {
   /** One whose rows contradict each other, or about which the node refuses a question, must not hold up the others. */
   async #alone({ id }: X402Authorization, work: () => Promise<void>): Promise<void> {
     try {
-      await unlessRefused(this.#parts, { about: id, told: this.#told }, work)
+      await unlessRefused(this.#parts, { about: id, alerts: this.#alerts }, work)
     } catch (error) {
       if (!isConstraintViolation(error)) throw error
       this.#parts.log.error({ err: error, authorizationId: id }, 'an x402 authorization contradicts another')
@@ -175,7 +175,7 @@ export class EvmX402 {
       if (verdict.kind === 'known') return
       if (verdict.kind === 'refused') reason = verdict.reason
     }
-    if (this.#told.isNew(authorization.id, withoutNumbers(reason)))
+    if (this.#alerts.isNew(authorization.id, withoutNumbers(reason)))
       log.warn({ authorizationId: authorization.id, reason }, 'a node does not take an x402 transaction')
     const place = await loadIntentNonce(pool, tenantOf(authorization), authorization.id)
     if (place === null) return

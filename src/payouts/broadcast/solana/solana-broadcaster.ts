@@ -71,7 +71,7 @@ export class SolanaBroadcaster implements Broadcaster {
   readonly #funding: SolanaFunding
   #readAtMs = Number.NEGATIVE_INFINITY
   #airdropAtMs = Number.NEGATIVE_INFINITY
-  #isTold = false
+  #isReported = false
   #isBusy = false
 
   constructor(parts: SolanaBroadcasterParts) {
@@ -246,16 +246,16 @@ export class SolanaBroadcaster implements Broadcaster {
     const { pool, log, network, clock, givesCoins } = this.#parts
     const standing = await readFeePayerBalance(pool, network)
     if (standing === null || !standing.isLow) {
-      if (this.#isTold) log.info({ network }, 'the fee payer of payouts in SOL has enough again')
-      this.#isTold = false
+      if (this.#isReported) log.info({ network }, 'the fee payer of payouts in SOL has enough again')
+      this.#isReported = false
       return
     }
     if (givesCoins) {
       if (isDue) await this.#askForCoins(standing.feePayer, clock().getTime())
       return
     }
-    if (this.#isTold || !standing.isNeeded) return
-    this.#isTold = true
+    if (this.#isReported || !standing.isNeeded) return
+    this.#isReported = true
     log.error(
       { network, feePayer: standing.feePayer, lamports: standing.held.toString() },
       'the fee payer of payouts in SOL runs low: they wait until somebody sends SOL to it',

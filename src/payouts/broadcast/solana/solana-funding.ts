@@ -78,7 +78,7 @@ export class SolanaFunding {
       await this.#insert({ kind: 'fund', sources: [{ index, lamports: reading.rentExempt }] })
       free--
     }
-    if (wanted.length > 0) this.#tell(spare < 0n)
+    if (wanted.length > 0) this.#reportBalance(spare < 0n)
     // Also while some wait to be funded: what comes back is what they wait for.
     // Into a vault that is there, and while nothing else is on its way there.
     const mayEmpty =
@@ -97,19 +97,19 @@ export class SolanaFunding {
       found.length === 0
         ? []
         : await providers.current.finalizedAccounts(found.map(({ addressBytes }) => ownerOf(addressBytes)))
-    let asked = 0
+    let requested = 0
     const dusty: DustyAddress[] = []
     for (const [at, address] of found.entries()) {
-      if (asked === free) break
+      if (requested === free) break
       const { index, given } = address
       const beyond = (accounts[at]?.lamports ?? 0n) - given
       this.#reclaimedTo = index
       if (beyond > 0n && beyond < given) dusty.push({ ...address, beyond })
       if (beyond !== 0n) continue
       await this.#insert({ kind: 'reclaim', sources: [{ index, lamports: given }] })
-      asked++
+      requested++
     }
-    if (asked < free && found.length < RECLAIM_PAGE) this.#reclaimedTo = -1
+    if (requested < free && found.length < RECLAIM_PAGE) this.#reclaimedTo = -1
     if (mayEmpty) await this.#sweepDust(dusty)
   }
 
@@ -147,7 +147,7 @@ export class SolanaFunding {
     await insertMaintenance(pool, network, { ...maintenance, id: newId('maintenance', now) }, now)
   }
 
-  #tell(isLow: boolean): void {
+  #reportBalance(isLow: boolean): void {
     const { log, network } = this.#parts
     if (isLow && !this.#isLow)
       log.warn({ network }, 'the fee payer has too little SOL to fund addresses: they are given out unfunded')

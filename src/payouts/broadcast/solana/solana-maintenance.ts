@@ -78,7 +78,7 @@ export class SolanaMaintenance {
   readonly #unsealed: UnsealedPages<{ readonly id: string; readonly txid: string }>
   /** The found sweep after which the next turn fetches bytes. */
   #keptTo = ''
-  readonly #told = new DeduplicatedLog()
+  readonly #alerts = new DeduplicatedLog()
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -108,7 +108,7 @@ export class SolanaMaintenance {
     const found = await listSweepsWithoutBytes(pool, network, page)
     for (const txid of found) {
       const fetched = () => providers.current.transactionBytes(txid)
-      const raw = await unlessRefused(this.#parts, { about: txid, told: this.#told }, fetched)
+      const raw = await unlessRefused(this.#parts, { about: txid, alerts: this.#alerts }, fetched)
       if (raw != null) await insertFoundBytes(pool, network, { txid, raw, now: clock() })
     }
     this.#keptTo = found.length < BYTES_PER_TURN ? '' : (found.at(-1) ?? '')
@@ -140,7 +140,10 @@ export class SolanaMaintenance {
     const { pool, network, clock } = this.#parts
     if (open.every(({ signed }) => signed !== null)) return
     const now = clock()
-    await endUnsignedMaintenance(pool, network, { askedBefore: new Date(now.getTime() - UNSIGNED_MS), now })
+    await endUnsignedMaintenance(pool, network, {
+      requestedBefore: new Date(now.getTime() - UNSIGNED_MS),
+      now,
+    })
   }
 
   async #offer({ id, raw }: SignedMaintenance & { readonly id: string }): Promise<void> {
@@ -167,10 +170,12 @@ export class SolanaMaintenance {
     const { network, clock, providers, sealer, log } = this.#parts
     // One at a time: a name that is none makes a node refuse the whole question.
     for (const { txid } of (await this.#unsealed.next(clock().getTime())) ?? []) {
-      const asked = () => providers.current.statuses([txid])
-      const status = (await unlessRefused(this.#parts, { about: txid, told: this.#told }, asked))?.get(txid)
+      const fetchStatus = () => providers.current.statuses([txid])
+      const status = (
+        await unlessRefused(this.#parts, { about: txid, alerts: this.#alerts }, fetchStatus)
+      )?.get(txid)
       if (status?.isFinal === true && !status.failed) await sealer.landed(txid)
-      else if (this.#told.isNew(txid, 'unsealed'))
+      else if (this.#alerts.isNew(txid, 'unsealed'))
         log.warn({ network, txid }, 'a sweep is called done, and the chain does not have it')
     }
   }
@@ -251,7 +256,7 @@ export class SolanaMaintenance {
       const [lamports, owner] = [accounts[at]?.lamports ?? 0n, owners[at] ?? '']
       const found = { index, expected, lamports, owner, funded, ...own }
       const isReady = () => this.#isReady(found)
-      if (await unlessRefused(this.#parts, { about: owner, told: this.#told }, isReady))
+      if (await unlessRefused(this.#parts, { about: owner, alerts: this.#alerts }, isReady))
         ready.push({ index, lamports: expected })
     }
     return ready

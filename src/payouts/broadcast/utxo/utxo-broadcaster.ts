@@ -55,7 +55,7 @@ type DeadInputs = {
 export class UtxoBroadcaster implements Broadcaster {
   readonly providers: PayoutProviders<PayoutChain>
   readonly #parts: Parts
-  readonly #told = new DeduplicatedLog()
+  readonly #alerts = new DeduplicatedLog()
   #feeReadAtMs = Number.NEGATIVE_INFINITY
   /** Since which height a payout has been dead by its inputs. */
   readonly #deadSince = new Map<string, number>()
@@ -182,11 +182,11 @@ export class UtxoBroadcaster implements Broadcaster {
         now: clock(),
       }
       await withTransaction(pool, tenant, (tx) => saveFoundPayout(tx, tenant, found))
-      if (this.#told.isNew(payout.id, PAID_BY_UNKNOWN))
+      if (this.#alerts.isNew(payout.id, PAID_BY_UNKNOWN))
         this.#parts.log.error({ payoutId: payout.id, txid: spender.txid }, PAID_BY_UNKNOWN)
       return true
     }
-    if (!isFound && this.#told.isNew(payout.id, SPENDER_UNSEEN))
+    if (!isFound && this.#alerts.isNew(payout.id, SPENDER_UNSEEN))
       this.#parts.log.error({ payoutId: payout.id }, SPENDER_UNSEEN)
     return !isFound
   }
@@ -199,7 +199,8 @@ export class UtxoBroadcaster implements Broadcaster {
       if (await this.#exists(chain, payout, input)) continue
       const found = await chain.left(input.txid, lowestOf(transactions))
       if (found !== null) left.set(input.txid, found)
-      else if (this.#told.isNew(payout.id, NOT_KEPT)) this.#parts.log.error({ payoutId: payout.id }, NOT_KEPT)
+      else if (this.#alerts.isNew(payout.id, NOT_KEPT))
+        this.#parts.log.error({ payoutId: payout.id }, NOT_KEPT)
     }
     return left
   }
@@ -256,7 +257,7 @@ export class UtxoBroadcaster implements Broadcaster {
   }
 
   #alertOfPruned({ id }: Payout): void {
-    if (this.#told.isNew(id, PRUNED)) this.#parts.log.error({ payoutId: id }, PRUNED)
+    if (this.#alerts.isNew(id, PRUNED)) this.#parts.log.error({ payoutId: id }, PRUNED)
   }
 
   /** Whether the transaction that made a coin stands in a block still: else the coin is away and not spent. */

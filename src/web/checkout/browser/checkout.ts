@@ -7,7 +7,7 @@ let live: LivePage
 type LivePage = {
   readonly path: string
   /** The words that only the script says. */
-  readonly words: DOMStringMap
+  readonly texts: DOMStringMap
   main: HTMLElement
   source: EventSource | null
   heardAt: number
@@ -22,15 +22,15 @@ type LivePage = {
 function start(): void {
   const main = document.querySelector('main')
   if (!main) return
-  const words = document.body.dataset
+  const texts = document.body.dataset
   live = {
     path: location.pathname.replace(/\/$/, ''),
-    words,
+    texts,
     main,
     source: null,
     heardAt: Date.now(),
     newestServerMs: 0,
-    aheadMs: Number(words.serverTime) - Date.now(),
+    aheadMs: Number(texts.serverTime) - Date.now(),
     warnedMs: Number.POSITIVE_INFINITY,
     isOver: false,
   }
@@ -111,7 +111,7 @@ function replaceMain(html: string): void {
 function enliven(): void {
   for (const time of document.querySelectorAll('time')) {
     const day = time.dataset.style === 'day' && ({ day: 'numeric', month: 'short', year: 'numeric' } as const)
-    time.textContent = new Date(time.dateTime).toLocaleString(live.words.locale, {
+    time.textContent = new Date(time.dateTime).toLocaleString(live.texts.locale, {
       ...day,
       hour: 'numeric',
       minute: '2-digit',
@@ -146,7 +146,7 @@ function warn(leftMs: number): void {
   if (!isLast && leftMs > 300_000) return
   document.getElementById('deadline')?.classList.add(isLast ? 'last' : 'soon')
   const limitMs = isLast ? 60_000 : 300_000
-  if (limitMs < live.warnedMs) announce(isLast ? live.words.warningOne : live.words.warningFive)
+  if (limitMs < live.warnedMs) announce(isLast ? live.texts.warningOne : live.texts.warningFive)
   live.warnedMs = limitMs
 }
 
@@ -207,10 +207,10 @@ async function copy(button: HTMLElement): Promise<void> {
   }
   const label = button.querySelector('span')
   announce('')
-  announce(live.words.copied)
+  announce(live.texts.copied)
   if (!label || button.classList.contains('done')) return
   const before = label.textContent
-  label.textContent = live.words.copied ?? ''
+  label.textContent = live.texts.copied ?? ''
   button.classList.add('done')
   setTimeout(() => {
     label.textContent = before

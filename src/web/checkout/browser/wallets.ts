@@ -4,10 +4,10 @@ type Wallets = {
   /** By the wallet's own id for this visit. */
   readonly found: Map<string, Wallet>
   /** The payment that was last asked for: what of, how it stands, and whether it may not be asked for again. */
-  asked: { readonly payment: string; readonly says: string; readonly isHeld: boolean }
+  request: { readonly payment: string; readonly says: string; readonly isHeld: boolean }
 }
 
-const wallets: Wallets = { found: new Map(), asked: { payment: '', says: '', isHeld: false } }
+const wallets: Wallets = { found: new Map(), request: { payment: '', says: '', isHeld: false } }
 
 type Wallet = {
   readonly info: { readonly uuid: string; readonly name: string; readonly icon: string }
@@ -30,17 +30,17 @@ export function watchWallets(): void {
 function drawWallets(): void {
   const box = document.getElementById('wallets')
   if (!box || !wallets.found.size) return
-  const { asked } = wallets
-  const isSame = asked.payment === paymentOf(box)
+  const { request } = wallets
+  const isSame = request.payment === paymentOf(box)
   const note = document.createElement('p')
   note.id = 'wallet-note'
-  note.textContent = isSame ? asked.says : ''
+  note.textContent = isSame ? request.says : ''
   const buttons = [...wallets.found.values()].map((wallet, index) => {
     const button = document.createElement('button')
     button.type = 'button'
     button.id = `wallet-${index}`
     button.className = 'button second'
-    button.disabled = isSame && asked.isHeld
+    button.disabled = isSame && request.isHeld
     if (String(wallet.info.icon).startsWith('data:image/')) {
       const icon = new Image(24, 24)
       icon.src = wallet.info.icon
@@ -93,17 +93,17 @@ async function payWith(wallet: Wallet): Promise<void> {
   const box = document.getElementById('wallets')
   if (!box) return
   const payment = paymentOf(box)
-  const words = { ...box.dataset }
-  const { chain: chainId, to, value, data, add } = words
+  const texts = { ...box.dataset }
+  const { chain: chainId, to, value, data, add } = texts
   const say = (text: string | undefined, isHeld: boolean) => {
     const says = wordsFor(text, wallet)
-    wallets.asked = { payment, says, isHeld }
+    wallets.request = { payment, says, isHeld }
     drawWallets()
     const announcer = document.getElementById('announcer')
     if (announcer) announcer.textContent = says
   }
   const ask: Ask = (method, ...params) => wallet.provider.request({ method, params })
-  say(words.confirm, true)
+  say(texts.confirm, true)
   let isSending = false
   try {
     const accounts = (await ask('eth_requestAccounts')) as string[]
@@ -117,11 +117,11 @@ async function payWith(wallet: Wallet): Promise<void> {
     if (!now || paymentOf(now) !== payment) return
     isSending = true
     await ask('eth_sendTransaction', { from: accounts[0], to, value, ...(data && { data }) })
-    say(words.sent, true)
+    say(texts.sent, true)
   } catch (error) {
     const reason = codeOf(error)
-    if (reason === 4001) say(words.rejected, false)
-    else if (reason === 4902 && !isSending) say(words.unknown, false)
-    else say(isSending ? words.failed : words.silent, false)
+    if (reason === 4001) say(texts.rejected, false)
+    else if (reason === 4902 && !isSending) say(texts.unknown, false)
+    else say(isSending ? texts.failed : texts.silent, false)
   }
 }

@@ -134,7 +134,7 @@ function parse(text: string): unknown {
   }
 }
 
-type Answered = {
+type ResponseBody = {
   readonly error?: {
     code: string
     message: string
@@ -155,9 +155,9 @@ const PLAIN: { readonly [code: string]: string } = {
 
 function problemOf(response: Response, answer: unknown): Problem {
   const { status } = response
-  const told = (answer ?? {}) as Answered
-  if (told.error !== undefined) {
-    const { code, message, param = null, reason, request_id: requestId = null } = told.error
+  const body = (answer ?? {}) as ResponseBody
+  if (body.error !== undefined) {
+    const { code, message, param = null, reason, request_id: requestId = null } = body.error
     const whole = reason === undefined ? message : `${message} (${reason.replaceAll('_', ' ')})`
     return new Problem({ code, message: whole, status, param, requestId })
   }
@@ -165,7 +165,7 @@ function problemOf(response: Response, answer: unknown): Problem {
     status === 429
       ? 'Too many requests. Wait a minute, then try again.'
       : `Something went wrong (${status}). Try again in a moment.`
-  const { code = 'unknown', message = fallback } = told
+  const { code = 'unknown', message = fallback } = body
   return new Problem({ code, message: PLAIN[code] ?? message, status })
 }
 

@@ -106,9 +106,9 @@ async function askDevice(options: SignInOptions) {
   return { found, response }
 }
 
-async function byDevice(asked: () => Promise<Credential | null>): Promise<PublicKeyCredential> {
+async function byDevice(request: () => Promise<Credential | null>): Promise<PublicKeyCredential> {
   try {
-    const credential = await asked()
+    const credential = await request()
     if (credential instanceof PublicKeyCredential) return credential
   } catch (cause) {
     throw cancelled(cause)

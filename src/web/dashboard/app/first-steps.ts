@@ -41,9 +41,9 @@ export async function openShop(name: string): Promise<void> {
 }
 
 /** What the server refuses just now keeps nobody out of their shop: the list on its home page offers it again. */
-async function ifItCan<Result>(asked: Promise<Result>): Promise<Result | null> {
+async function ifItCan<Result>(request: Promise<Result>): Promise<Result | null> {
   try {
-    return await asked
+    return await request
   } catch (error) {
     if (error instanceof Problem) return null
     throw error

@@ -2,8 +2,8 @@ import { createContext, type ReactNode, useCallback, useContext, useState } from
 import { Icon } from '../parts/icons.tsx'
 
 type Undo = { readonly label: string; readonly run: () => void }
-type Toast = { readonly id: number; readonly words: string; readonly undo: Undo | undefined }
-type ShowToast = (words: string, undo?: Undo) => void
+type Toast = { readonly id: number; readonly message: string; readonly undo: Undo | undefined }
+type ShowToast = (message: string, undo?: Undo) => void
 
 const SHOWN_MS = 6_000
 const SHOWN_MAX = 3
@@ -18,9 +18,9 @@ export function Toasts({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<readonly Toast[]>([])
   const drop = useCallback((id: number) => setToasts((all) => all.filter((one) => one.id !== id)), [])
   const show = useCallback<ShowToast>(
-    (words, undo) => {
+    (message, undo) => {
       const id = ++toastsMade
-      setToasts((all) => [...all.slice(1 - SHOWN_MAX), { id, words, undo }])
+      setToasts((all) => [...all.slice(1 - SHOWN_MAX), { id, message, undo }])
       setTimeout(() => drop(id), SHOWN_MS)
     },
     [drop],
@@ -29,10 +29,10 @@ export function Toasts({ children }: { children: ReactNode }) {
     <ToastContext value={show}>
       {children}
       <div className="toasts" role="status">
-        {toasts.map(({ id, words, undo }) => (
+        {toasts.map(({ id, message, undo }) => (
           <div className="toast" key={id}>
             <Icon name="check" />
-            <span>{words}</span>
+            <span>{message}</span>
             {undo === undefined ? null : (
               <button
                 type="button"

@@ -13,9 +13,9 @@ import { Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/settings/audit')
 const PHASES = {
-  begun: { words: 'Begun', tone: 'busy' },
-  done: { words: 'Done', tone: 'good' },
-  refused: { words: 'Refused', tone: 'bad' },
+  begun: { label: 'Begun', tone: 'busy' },
+  done: { label: 'Done', tone: 'good' },
+  refused: { label: 'Refused', tone: 'bad' },
 } as const
 
 /** What people did here, each entry sealed to the one before. */
@@ -28,12 +28,12 @@ export function AuditPage() {
   const columns: readonly Column<AuditEntry>[] = [
     { title: 'No.', cell: ({ number }) => number },
     { title: 'Who', cell: ({ actor }) => <span className="break">{nameOf(actor)}</span> },
-    { title: 'What', cell: ({ action }) => actionWords(action) },
+    { title: 'What', cell: ({ action }) => actionLabel(action) },
     {
       title: 'Outcome',
       cell: ({ phase, code }) => (
         <Badge tone={PHASES[phase].tone}>
-          {code === null ? PHASES[phase].words : `${PHASES[phase].words}: ${code}`}
+          {code === null ? PHASES[phase].label : `${PHASES[phase].label}: ${code}`}
         </Badge>
       ),
     },
@@ -72,7 +72,7 @@ export function AuditPage() {
 }
 
 /** `rotateWebhookSecret` as "Rotate webhook secret". */
-function actionWords(action: string): string {
-  const words = action.replace(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`)
-  return words.charAt(0).toUpperCase() + words.slice(1)
+function actionLabel(action: string): string {
+  const label = action.replace(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`)
+  return label.charAt(0).toUpperCase() + label.slice(1)
 }

@@ -11,13 +11,13 @@ import { Field } from '../parts/field.tsx'
 import { Note, ProblemNote } from '../parts/note.tsx'
 import { Card } from '../parts/page.tsx'
 
-type Asked = 'enable' | 'disable' | 'codes' | null
+type OpenDialog = 'enable' | 'disable' | 'codes' | null
 
 /** Codes by an authenticator app (TOTP), with backup codes for the day the phone is gone. */
 export function AuthenticatorCard({ isOn }: { isOn: boolean }) {
-  const [asked, setAsked] = useState<Asked>(null)
+  const [dialog, setDialog] = useState<OpenDialog>(null)
   const passkeys = useQuery(passkeysQuery)
-  const close = () => setAsked(null)
+  const close = () => setDialog(null)
   return (
     <Card title="Authenticator app">
       <div className="stack">
@@ -32,21 +32,21 @@ export function AuthenticatorCard({ isOn }: { isOn: boolean }) {
         <div className="actions">
           {isOn ? (
             <>
-              <Button onClick={() => setAsked('codes')}>New backup codes</Button>
-              <Button look="danger" onClick={() => setAsked('disable')}>
+              <Button onClick={() => setDialog('codes')}>New backup codes</Button>
+              <Button look="danger" onClick={() => setDialog('disable')}>
                 Turn off
               </Button>
             </>
           ) : (
-            <Button look="primary" onClick={() => setAsked('enable')}>
+            <Button look="primary" onClick={() => setDialog('enable')}>
               Set it up
             </Button>
           )}
         </div>
       </div>
-      {asked === 'enable' ? <EnableDialog onClose={close} /> : null}
-      {asked === 'disable' ? <DisableDialog onClose={close} /> : null}
-      {asked === 'codes' ? <CodesDialog onClose={close} /> : null}
+      {dialog === 'enable' ? <EnableDialog onClose={close} /> : null}
+      {dialog === 'disable' ? <DisableDialog onClose={close} /> : null}
+      {dialog === 'codes' ? <CodesDialog onClose={close} /> : null}
     </Card>
   )
 }

@@ -70,7 +70,7 @@ export function AwaitingPage() {
   )
 }
 
-function recoveryWords({ queued, has_more }: Recovery): string {
+function recoveryMessage({ queued, has_more }: Recovery): string {
   if (queued === 0) return 'Nothing to send: this endpoint subscribes to none of the events since then.'
   const sent = queued === 1 ? '1 event is on its way.' : `${queued} events are on their way.`
   return has_more ? `${sent} There are more: send again.` : sent
@@ -83,7 +83,7 @@ function RecoverCard() {
   const [chosen, setChosen] = useState('')
   const endpointId = chosen === '' ? (ready[0]?.id ?? '') : chosen
   const recover = useChange<RecoverEvents, Recovery>((body) => ({ path: '/events/recover', body }), {
-    done: recoveryWords,
+    done: recoveryMessage,
   })
   return (
     <Card title="Send all events since">

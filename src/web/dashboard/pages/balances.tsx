@@ -3,7 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { balanceEntriesOf, balancesOf } from '../api/reads.ts'
 import type { BalanceEntry } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
-import { besides } from '../parts/balance-words.ts'
+import { besides } from '../parts/besides.ts'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { CoinFilter } from '../parts/filter.tsx'
@@ -139,18 +139,18 @@ function Cause({ entry: { invoice_id, payout_id, type } }: { entry: BalanceEntry
   if (invoice_id !== null) {
     return (
       <Link to="/invoices/$id" params={{ id: invoice_id }} className="row-link">
-        {typeWords(type)} <span className="wide">…{invoice_id.slice(-8)}</span>
+        {typeLabel(type)} <span className="wide">…{invoice_id.slice(-8)}</span>
       </Link>
     )
   }
   if (payout_id !== null) {
     return (
       <Link to="/payouts/$id" params={{ id: payout_id }} className="row-link">
-        {typeWords(type)} <span className="wide">…{payout_id.slice(-8)}</span>
+        {typeLabel(type)} <span className="wide">…{payout_id.slice(-8)}</span>
       </Link>
     )
   }
-  return typeWords(type)
+  return typeLabel(type)
 }
 
 /** What moves a balance, in a shopkeeper's words; more kinds may come. */
@@ -166,7 +166,7 @@ const TYPES: { readonly [type: string]: string } = {
   shortfall: 'Missing after a reorganization',
   shortfall_repaid: 'Missing amount repaid',
 }
-const typeWords = (type: string): string => TYPES[type] ?? type.replaceAll('_', ' ')
+const typeLabel = (type: string): string => TYPES[type] ?? type.replaceAll('_', ' ')
 
 const CSV_COLUMNS: readonly CsvColumn<BalanceEntry>[] = [
   ['id', ({ id }) => id],

@@ -16,7 +16,7 @@ import { COINS } from '../parts/money.ts'
 import { faultOf, Note } from '../parts/note.tsx'
 import { Page } from '../parts/page.tsx'
 import { type Column, DataTable, Empty } from '../parts/table.tsx'
-import { momentWords, Time } from '../parts/time.tsx'
+import { formatMoment, Time } from '../parts/time.tsx'
 
 /** The addresses that payouts may go to. */
 export function DestinationsPage() {
@@ -91,7 +91,7 @@ const columnsOf = ({
       Date.parse(usable_at) <= Date.now() ? (
         <Badge tone="good">Now</Badge>
       ) : (
-        <Badge tone="warn">{`From ${momentWords(usable_at)}`}</Badge>
+        <Badge tone="warn">{`From ${formatMoment(usable_at)}`}</Badge>
       ),
   },
   { title: 'Allowed', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
@@ -128,7 +128,7 @@ function AddDialog({ onClose }: { onClose: () => void }) {
       done: ({ usable_at }) =>
         Date.parse(usable_at) <= Date.now()
           ? 'The address is on the list.'
-          : `The address is on the list. It can be used from ${momentWords(usable_at)}.`,
+          : `The address is on the list. It can be used from ${formatMoment(usable_at)}.`,
       onDone: onClose,
     },
   )
@@ -145,9 +145,9 @@ function AddDialog({ onClose }: { onClose: () => void }) {
       }}
     >
       <Select label="Coin" value={asset} onChange={set('asset')}>
-        {COIN_OPTIONS.map(([coin, words]) => (
+        {COIN_OPTIONS.map(([coin, label]) => (
           <option key={coin} value={coin}>
-            {words}
+            {label}
           </option>
         ))}
       </Select>

@@ -5,12 +5,12 @@ import type { Attempt, PaylinkEvent } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Snippet } from '../parts/copy.tsx'
-import { eventWords } from '../parts/event-words.ts'
+import { eventLabel } from '../parts/event-labels.ts'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { QueueForm } from '../parts/queue-form.tsx'
 import { ResourcePage } from '../parts/read.tsx'
 import { type Column, DataTable } from '../parts/table.tsx'
-import { momentWords, Time } from '../parts/time.tsx'
+import { formatMoment, Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/developers/events/$id')
 const DAY_MS = 24 * 3_600_000
@@ -31,13 +31,13 @@ export function EventPage() {
 function Inspector({ event }: { event: PaylinkEvent }) {
   const { id, event_type, resource_id, sequence, request_id, created_at } = event
   return (
-    <Page title={event_type} lead={eventWords(event_type)}>
+    <Page title={event_type} lead={eventLabel(event_type)}>
       <div className="stack large">
         <Card title="Details">
           <Facts
             facts={[
               ['Id', <code key="id">{id}</code>],
-              ['When', momentWords(created_at)],
+              ['When', formatMoment(created_at)],
               [
                 'Resource',
                 resource_id.startsWith('inv_') ? (
@@ -133,7 +133,7 @@ function Signature({ event }: { event: PaylinkEvent }) {
         {rotating.map(({ id, url, secret_rotation: { ends_at } }) => (
           <p key={id} className="break">
             Two secrets sign for {url} now
-            {ends_at === null ? '' : `, until ${momentWords(ends_at)}`}.
+            {ends_at === null ? '' : `, until ${formatMoment(ends_at)}`}.
           </p>
         ))}
         <Snippet label="Header" code={`paylink-signature: t=${seconds},v1=<64 hexadecimal digits>`} />

@@ -4,7 +4,7 @@ import { eventsOf } from '../api/reads.ts'
 import type { PaylinkEvent } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { Breakable } from '../parts/breakable.tsx'
-import { EVENT_TYPES, eventWords } from '../parts/event-words.ts'
+import { EVENT_TYPES, eventLabel } from '../parts/event-labels.ts'
 import { Filter } from '../parts/filter.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
@@ -76,7 +76,7 @@ export const EVENT_COLUMNS: readonly Column<PaylinkEvent>[] = [
       </>
     ),
   },
-  { title: 'Description', wide: true, cell: ({ event_type }) => eventWords(event_type) },
+  { title: 'Description', wide: true, cell: ({ event_type }) => eventLabel(event_type) },
   {
     title: 'Resource',
     wide: true,

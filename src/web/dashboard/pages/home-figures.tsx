@@ -11,7 +11,7 @@ import { Skeleton } from '../parts/table.tsx'
 
 const DAYS = 30
 const DAY_MS = 24 * 3_600_000
-const DAY_WORDS = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' })
+const DAY_FORMAT = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' })
 type Day = Statistics['days'][number]
 
 /** The last thirty days: what came in, what became of invoices, in which coins, how webhooks went. */
@@ -36,7 +36,7 @@ export function HomeFigures() {
               coinName(asset),
               coins(received, asset),
               usd(received_usd),
-              median_seconds_to_pay === null ? '–' : durationWords(median_seconds_to_pay),
+              median_seconds_to_pay === null ? '–' : formatDuration(median_seconds_to_pay),
             ])}
           />
         </Card>
@@ -80,15 +80,15 @@ function Charts({ days }: { days: readonly Day[] }) {
         <BarChart
           caption={`Received in US dollars, by day, last ${DAYS} days`}
           bars={days.map(({ day, received_usd }) => ({
-            label: dayWords(day),
+            label: formatDay(day),
             value: Number(received_usd),
-            words: usd(received_usd),
+            text: usd(received_usd),
           }))}
           scale={(value) => usd(String(value))}
           columns={['Day', 'Received']}
           table={days
             .filter(({ received_usd }) => Number(received_usd) !== 0)
-            .map(({ day, received_usd }) => [dayWords(day), usd(received_usd)])}
+            .map(({ day, received_usd }) => [formatDay(day), usd(received_usd)])}
         />
       </Card>
       <Card title="Invoices created vs. paid">
@@ -98,16 +98,16 @@ function Charts({ days }: { days: readonly Day[] }) {
         <BarChart
           caption={`Invoices created and, of those, paid, by day, last ${DAYS} days`}
           bars={days.map((day) => ({
-            label: dayWords(day.day),
+            label: formatDay(day.day),
             value: day.created,
             part: day.paid,
-            words: `${day.created} created, ${day.paid} of them paid`,
+            text: `${day.created} created, ${day.paid} of them paid`,
           }))}
           scale={(value) => `${value} ${value === 1 ? 'invoice' : 'invoices'}`}
           columns={['Day created', 'Created', 'Paid by now']}
           table={days
             .filter((day) => day.created > 0)
-            .map((day) => [dayWords(day.day), day.created, day.paid])}
+            .map((day) => [formatDay(day.day), day.created, day.paid])}
         />
       </Card>
     </div>
@@ -134,11 +134,11 @@ function wholeMonth(known: readonly Day[]): readonly Day[] {
   })
 }
 
-const dayWords = (day: string): string => DAY_WORDS.format(new Date(`${day}T00:00:00Z`))
+const formatDay = (day: string): string => DAY_FORMAT.format(new Date(`${day}T00:00:00Z`))
 const percent = (part: number, whole: number): string =>
   `${whole === 0 ? 0 : Math.round((part / whole) * 100)}%`
 
-function durationWords(seconds: number): string {
+function formatDuration(seconds: number): string {
   if (seconds < 60) return `${seconds} s`
   return seconds < 3_600 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3_600).toFixed(1)} h`
 }
@@ -149,7 +149,7 @@ type Bar = {
   /** A part of the value, drawn over it in the stronger colour. */
   readonly part?: number
   /** The value in words. */
-  readonly words: string
+  readonly text: string
 }
 
 const WIDTH = 600
@@ -187,9 +187,9 @@ function BarChart({
         {Array.from({ length: LINE_COUNT }, (_, line) => (line * HEIGHT) / LINE_COUNT).map((y) => (
           <line key={y} className="grid-line" x1="0" x2={WIDTH} y1={y} y2={y} />
         ))}
-        {bars.map(({ label, value, part, words }, at) => (
+        {bars.map(({ label, value, part, text }, at) => (
           <g key={label}>
-            <title>{`${label}: ${words}`}</title>
+            <title>{`${label}: ${text}`}</title>
             <rect className="bar-space" x={at * step} y="0" width={step} height={HEIGHT} />
             <rect
               className={part === undefined ? 'bar' : 'bar pale'}

@@ -5,7 +5,7 @@ import { eventsOf, invoiceOf } from '../api/reads.ts'
 import type { Invoice, PaylinkEvent, Payment, Scenario, TestPayment } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
-import { Badge, PAYMENT_WORDS, StatusBadge } from '../parts/badge.tsx'
+import { Badge, PAYMENT_LABELS, StatusBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
@@ -16,7 +16,7 @@ import { ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { RawCard } from '../parts/raw.tsx'
 import { Read, ResourcePage } from '../parts/read.tsx'
-import { momentWords, Time } from '../parts/time.tsx'
+import { formatMoment, Time } from '../parts/time.tsx'
 import { Txid } from '../parts/txid.tsx'
 import { Resolution } from './resolution.tsx'
 
@@ -92,7 +92,7 @@ function detailFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
   return [
     ['Id', <code key="id">{invoice.id}</code>],
     ['Created', <Time key="made" at={invoice.created_at} />],
-    ['Deadline', momentWords(invoice.expires_at)],
+    ['Deadline', formatMoment(invoice.expires_at)],
     ...(customer_email === null ? [] : [['Buyer', customer_email] as const]),
     ...(external_reference === null ? [] : [['Your reference', external_reference] as const]),
     ...(order_reference === null ? [] : [['Order', order_reference] as const]),
@@ -158,14 +158,16 @@ function Payments({ invoice }: { invoice: Invoice }) {
             <li key={payment.id}>
               <div className="payment-head">
                 <strong>{coins(payment.amount, payment.asset)}</strong>
-                <Badge tone={PAYMENT_WORDS[payment.status].tone}>{PAYMENT_WORDS[payment.status].words}</Badge>
+                <Badge tone={PAYMENT_LABELS[payment.status].tone}>
+                  {PAYMENT_LABELS[payment.status].label}
+                </Badge>
                 {payment.late ? <Badge tone="warn">Late</Badge> : null}
                 {payment.asset === asset ? null : <Badge tone="warn">Another coin</Badge>}
                 <span className="quiet end">
                   <Time at={payment.detected_at} />
                 </span>
               </div>
-              <p className="quiet">{finalityWords(payment)}</p>
+              <p className="quiet">{finalityText(payment)}</p>
               <Txid txid={payment.txid} asset={payment.asset} livemode={livemode} />
             </li>
           ))}
@@ -200,7 +202,7 @@ const CSV_COLUMNS: readonly CsvColumn<Payment>[] = [
   ['review_reason', ({ review_reason }) => review_reason],
 ]
 
-function finalityWords({ status, confirmations, confirmations_required, finality }: Payment): string {
+function finalityText({ status, confirmations, confirmations_required, finality }: Payment): string {
   if (status === 'replaced') return 'Another transaction took its coins. It pays you nothing.'
   if (status === 'reorged') return 'Its block left the chain. It may come back in another.'
   if (confirmations_required === null) {
@@ -234,16 +236,16 @@ function Timeline({ invoice, events }: { invoice: Invoice; events: readonly Payl
 }
 
 /** What the sandbox can do to an invoice, and what it teaches. */
-const SCENARIO_WORDS: { readonly [scenario in Scenario]: { words: string; hint: string } } = {
-  exact: { words: 'Pay exactly', hint: 'What remains to be paid.' },
-  under: { words: 'Pay too little', hint: '40% of it: the invoice is paid in part.' },
-  over: { words: 'Pay too much', hint: '160% of it: you decide about the rest.' },
-  two_parts: { words: 'Pay in two parts', hint: 'Half, then the rest.' },
-  late: { words: 'Pay too late', hint: 'Lets it expire, then pays.' },
-  double_spend: { words: 'Double-spend', hint: 'Pays, then spends the coin elsewhere.' },
-  reorg: { words: 'Reorganise the chain', hint: 'Pays; the block leaves the chain and comes back.' },
+const SCENARIO_LABELS: { readonly [scenario in Scenario]: { label: string; hint: string } } = {
+  exact: { label: 'Pay exactly', hint: 'What remains to be paid.' },
+  under: { label: 'Pay too little', hint: '40% of it: the invoice is paid in part.' },
+  over: { label: 'Pay too much', hint: '160% of it: you decide about the rest.' },
+  two_parts: { label: 'Pay in two parts', hint: 'Half, then the rest.' },
+  late: { label: 'Pay too late', hint: 'Lets it expire, then pays.' },
+  double_spend: { label: 'Double-spend', hint: 'Pays, then spends the coin elsewhere.' },
+  reorg: { label: 'Reorganise the chain', hint: 'Pays; the block leaves the chain and comes back.' },
 }
-const SCENARIOS = Object.keys(SCENARIO_WORDS) as Scenario[]
+const SCENARIOS = Object.keys(SCENARIO_LABELS) as Scenario[]
 
 /** In test mode: pays the invoice on its sandbox chain, well or badly. */
 function TestPayCard({ invoice }: { invoice: Invoice }) {
@@ -264,9 +266,9 @@ function TestPayCard({ invoice }: { invoice: Invoice }) {
               busy={pay.isPending}
               onClick={() => pay.mutate(scenario)}
             >
-              {SCENARIO_WORDS[scenario].words}
+              {SCENARIO_LABELS[scenario].label}
             </Button>
-            <small className="quiet">{SCENARIO_WORDS[scenario].hint}</small>
+            <small className="quiet">{SCENARIO_LABELS[scenario].hint}</small>
           </div>
         ))}
       </div>

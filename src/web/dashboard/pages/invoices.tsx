@@ -7,7 +7,7 @@ import type { AssetName, CreateInvoice, Invoice, InvoiceStatus } from '../api/ty
 import { useChange } from '../app/changes.ts'
 import { useIsWithoutNetworks } from '../app/live-networks.ts'
 import { useMode } from '../app/session.ts'
-import { STATUS_WORDS, StatusBadge } from '../parts/badge.tsx'
+import { STATUS_LABELS, StatusBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { PostSnippet } from '../parts/copy.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
@@ -24,8 +24,8 @@ import { type Column, DataTable, Empty, Narrow } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/invoices')
-const STATUS_OPTIONS = (Object.keys(STATUS_WORDS) as InvoiceStatus[]).map(
-  (status) => [status, STATUS_WORDS[status].words] as const,
+const STATUS_OPTIONS = (Object.keys(STATUS_LABELS) as InvoiceStatus[]).map(
+  (status) => [status, STATUS_LABELS[status].label] as const,
 )
 type Search = ReturnType<typeof route.useSearch>
 

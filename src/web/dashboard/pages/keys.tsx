@@ -43,7 +43,7 @@ export function KeysPage() {
         </>
       ),
     },
-    { title: 'Permissions', wide: true, cell: ({ scopes }) => scopeWords(scopes) },
+    { title: 'Permissions', wide: true, cell: ({ scopes }) => scopesLabel(scopes) },
     { title: 'Created', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
     {
       title: 'State',
@@ -114,15 +114,15 @@ export function KeysPage() {
 }
 
 /** `Everything`, or the areas with what may be done there. */
-function scopeWords(scopes: readonly string[]): string {
+function scopesLabel(scopes: readonly string[]): string {
   if (SCOPES.every((scope) => scopes.includes(scope))) return 'Everything'
   return SCOPE_AREAS.flatMap((area) => {
     const can = [
       scopes.includes(`${area}:read`) ? 'read' : '',
       scopes.includes(`${area}:write`) ? 'write' : '',
     ]
-    const words = can.filter(Boolean).join(' and ')
-    return words === '' ? [] : [`${area.replaceAll('_', ' ')} (${words})`]
+    const label = can.filter(Boolean).join(' and ')
+    return label === '' ? [] : [`${area.replaceAll('_', ' ')} (${label})`]
   }).join(', ')
 }
 

@@ -97,10 +97,10 @@ function Switch({ link }: { link: PaymentLink }) {
 }
 
 const SESSIONS = {
-  active: { words: 'Open', tone: 'busy' },
-  completed: { words: 'Paid', tone: 'good' },
-  expired: { words: 'Expired', tone: 'quiet' },
-  cancelled: { words: 'Cancelled', tone: 'quiet' },
+  active: { label: 'Open', tone: 'busy' },
+  completed: { label: 'Paid', tone: 'good' },
+  expired: { label: 'Expired', tone: 'quiet' },
+  cancelled: { label: 'Cancelled', tone: 'quiet' },
 } as const
 const SESSION_COLUMNS: readonly Column<CheckoutSession>[] = [
   {
@@ -116,7 +116,7 @@ const SESSION_COLUMNS: readonly Column<CheckoutSession>[] = [
   },
   {
     title: 'State',
-    cell: ({ status }) => <Badge tone={SESSIONS[status].tone}>{SESSIONS[status].words}</Badge>,
+    cell: ({ status }) => <Badge tone={SESSIONS[status].tone}>{SESSIONS[status].label}</Badge>,
   },
   { title: 'Total', align: 'end', cell: ({ usd_amount }) => usd(usd_amount) },
   { title: 'Until', wide: true, cell: ({ expires_at }) => <Time at={expires_at} /> },

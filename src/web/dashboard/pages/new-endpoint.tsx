@@ -6,7 +6,7 @@ import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
 import { DialogForm } from '../parts/dialog-form.tsx'
 import { FORMAT_WORDS } from '../parts/endpoint-badge.tsx'
-import { EVENT_TYPES, EVENT_WORDS, type EventType } from '../parts/event-words.ts'
+import { EVENT_TYPES, EVENT_WORDS, type EventType } from '../parts/event-labels.ts'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
 import { faultOf } from '../parts/note.tsx'
 

@@ -13,7 +13,7 @@ import { COINS, coins } from '../parts/money.ts'
 import { faultOf, Note, ProblemNote } from '../parts/note.tsx'
 import { Facts } from '../parts/page.tsx'
 import { Read } from '../parts/read.tsx'
-import { momentWords } from '../parts/time.tsx'
+import { formatMoment } from '../parts/time.tsx'
 
 /** Asks for a payout in two steps: where to and how much; then what leaves, what the network takes, what arrives. */
 export function NewPayoutDialog({ onClose }: { onClose: () => void }) {
@@ -79,7 +79,7 @@ function AskForm({
       >
         {destinations.map((one) => (
           <option key={one.id} value={one.id} disabled={!isUsable(one)}>
-            {`${one.name}, ${COINS[one.asset].name}${isUsable(one) ? '' : ` (from ${momentWords(one.usable_at)})`}`}
+            {`${one.name}, ${COINS[one.asset].name}${isUsable(one) ? '' : ` (from ${formatMoment(one.usable_at)})`}`}
           </option>
         ))}
       </Select>
@@ -119,7 +119,7 @@ function NoDestination({ destinations }: { destinations: readonly PayoutDestinat
       <p>
         {first === undefined
           ? 'Payouts go to allowed addresses only, and there is none yet.'
-          : `Your destinations are still in their waiting time. The first can be used from ${momentWords(first)}.`}
+          : `Your destinations are still in their waiting time. The first can be used from ${formatMoment(first)}.`}
       </p>
       <Link className="button primary" to="/payouts/destinations">
         Go to the destinations

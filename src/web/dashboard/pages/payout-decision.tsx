@@ -28,7 +28,7 @@ export function PayoutDecision({
   destination: PayoutDestination | undefined
 }) {
   const nameOf = useActorNames()
-  const [asked, setAsked] = useState<'approve' | 'reject' | null>(null)
+  const [dialog, setDialog] = useState<'approve' | 'reject' | null>(null)
   const reject = useChange<void, Payout>(() => ({ path: `/payouts/${payout.id}/reject` }), {
     done: 'Rejected. The money is back in your balance.',
   })
@@ -54,25 +54,25 @@ export function PayoutDecision({
         {mayNot.approve === null ? null : <Note kind="warn">{mayNot.approve}</Note>}
         <div className="actions">
           {mayNot.approve === null ? (
-            <Button look="primary" onClick={() => setAsked('approve')}>
+            <Button look="primary" onClick={() => setDialog('approve')}>
               Approve
             </Button>
           ) : null}
           {mayNot.reject ? null : (
-            <Button look="danger" onClick={() => setAsked('reject')}>
+            <Button look="danger" onClick={() => setDialog('reject')}>
               Reject
             </Button>
           )}
         </div>
       </div>
-      {asked === 'approve' ? <ApproveDialog payout={payout} onClose={() => setAsked(null)} /> : null}
-      {asked === 'reject' ? (
+      {dialog === 'approve' ? <ApproveDialog payout={payout} onClose={() => setDialog(null)} /> : null}
+      {dialog === 'reject' ? (
         <Confirm
           title="Reject this payout?"
           action="Reject it"
           danger
           onConfirm={() => reject.mutateAsync()}
-          onClose={() => setAsked(null)}
+          onClose={() => setDialog(null)}
         >
           <p>Nothing is sent, and {coins(amount, asset)} are back in your balance at once.</p>
         </Confirm>

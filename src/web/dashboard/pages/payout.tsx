@@ -4,7 +4,7 @@ import { destinationsOf, eventsOf, payoutOf } from '../api/reads.ts'
 import type { Payout, PayoutDestination } from '../api/types.ts'
 import { useActorNames } from '../app/actors.ts'
 import { useMode } from '../app/session.ts'
-import { PAYOUT_WORDS, PayoutBadge } from '../parts/badge.tsx'
+import { PAYOUT_LABELS, PayoutBadge } from '../parts/badge.tsx'
 import { CopyField } from '../parts/copy.tsx'
 import { EventSteps } from '../parts/event-steps.tsx'
 import { COINS, coins } from '../parts/money.ts'
@@ -12,7 +12,7 @@ import { Note } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { RawCard } from '../parts/raw.tsx'
 import { Read, ResourcePage } from '../parts/read.tsx'
-import { momentWords, Time } from '../parts/time.tsx'
+import { formatMoment, Time } from '../parts/time.tsx'
 import { Txid } from '../parts/txid.tsx'
 import { PayoutDecision } from './payout-decision.tsx'
 
@@ -40,7 +40,7 @@ function Shown({ payout }: { payout: Payout }) {
       title={`${coins(amount, asset)}${destination === undefined ? '' : ` to ${destination.name}`}`}
       lead={
         <>
-          <PayoutBadge status={status} /> {PAYOUT_WORDS[status].next}
+          <PayoutBadge status={status} /> {PAYOUT_LABELS[status].next}
         </>
       }
     >
@@ -119,7 +119,7 @@ function Where({ payout, destination }: { payout: Payout; destination: PayoutDes
 function Details({ payout }: { payout: Payout }) {
   const nameOf = useActorNames()
   const { id, requested_by, approved_by, created_at, approved_at, submitted_at, confirmed_at } = payout
-  const moment = (name: string, at: string | null) => (at === null ? [] : [[name, momentWords(at)] as const])
+  const moment = (name: string, at: string | null) => (at === null ? [] : [[name, formatMoment(at)] as const])
   return (
     <Facts
       facts={[

@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { destinationsOf, payoutsOf } from '../api/reads.ts'
 import type { Payout, PayoutStatus } from '../api/types.ts'
 import { useAccount, useMode } from '../app/session.ts'
-import { PAYOUT_WORDS, PayoutBadge } from '../parts/badge.tsx'
+import { PAYOUT_LABELS, PayoutBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
@@ -17,8 +17,8 @@ import { Time } from '../parts/time.tsx'
 import { NewPayoutDialog } from './new-payout.tsx'
 
 const route = getRouteApi('/inside/payouts')
-const STATUS_OPTIONS = (Object.keys(PAYOUT_WORDS) as PayoutStatus[]).map(
-  (status) => [status, PAYOUT_WORDS[status].words] as const,
+const STATUS_OPTIONS = (Object.keys(PAYOUT_LABELS) as PayoutStatus[]).map(
+  (status) => [status, PAYOUT_LABELS[status].label] as const,
 )
 
 /** Money on its way out, and what became of it. */

@@ -22,7 +22,7 @@ const REASONS: { readonly [reason in NonNullable<Invoice['review_reason']>]: str
   reorged: 'The chain took back a payment that had been final.',
 }
 
-function reasonWords({ status, review_reason, amount_remaining, asset }: Invoice): string {
+function reasonText({ status, review_reason, amount_remaining, asset }: Invoice): string {
   if (review_reason !== null) return REASONS[review_reason]
   if (status === 'partially_paid')
     return `${coins(amount_remaining, asset)} is missing. The buyer can send the rest to the same address.`
@@ -46,7 +46,7 @@ export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; wi
   if (!needsDecision(invoice)) return null
   const body = (
     <div className="stack">
-      <p>{reasonWords(invoice)}</p>
+      <p>{reasonText(invoice)}</p>
       {invoice.status === 'partially_paid' ? (
         <CopyField label="Link to pay the rest" text={invoice.checkout_url} />
       ) : null}

@@ -123,7 +123,7 @@ function SignInsCard() {
         {signIns.data?.map(({ id, token, ipAddress, userAgent, updatedAt }) => (
           <li key={id}>
             <div className="grow">
-              <strong>{browserWords(userAgent)}</strong>{' '}
+              <strong>{browserLabel(userAgent)}</strong>{' '}
               {id === sessionId ? <Badge tone="good">This one</Badge> : null}
               <br />
               <span className="quiet">
@@ -154,7 +154,7 @@ const BROWSER_NAMES = {
 const SYSTEMS = ['Android', 'iPhone', 'iPad', 'Windows', 'Mac OS', 'Linux'] as const
 
 /** `Chrome on Linux`; what a browser says of itself is a hint and no more. */
-function browserWords(userAgent: string | null): string {
+function browserLabel(userAgent: string | null): string {
   const text = userAgent ?? ''
   const browser = BROWSERS.find((name) => text.includes(name))
   const system = SYSTEMS.find((name) => text.includes(name))

@@ -22,11 +22,11 @@ import { Card, Page } from '../parts/page.tsx'
 import { Skeleton } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 
-const ROLES: { readonly [role in Role]: { words: string; hint: string } } = {
-  owner: { words: 'Owner', hint: 'Everything.' },
-  admin: { words: 'Admin', hint: 'Everything but the owners: keys, rules, people, payouts.' },
-  member: { words: 'Member', hint: 'Invoices, links, test webhooks; no keys, no rules, no live money.' },
-  viewer: { words: 'Viewer', hint: 'Read-only access.' },
+const ROLES: { readonly [role in Role]: { label: string; hint: string } } = {
+  owner: { label: 'Owner', hint: 'Everything.' },
+  admin: { label: 'Admin', hint: 'Everything but the owners: keys, rules, people, payouts.' },
+  member: { label: 'Member', hint: 'Invoices, links, test webhooks; no keys, no rules, no live money.' },
+  viewer: { label: 'Viewer', hint: 'Read-only access.' },
 }
 const INVITED_ROLES = ['admin', 'member', 'viewer'] as const
 
@@ -93,7 +93,7 @@ function MemberRow({ member }: { member: Member }) {
           >
             {(ownRole === 'owner' ? (['owner', ...INVITED_ROLES] as const) : INVITED_ROLES).map((one) => (
               <option key={one} value={one}>
-                {ROLES[one].words}
+                {ROLES[one].label}
               </option>
             ))}
           </select>
@@ -102,7 +102,7 @@ function MemberRow({ member }: { member: Member }) {
           </Button>
         </>
       ) : (
-        <Badge tone="quiet">{ROLES[role].words}</Badge>
+        <Badge tone="quiet">{ROLES[role].label}</Badge>
       )}
       <ProblemNote error={setRole.error} />
       {isRemoving ? (
@@ -138,7 +138,7 @@ function Invitations() {
               <strong className="break">{email}</strong>
               <br />
               <span className="quiet">
-                {ROLES[role].words} · expires <Time at={expiresAt} />
+                {ROLES[role].label} · expires <Time at={expiresAt} />
               </span>
             </div>
             <Button
@@ -187,7 +187,7 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
             key={one}
             type="radio"
             name="role"
-            label={ROLES[one].words}
+            label={ROLES[one].label}
             hint={ROLES[one].hint}
             checked={role === one}
             onChange={() => setRole(one)}

@@ -13,7 +13,7 @@ import { Note, ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { ResourcePage } from '../parts/read.tsx'
 import { SecretDialog } from '../parts/secret.tsx'
-import { momentWords, Time } from '../parts/time.tsx'
+import { formatMoment, Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/developers/webhooks/$id')
 
@@ -66,7 +66,7 @@ function Failing({ endpoint }: { endpoint: WebhookEndpoint }) {
   return (
     <Note kind="bad">
       <p>
-        Every delivery has failed since {momentWords(endpoint.failing_since)}. Each is retried at least every
+        Every delivery has failed since {formatMoment(endpoint.failing_since)}. Each is retried at least every
         12 hours for five days. Once your server answers again, choose Verify again to send all that wait now.
       </p>
     </Note>
@@ -126,7 +126,7 @@ function Rotation({ endpoint }: { endpoint: WebhookEndpoint }) {
         {active && ends_at !== null ? (
           <p>
             Two secrets sign {endpoint.format === 'paylink' ? 'every event' : 'in turns'} until{' '}
-            {momentWords(ends_at)}. Update your server before then.
+            {formatMoment(ends_at)}. Update your server before then.
           </p>
         ) : (
           <p className="quiet">Signs every event. Roll it if it may have leaked.</p>
@@ -153,7 +153,7 @@ function Rotation({ endpoint }: { endpoint: WebhookEndpoint }) {
           <p>
             {grace === '0'
               ? 'The old secret has expired.'
-              : `The old secret expires ${momentWords(made.previous_secret_valid_until)}.`}
+              : `The old secret expires ${formatMoment(made.previous_secret_valid_until)}.`}
           </p>
         </SecretDialog>
       )}
@@ -163,7 +163,7 @@ function Rotation({ endpoint }: { endpoint: WebhookEndpoint }) {
 
 function Ending({ endpoint }: { endpoint: WebhookEndpoint }) {
   const navigate = useNavigate()
-  const [asked, setAsked] = useState<'disable' | 'remove' | null>(null)
+  const [dialog, setDialog] = useState<'disable' | 'remove' | null>(null)
   const disable = useChange<void, WebhookEndpoint>(
     () => ({ path: `/webhook-endpoints/${endpoint.id}/disable` }),
     {
@@ -180,17 +180,19 @@ function Ending({ endpoint }: { endpoint: WebhookEndpoint }) {
   return (
     <Card title="Danger zone">
       <div className="actions">
-        {endpoint.status === 'disabled' ? null : <Button onClick={() => setAsked('disable')}>Disable</Button>}
-        <Button look="danger" onClick={() => setAsked('remove')}>
+        {endpoint.status === 'disabled' ? null : (
+          <Button onClick={() => setDialog('disable')}>Disable</Button>
+        )}
+        <Button look="danger" onClick={() => setDialog('remove')}>
           Remove
         </Button>
       </div>
-      {asked === 'disable' ? (
+      {dialog === 'disable' ? (
         <Confirm
           title="Disable this endpoint?"
           action="Disable endpoint"
           onConfirm={() => disable.mutateAsync()}
-          onClose={() => setAsked(null)}
+          onClose={() => setDialog(null)}
         >
           <p>
             It receives no more events. Events created meanwhile are kept under Notifications awaiting
@@ -198,13 +200,13 @@ function Ending({ endpoint }: { endpoint: WebhookEndpoint }) {
           </p>
         </Confirm>
       ) : null}
-      {asked === 'remove' ? (
+      {dialog === 'remove' ? (
         <Confirm
           title="Remove this endpoint?"
           action="Remove endpoint"
           danger
           onConfirm={() => remove.mutateAsync()}
-          onClose={() => setAsked(null)}
+          onClose={() => setDialog(null)}
         >
           <p>This can't be undone. Undelivered events are kept under Notifications awaiting delivery.</p>
         </Confirm>

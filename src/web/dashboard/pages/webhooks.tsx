@@ -7,7 +7,7 @@ import { useMode } from '../app/session.ts'
 import { Breakable } from '../parts/breakable.tsx'
 import { Button } from '../parts/button.tsx'
 import { Snippet } from '../parts/copy.tsx'
-import { EndpointBadge, subscriptionWords } from '../parts/endpoint-badge.tsx'
+import { EndpointBadge, subscriptionLabel } from '../parts/endpoint-badge.tsx'
 import { Page } from '../parts/page.tsx'
 import { SecretDialog } from '../parts/secret.tsx'
 import { type Column, DataTable, Empty } from '../parts/table.tsx'
@@ -76,6 +76,6 @@ const COLUMNS: readonly Column<WebhookEndpoint>[] = [
     ),
   },
   { title: 'Status', cell: (endpoint) => <EndpointBadge endpoint={endpoint} /> },
-  { title: 'Events', wide: true, cell: subscriptionWords },
+  { title: 'Events', wide: true, cell: subscriptionLabel },
   { title: 'Created', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ]

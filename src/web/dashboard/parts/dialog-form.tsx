@@ -22,7 +22,7 @@ export function DialogForm({
   onClose: () => void
   children: ReactNode
 }) {
-  const isTold = faults.some((field) => faultOf(change.error, field) !== null)
+  const isShown = faults.some((field) => faultOf(change.error, field) !== null)
   return (
     <Dialog title={title} onClose={onClose}>
       <form
@@ -33,7 +33,7 @@ export function DialogForm({
         }}
       >
         {children}
-        {isTold ? null : <ProblemNote error={change.error} />}
+        {isShown ? null : <ProblemNote error={change.error} />}
         <div className="actions end">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={change.isPending}>

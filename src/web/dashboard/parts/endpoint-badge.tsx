@@ -27,7 +27,7 @@ export const FORMAT_WORDS: { readonly [format in WebhookEndpoint['format']]: str
   coinbase_commerce: 'Coinbase Commerce',
 }
 
-export const subscriptionWords = ({ subscribed_events: events }: WebhookEndpoint): string =>
+export const subscriptionLabel = ({ subscribed_events: events }: WebhookEndpoint): string =>
   events.includes('*')
     ? 'All events'
     : events.length === 1

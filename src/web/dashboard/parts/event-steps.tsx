@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { PaylinkEvent } from '../api/types.ts'
-import { eventWords } from './event-words.ts'
+import { eventLabel } from './event-labels.ts'
 import { Time } from './time.tsx'
 
 /** The steps of a timeline that webhooks were told of. */
@@ -8,7 +8,7 @@ export function EventSteps({ events }: { events: readonly PaylinkEvent[] }) {
   return events.map((event) => (
     <li key={event.id}>
       <Link to="/developers/events/$id" params={{ id: event.id }}>
-        {eventWords(event.event_type)}
+        {eventLabel(event.event_type)}
       </Link>
       <Time at={event.created_at} />
     </li>

@@ -11,7 +11,7 @@ export function Filter({
   label: string
   all: string
   value: string | undefined
-  options: readonly (readonly [value: string, words: string])[]
+  options: readonly (readonly [value: string, label: string])[]
   onChoose: (value: string | undefined) => void
 }) {
   return (
@@ -22,9 +22,9 @@ export function Filter({
       onChange={(event) => onChoose(event.target.value === '' ? undefined : event.target.value)}
     >
       <option value="">{all}</option>
-      {options.map(([option, words]) => (
+      {options.map(([option, label]) => (
         <option key={option} value={option}>
-          {words}
+          {label}
         </option>
       ))}
     </select>

@@ -19,7 +19,7 @@ function subscribe(listener: () => void): () => void {
   listeners.add(listener)
   timer ??= setInterval(() => {
     now = Date.now()
-    for (const tell of listeners) tell()
+    for (const listener of listeners) listener()
   }, TICK_MS)
   return () => {
     listeners.delete(listener)
@@ -35,12 +35,12 @@ export function Time({ at }: { at: string }) {
   const date = new Date(at)
   return (
     <time dateTime={at} title={WHOLE.format(date)}>
-      {relativeWords(date.getTime(), Date.now())}
+      {formatRelative(date.getTime(), Date.now())}
     </time>
   )
 }
 
-function relativeWords(atMs: number, nowMs: number): string {
+function formatRelative(atMs: number, nowMs: number): string {
   const seconds = Math.round((atMs - nowMs) / 1_000)
   if (Math.abs(seconds) > RELATIVE_SECONDS_MAX) return DAY.format(atMs)
   for (const [unit, length] of UNITS) {
@@ -49,4 +49,4 @@ function relativeWords(atMs: number, nowMs: number): string {
   return 'just now'
 }
 
-export const momentWords = (at: string): string => WHOLE.format(new Date(at))
+export const formatMoment = (at: string): string => WHOLE.format(new Date(at))

@@ -6,12 +6,12 @@ import { coinsOf, isObject, type Metadata, TICKERS, textOf, usdOf } from '../inv
 export const CHECKOUT_KEY = 'btcpay_checkout'
 
 export type Fault = { readonly path: string; readonly message: string }
-export type Asked =
-  | { readonly kind: 'asked'; readonly body: Metadata }
+export type Translated =
+  | { readonly kind: 'translated'; readonly body: Metadata }
   | { readonly kind: 'refused'; readonly faults: readonly Fault[] }
 
 /** Translates Greenfield's `CreateInvoiceRequest` to the body of our `POST /invoices`. */
-export function askedInvoice(fields: Metadata): Asked {
+export function invoiceRequest(fields: Metadata): Translated {
   const { currency = 'USD', amount, metadata = null, checkout: given = null } = fields
   const checkout = isObject(given) ? given : {}
   const total = totalOf(currency, amount)
@@ -28,7 +28,7 @@ export function askedInvoice(fields: Metadata): Asked {
   const isFixed = 'amount' in total
   const own = isObject(metadata) ? metadata : {}
   return {
-    kind: 'asked',
+    kind: 'translated',
     body: {
       ...total,
       ...(isFixed || coins.first === undefined ? {} : { asset: coins.first }),
@@ -54,13 +54,13 @@ const returnPage = (url: unknown, orderId: unknown): unknown =>
   typeof url === 'string'
     ? textOf(
         url
-          .replaceAll('{OrderId}', encodeURIComponent(inWords(textOf(orderId) ?? '')))
+          .replaceAll('{OrderId}', encodeURIComponent(asText(textOf(orderId) ?? '')))
           .replaceAll('{InvoiceId}', INVOICE_ID_PLACEHOLDER),
       )
     : textOf(url)
 
 /** Never `String`: an object of the caller's may name a `toString` that is no function. */
-const inWords = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 type Total = { readonly usd_amount: string } | { readonly amount: string; readonly asset: AssetId }
 
@@ -104,7 +104,7 @@ function coinsAccepted(
   ]
   const faults = named
     .filter(({ method }) => assetOf(method) === undefined)
-    .map((one) => ({ path: one.path, message: `${inWords(one.method)} is no coin of Paylink.` }))
+    .map((one) => ({ path: one.path, message: `${asText(one.method)} is no coin of Paylink.` }))
   if (faults.length > 0) return faults
   const first = assetOf(preferred) ?? assetOf(methods[0])
   return { first, hasChoice: methods.length !== 1 }

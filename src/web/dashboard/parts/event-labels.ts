@@ -22,4 +22,4 @@ export const EVENT_WORDS: { readonly [type in EventType]: string } = {
 export const EVENT_TYPES = Object.keys(EVENT_WORDS) as EventType[]
 
 const KNOWN: { readonly [type: string]: string } = EVENT_WORDS
-export const eventWords = (type: string): string => KNOWN[type] ?? type
+export const eventLabel = (type: string): string => KNOWN[type] ?? type

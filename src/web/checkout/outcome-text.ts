@@ -7,7 +7,7 @@ import type { IconName } from './icons.tsx'
 import { fill, type Language } from './language.ts'
 
 /** The heading of a page and the sentence under it; together they are what a screen reader announces. */
-export type Words = {
+export type OutcomeText = {
   readonly heading: string
   readonly lead: string
   readonly icon: IconName
@@ -15,8 +15,8 @@ export type Words = {
 }
 
 /** What the page says in its state. */
-export function wordsOf(page: CheckoutPage): Words {
-  if (isWaitingForCard(page)) return cardWords(page)
+export function outcomeTextOf(page: CheckoutPage): OutcomeText {
+  if (isWaitingForCard(page)) return cardText(page)
   const { view, merchantName: merchant, language } = page
   const { messages } = language
   const network = ASSETS[view.asset].networkName
@@ -32,7 +32,7 @@ export function wordsOf(page: CheckoutPage): Words {
         tone: 'neutral',
       }
     case 'underpaid':
-      return underpaidWords(page)
+      return underpaidText(page)
     case 'checking':
       return {
         heading: messages.checking_heading,
@@ -83,7 +83,7 @@ export function wordsOf(page: CheckoutPage): Words {
         tone: 'warning',
       }
     case 'review':
-      return reviewWords(page)
+      return reviewText(page)
     default:
       return unreachable(view.state)
   }
@@ -91,9 +91,9 @@ export function wordsOf(page: CheckoutPage): Words {
 
 /** Whether the page speaks of a card provider first: the buyer went there, and the provider has not said that nothing will come. */
 export const isWaitingForCard = ({ view, payOther }: Pick<CheckoutPage, 'view' | 'payOther'>): boolean =>
-  view.card !== null && view.card.news !== 'failed' && view.card.news !== 'abandoned' && !payOther
+  view.card !== null && view.card.update !== 'failed' && view.card.update !== 'abandoned' && !payOther
 
-function cardWords({ view, merchantName: merchant, language: { messages } }: CheckoutPage): Words {
+function cardText({ view, merchantName: merchant, language: { messages } }: CheckoutPage): OutcomeText {
   if (view.card === null) throw new Error('the page waits for no card')
   const provider = CARD_PROVIDER_NAMES[view.card.provider]
   const { symbol, networkName: network } = ASSETS[view.card.asset]
@@ -105,10 +105,10 @@ function cardWords({ view, merchantName: merchant, language: { messages } }: Che
     abandoned: fill(messages.card_abandoned, { provider }),
   }
   const heading = fill(messages.card_waiting_heading, { provider })
-  return { heading, lead: leads[view.card.news ?? 'none'], icon: 'clock', tone: 'waiting' }
+  return { heading, lead: leads[view.card.update ?? 'none'], icon: 'clock', tone: 'waiting' }
 }
 
-function underpaidWords(page: CheckoutPage): Words {
+function underpaidText(page: CheckoutPage): OutcomeText {
   const { view, merchantName: merchant } = page
   const { messages } = page.language
   const received = coin(view.asset, view.received)
@@ -125,7 +125,7 @@ function underpaidWords(page: CheckoutPage): Words {
   }
 }
 
-function reviewWords(page: CheckoutPage): Words {
+function reviewText(page: CheckoutPage): OutcomeText {
   const { view, merchantName: merchant } = page
   const { messages } = page.language
   const look = { icon: 'search', tone: 'warning' } as const
@@ -176,7 +176,7 @@ export function titleOf(page: CheckoutPage): string {
   const { messages } = page.language
   const merchant = page.merchantName.slice(0, TITLE_NAME_MAX)
   if (page.view.state === 'awaiting' && !isWaitingForCard(page)) return fill(messages.title_pay, { merchant })
-  return fill(messages.title_state, { state: wordsOf(page).heading, merchant })
+  return fill(messages.title_state, { state: outcomeTextOf(page).heading, merchant })
 }
 
 /** The three steps of a payment, and how many of them are done; null where they do not describe the page. */
@@ -198,7 +198,7 @@ export function stepsDone(state: CheckoutState): number | null {
 
 /** Changes exactly when there is something new to announce; one more confirmation is not announced. */
 export function milestoneOf(view: CheckoutView): string {
-  const card = view.card === null ? '' : ` ${view.card.provider} ${view.card.news}`
+  const card = view.card === null ? '' : ` ${view.card.provider} ${view.card.update}`
   return `${view.state} ${view.received} ${networkOf(view.asset, view.livemode)}${card}`
 }
 

@@ -4,8 +4,8 @@ const WORDS_LENGTH_MAX = 60
  * What somebody wrote, as an e-mail to others may repeat it: on one line, no longer than a name, and nothing in it that a mail
  * program would make a link of. `none` where nothing is left.
  */
-export function plainWords(written: string, none: string): string {
-  const words = written
+export function plainText(written: string, none: string): string {
+  const text = written
     .normalize('NFKC')
     // Control characters, and those that turn the direction of writing.
     .replace(/\p{C}+/gu, ' ')
@@ -15,7 +15,7 @@ export function plainWords(written: string, none: string): string {
     .replace(/(?<=\S)[.。:](?=\S)/g, ' ')
     .replace(/\s+/g, ' ')
     .trim()
-  const letters = [...words]
+  const letters = [...text]
   if (letters.length === 0) return none
-  return letters.length <= WORDS_LENGTH_MAX ? words : `${letters.slice(0, WORDS_LENGTH_MAX - 1).join('')}…`
+  return letters.length <= WORDS_LENGTH_MAX ? text : `${letters.slice(0, WORDS_LENGTH_MAX - 1).join('')}…`
 }
