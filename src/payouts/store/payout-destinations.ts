@@ -46,19 +46,19 @@ export async function lockPayoutDestinations(tx: Tx, tenant: Tenant): Promise<vo
 
 /**
  * Whether an address is one that payouts leave from: a hot wallet, an account of the signer's on Solana, or one that the
- * change of a payout in coins came back to. `program`: what a segwit address stands for. The last by
+ * change of a payout in coins came back to. `addressBytes`: what a segwit address stands for. The last by
  * payout_change_by_program, the others by small tables.
  */
 export async function isSignersAccount(
   tx: Tx,
   address: string,
-  program: Uint8Array | null,
+  addressBytes: Uint8Array | null,
 ): Promise<boolean> {
   const { rows } = await tx.query<{ own: boolean }>(
     `select exists (select from hot_wallet where '0x' || encode(address, 'hex') = lower($1))
        or exists (select from solana_house where $1 = any (nonce_accounts || array[fee_payer, vault]))
        or is_change_program($2) as own`,
-    [address, program],
+    [address, addressBytes],
   )
   return rows[0]?.own === true
 }

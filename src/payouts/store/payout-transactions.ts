@@ -21,7 +21,7 @@ type PayoutChange = Outpoint & {
   readonly amount: bigint
   readonly changeIndex: number
   /** The witness program that it comes back to. */
-  readonly program: Uint8Array
+  readonly addressBytes: Uint8Array
 }
 
 type Row = {
@@ -129,7 +129,7 @@ export async function insertPayoutChange(
       payoutId,
       change.amount,
       change.changeIndex,
-      change.program,
+      change.addressBytes,
     ],
   )
 }

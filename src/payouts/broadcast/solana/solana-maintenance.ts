@@ -140,10 +140,8 @@ export class SolanaMaintenance {
     const { pool, network, clock } = this.#parts
     if (open.every(({ signed }) => signed !== null)) return
     const now = clock()
-    await endUnsignedMaintenance(pool, network, {
-      requestedBefore: new Date(now.getTime() - UNSIGNED_MS),
-      now,
-    })
+    const requestedBefore = new Date(now.getTime() - UNSIGNED_MS)
+    await endUnsignedMaintenance(pool, network, { requestedBefore, now })
   }
 
   async #offer({ id, raw }: SignedMaintenance & { readonly id: string }): Promise<void> {
@@ -170,10 +168,9 @@ export class SolanaMaintenance {
     const { network, clock, providers, sealer, log } = this.#parts
     // One at a time: a name that is none makes a node refuse the whole question.
     for (const { txid } of (await this.#unsealed.next(clock().getTime())) ?? []) {
-      const fetchStatus = () => providers.current.statuses([txid])
-      const status = (
-        await unlessRefused(this.#parts, { about: txid, alerts: this.#alerts }, fetchStatus)
-      )?.get(txid)
+      const fetched = () => providers.current.statuses([txid])
+      const statuses = await unlessRefused(this.#parts, { about: txid, alerts: this.#alerts }, fetched)
+      const status = statuses?.get(txid)
       if (status?.isFinal === true && !status.failed) await sealer.landed(txid)
       else if (this.#alerts.isNew(txid, 'unsealed'))
         log.warn({ network, txid }, 'a sweep is called done, and the chain does not have it')

@@ -217,13 +217,13 @@ async function publish(tx: Tx, tenant: Tenant, entry: JournalEntry): Promise<voi
       outputIndex: change.output_index,
       amount: BigInt(change.amount),
       changeIndex: change.change_index,
-      program: programAt(entry.raw, change.output_index),
+      addressBytes: addressBytesAt(entry.raw, change.output_index),
     },
   })
 }
 
-/** The program of a P2WPKH output (BIP141): its script without version and length. */
-function programAt(raw: string, outputIndex: number): Uint8Array {
+/** The witness program of a P2WPKH output (BIP141): its script without version and length. */
+function addressBytesAt(raw: string, outputIndex: number): Uint8Array {
   const { script } = Transaction.fromRaw(Buffer.from(raw, 'hex'), ANY_OUTPUT).getOutput(outputIndex)
   if (script === undefined) throw new Error(`a signed transaction has no output ${outputIndex}`)
   return script.subarray(2)
