@@ -1,5 +1,5 @@
-import { CHECKOUT_KEY } from '../compat/btcpay/invoice-request.ts'
 import { createBtcpayApp } from '../compat/btcpay/btcpay-app.ts'
+import { CHECKOUT_KEY } from '../compat/btcpay/invoice-request.ts'
 import { createCommerceApp } from '../compat/coinbase-commerce/commerce-app.ts'
 import type { KeyHolder } from '../compat/own-api.ts'
 import type { CompatApiName } from '../config/config.ts'
