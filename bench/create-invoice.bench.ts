@@ -210,7 +210,7 @@ test('creating invoices at one, two and four API processes on one database', asy
     }
     printFigure({
       name: `create-invoice at ${PROCESSES.join(', ')} API processes on one PostgreSQL`,
-      target: 'told',
+      target: 'measured',
       measured: [...rates.values()].map((measured) => `${median(measured).toFixed(0)}/s`).join(', '),
       detail: `spreads ${[...rates.values()].map(spread).join('; ')}, ${CLIENTS} clients in all`,
     })

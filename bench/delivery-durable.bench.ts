@@ -80,7 +80,7 @@ test('durable deliveries against bare signed POSTs by the same client', async ()
       `${median(costs.map((one) => one[name])).toFixed(0)} µs`
     printFigure({
       name: 'processor time of a durable delivery against a bare POST',
-      target: 'told',
+      target: 'measured',
       measured: `${cost('worker')} in the worker + ${cost('server')} in PostgreSQL against ${cost('bare')}`,
     })
     await worker.stop()

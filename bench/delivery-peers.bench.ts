@@ -126,17 +126,17 @@ function print(measured: readonly { readonly [name in Peer]: number }[]): void {
   )
   figure(
     'graphile-worker 0.17 as its first page shows',
-    'told',
+    'measured',
     measured.map((one) => one.ours / one.graphile),
   )
   figure(
     'pg-boss 10 as its documentation shows',
-    'told',
+    'measured',
     measured.map((one) => one.ours / one.pgboss),
   )
   figure(
     'pg-boss 10 in batches 32 times as large',
-    'told',
+    'measured',
     measured.map((one) => one.ours / one['pgboss-large']),
   )
 }

@@ -46,7 +46,7 @@ test('two worker processes against one', async () => {
     const ratios = two.map((rate, round) => rate / (one[round] ?? Number.NaN))
     printFigure({
       name: 'two delivery workers ÷ one, on one machine',
-      target: 'told',
+      target: 'measured',
       measured: median(ratios).toFixed(2),
       detail: `spread ${spread(ratios)}; ${median(two).toFixed(0)}/s against ${median(one).toFixed(0)}/s`,
     })

@@ -25,7 +25,7 @@ const EVENTS_OF = (kind: 'invoice' | 'payout'): string =>
   `(select merchant_id, id, resource_id, event_type, convert_from(body, 'UTF8')::json -> 'data' as data
     from event where event_type like '${kind}.%') e`
 
-/** Events against what they tell of money. */
+/** Events against the money that they report. */
 export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
   {
     name: 'event_tells_recorded_payments',

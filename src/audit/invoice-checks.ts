@@ -102,7 +102,7 @@ const HEAD = [
 ] as const
 const REST = `'","sequence":' || sequence || ','`
 
-/** Events against what they tell of, and against their deliveries. */
+/** Events against what they report, and against their deliveries. */
 export const EVENT_CHECKS: readonly AuditCheck[] = [
   {
     name: 'events_have_no_gap',

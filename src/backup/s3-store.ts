@@ -69,7 +69,7 @@ export function s3Store(target: Extract<BackupTarget, { kind: 's3' }>): BackupSt
           throw new StartRefused(`${description} did not complete the upload: ${tagOf(answer, 'Code')}`)
         return written
       } catch (error) {
-        // Parts that stay are paid for and are no backup. What went wrong first is what is told.
+        // Parts that stay are paid for and are no backup. What went wrong first is what is reported.
         await ask('DELETE', urlOf(name, `?${upload}`)).catch(() => {})
         throw error
       }

@@ -158,7 +158,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
 
   get unfoundElsewhere(): CreditCheck['unfound'] | undefined {
     if (this.#first.chain.credits === undefined) return undefined
-    // What it cannot tell of one block says nothing of the others: it is asked about those all the same.
+    // What it cannot say about one block says nothing of the others: it is asked about those all the same.
     return (block, claims) => this.#askAnother((chain) => chain.credits?.unfound(block, claims), 0)
   }
 

@@ -18,7 +18,7 @@ import { type Output, withOwnerPool } from './command-context.ts'
 import { createProgress, type ProgressStream } from './progress-bar.ts'
 import { UsageError } from './usage-error.ts'
 
-/** Progress is told in tables, and then in a word; a bar needs a number of steps. */
+/** Progress is reported in tables, and then in a word; a bar needs a number of steps. */
 const PROGRESS_STEPS = 1_000
 const stream: ProgressStream = process.stderr
 

@@ -30,7 +30,7 @@ import { operatorOf, parseName } from './operator-commands.ts'
 import { operatorEvidence } from './operator-evidence.ts'
 import { UsageError } from './usage-error.ts'
 
-/** Payouts that `status` tells of. */
+/** Payouts that `status` reports. */
 const SHOWN_MAX = 100
 const DESTINATIONS_SHOWN_MAX = 100
 const MERCHANTS_PAGE = 100

@@ -114,7 +114,7 @@ async function forward(forwarding: Forwarding): Promise<void> {
         for (const event of events) await forwardOne(forwarding, event)
         if (events.length === 0) await wake.wait(POLL_MS)
       } catch (error) {
-        // It is told once, however long it lasts.
+        // It is reported once, however long it lasts.
         if (!isAway) output.problem(`events cannot be read, trying again: ${describeError(error)}`)
         isAway = true
         await wake.wait(FAULT_PAUSE_MS)

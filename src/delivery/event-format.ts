@@ -10,7 +10,7 @@ export type EventFormat = {
     /** The event as it is stored. */
     readonly body: Uint8Array
   }): Uint8Array
-  /** What tells of nothing: by it a receiver shows that it checks signatures. */
+  /** What reports nothing: by it a receiver shows that it checks signatures. */
   trialBody(of: {
     readonly endpointId: string
     readonly merchantId: string

@@ -45,7 +45,7 @@ export type SignedEvent = {
   readonly body: Uint8Array
   /** Every secret that is valid now, the current one first. */
   readonly secrets: readonly string[]
-  /** In place of our own body and signature, where the endpoint is told in another format. */
+  /** In place of our own body and signature, where the endpoint takes another format. */
   readonly message?: Message
 }
 

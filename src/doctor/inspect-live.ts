@@ -153,7 +153,7 @@ async function clockOffset(origin: string, clock: Clock): Promise<number | null>
     const date = Date.parse(headers.get('date') ?? '')
     return Number.isNaN(date) ? null : date + HALF_A_SECOND_MS - middleMs
   } catch {
-    // Whether it can be reached is told with its prices and cards.
+    // Whether it can be reached is reported with its prices and cards.
     return null
   }
 }

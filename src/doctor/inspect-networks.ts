@@ -81,7 +81,7 @@ function watchFinding({ network }: ChainNode, state: NetworkState | null, clock:
 
 /** Litecoin Core 0.21.5.8: older nodes followed the wrong side of the reorganisation of April 2026. */
 const LITECOIN_VERSION_MIN = 210_508
-/** What `…_ZMQ_URL` is for: transactions, blocks, and only `sequence` tells of blocks that are disconnected. */
+/** What `…_ZMQ_URL` is for: transactions, blocks, and only `sequence` reports blocks that are disconnected. */
 const ZMQ_TOPICS = ['pubsequence', 'pubrawtx', 'pubhashblock'] as const
 
 const networkSchema = z.object({ version: z.number(), subversion: z.string() })
@@ -149,7 +149,7 @@ function nativeFinding({ network }: ChainNode, url: string, chain: EvmAdapter): 
   )
 }
 
-/** What only a node tells of itself: version, kept blocks, notifications. */
+/** What only a node reports about itself: version, kept blocks, notifications. */
 async function inspectNode(node: ChainNode, url: string, state: NetworkState | null): Promise<Finding[]> {
   const rpc = new RpcClient(url, node.rpcSetting)
   try {
@@ -259,7 +259,7 @@ async function agreementFinding(
 /** Blocks between a chain's tip and what is safe; more says that the chain's consensus, or the node's, is ill. */
 const SAFE_BEHIND_MAX = 200
 
-/** What a node of Ethereum's kind tells of itself: its version, chain and block tags. */
+/** What a node of Ethereum's kind reports about itself: its version, chain and block tags. */
 async function inspectEvmProvider(node: EvmChainNode, url: string): Promise<Finding[]> {
   const { network } = node
   const client = new EvmNode(url, node.rpcSetting)

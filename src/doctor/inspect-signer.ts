@@ -210,7 +210,7 @@ export async function inspectLostPayouts(pool: Pool): Promise<Finding[]> {
   )
 }
 
-/** Frozen deposits that are told at most: the merchant sees each of theirs among the balances. */
+/** Frozen deposits that are reported at most: the merchant sees each of theirs among the balances. */
 const FROZEN_TOLD_MAX = 10
 
 /** Deposits that their issuer lets nobody move. */

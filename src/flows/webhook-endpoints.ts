@@ -34,7 +34,7 @@ const ENDPOINTS_PER_MODE_MAX = 20
 const REQUESTED_PER_MODE_MAX = 5
 
 /**
- * Writes an endpoint that still has to be verified, with its first signing secret, which is told here and never
+ * Writes an endpoint that still has to be verified, with its first signing secret, which is returned here and never
  * again. In the caller's transaction, so that the answer kept under an Idempotency-Key commits with it.
  */
 export async function createEndpoint(

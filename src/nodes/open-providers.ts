@@ -93,7 +93,7 @@ export function openProviders(
   adapter: ChainAdapter
   agreement?: ProviderAgreement
   pollIntervalMs?: number
-  /** In place of the adapter's own way, where the chain itself tells of every change. */
+  /** In place of the adapter's own way, where the chain itself reports every change. */
   subscribe?: (wake: () => void) => () => void
   /** Host names of the providers that are followed at the moment. */
   readFrom: () => readonly string[]

@@ -32,7 +32,7 @@ import {
   updateDecidedPayout,
 } from './store/payouts.ts'
 
-/** What became of a payout's transactions. Facts are absolute: told twice, they change nothing. */
+/** What became of a payout's transactions. Facts are absolute: reported twice, they change nothing. */
 export type PayoutFact =
   /** A node has accepted it. */
   | { readonly kind: 'sent'; readonly transaction: PayoutTransaction }

@@ -67,7 +67,7 @@ export async function startEmbeddedPostgres(
   let reconnecting: Promise<void> = Promise.resolve()
   const stay = (keeper: pg.Client) => {
     let lost = false
-    // Without a listener the loss of this connection would end the process by itself. It may be told twice:
+    // Without a listener the loss of this connection would end the process by itself. It may be reported twice:
     // by the server's last words and by the end of the connection.
     keeper.on('error', (error) => {
       if (leaving || lost) return

@@ -130,7 +130,7 @@ function refuseNewerSchema(applied: ReadonlySet<number>, files: readonly string[
 
 /** Looked at this often; a wait of so long is told. Shorter than a migration stands in the queue for a table. */
 const LOOK_EVERY_MS = 500
-/** The same wait is told again after this long. */
+/** The same wait is reported again after this long. */
 const AGAIN_MS = 60_000
 /** No look takes longer. */
 const LOOK_MAX_MS = 5_000

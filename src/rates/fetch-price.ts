@@ -34,7 +34,7 @@ export async function fetchPrice(
       // Coinbase refuses requests that do not say what made them.
       headers: { accept: 'application/json', 'user-agent': 'paylink' },
     })
-    // A body that is given up emits an error of its own; what matters of it was told by then.
+    // A body that is given up emits an error of its own; what matters of it was reported by then.
     response.body.on('error', () => {})
     // A redirect is not followed and is no answer.
     if (response.statusCode !== 200) {

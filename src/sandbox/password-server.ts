@@ -12,7 +12,7 @@ const CHANGES_WAIT_MS = 20_000
 
 type HttpAnswer = { readonly status: number; readonly text: string }
 
-/** An HTTP server that answers one POST at a time to whoever has the password, and tells of changes; 401 without it. */
+/** An HTTP server that answers one POST at a time to whoever has the password, and reports changes; 401 without it. */
 export function createPasswordServer(options: {
   readonly password: string
   readonly answer: (body: string) => HttpAnswer | Promise<HttpAnswer>

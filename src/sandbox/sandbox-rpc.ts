@@ -59,7 +59,7 @@ export class SandboxRpc {
         if (count !== known) wake()
         known = count
       } catch {
-        // Whoever follows the chain asks it in its own time too, and tells what is wrong.
+        // Whoever follows the chain asks it in its own time too, and reports what is wrong.
         known = 0
         await pauseUnless(stop, CHANGES_RETRY_MS)
       }

@@ -71,7 +71,7 @@ export type FollowOptions = {
   /** What several providers must agree on before value is final; absent where one alone decides. */
   readonly agreement?: ProviderAgreement
   readonly pollIntervalMs?: number
-  /** In place of the adapter's own way, where the chain itself tells of every change: nothing is asked meanwhile. */
+  /** In place of the adapter's own way, where the chain itself reports every change: nothing is asked meanwhile. */
   readonly subscribe?: (wake: () => void) => () => void
   /** What the loops rest by; absent, they keep their pace. */
   readonly activity?: Activity
@@ -200,7 +200,7 @@ class LeadershipSession {
     }
   }
 
-  /** How long nothing is to be looked for unless the chain tells of a change; null where no rest is due. */
+  /** How long nothing is to be looked for unless the chain reports a change; null where no rest is due. */
   async #restMs(): Promise<number | null> {
     const { activity, adapter, clock, pool, subscribe } = this.#options
     if (subscribe === undefined || activity?.isResting !== true) return null

@@ -150,7 +150,7 @@ type CheckedCredits = {
 
 /**
  * Looks once more, by every provider, for credits that no block's hash proves. What is found is noted, once for each
- * block. What neither the followed provider nor another one finds was told by a provider that is gone, and is taken
+ * block. What neither the followed provider nor another one finds was reported by a provider that is gone, and is taken
  * back. Halts where they contradict each other.
  */
 async function checkCredits(parts: RecordingParts, height: number): Promise<CheckedCredits> {

@@ -279,7 +279,7 @@ describe.each(LAYOUTS)('in $name', (layout) => {
       expect(await page.locator('html').getAttribute('dir')).toBe(layout.language === 'ar' ? 'rtl' : 'ltr')
       words[`${name} ${layout.language}`] ??= new Set()
       words[`${name} ${layout.language}`]?.add(await wordsOf(page))
-      // The browser itself tells of a page that is not there, and that is what two of them are about.
+      // The browser itself reports a page that is not there, and that is what two of them are about.
       expect(alerts.filter((text) => !text.includes('Failed to load resource'))).toEqual([])
       await photograph(page, `${name}-${layout.name}`)
     },

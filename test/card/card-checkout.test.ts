@@ -525,7 +525,7 @@ describe('a purchase at Coinbase, which the page waits for', () => {
     tell(made, purchase, ['t1', 'IN_PROGRESS'])
     await askedAgain(purchase)
     await expect.poll(() => get(made.path)).toContain('is about to send USDC')
-    // What was told once is not unsaid by a list that is empty again.
+    // What was reported once is not unsaid by a list that is empty again.
     tell(made, purchase)
     await askedAgain(purchase)
     await askedAgain(purchase)

@@ -6,7 +6,7 @@ import { until } from '../support/until.ts'
 import { coinsOf, type DrivenNode, utxoAdapterOptions, utxoDriver } from '../support/utxo-driver.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
 
-/** Longer than any test: whatever is seen sooner was told by a notification. */
+/** Longer than any test: whatever is seen sooner was reported by a notification. */
 const NEVER_POLL_MS = 600_000
 
 let watched: WatchedChain<DrivenNode>

@@ -6,7 +6,7 @@ import { until } from '../support/until.ts'
 import { type DrivenNode, utxoAdapterOptions, utxoDriver } from '../support/utxo-driver.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
 
-/** Longer than any test: what is seen sooner was told by the node, or found by asking it in short intervals. */
+/** Longer than any test: what is seen sooner was reported by the node, or found by asking it in short intervals. */
 const NEVER_MS = 600_000
 
 const watched: WatchedChain<DrivenNode>[] = []

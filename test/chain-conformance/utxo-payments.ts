@@ -3,7 +3,7 @@ import { coinsOf, type DrivenNode } from '../support/utxo-driver.ts'
 import type { OpenInvoice, WatchedChain } from '../support/watched-chain.ts'
 
 const COINBASE_MATURITY = 100
-/** One unit below what a merchant is told about (`dustBelow`), and far below what a mempool takes. */
+/** One unit below what a merchant hears about (`dustBelow`), and far below what a mempool takes. */
 const DUST = 293n
 const NODE_BEHIND_S = 5_400
 /** Base units for each virtual byte: a transaction that pays this waits long on a busy chain. */

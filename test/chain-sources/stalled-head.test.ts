@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const close of opened.splice(0).reverse()) await close()
 })
 
-/** A node and a proxy before it, which tells of a public chain where it is asked to. */
+/** A node and a proxy before it, which reports a public chain where it is asked to. */
 async function open<Chain extends WatchedChain>(opening: Promise<Chain>) {
   const watched = await opening
   opened.push(() => watched.close())

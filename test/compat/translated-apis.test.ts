@@ -47,7 +47,7 @@ async function addShop(): Promise<TestMerchant> {
 }
 
 const read = async (id: string) => (await api.call('GET', `/invoices/${id}`, { key: merchant.testKey })).body
-/** Everything an invoice can meet, by what a chain tells of it. */
+/** Everything an invoice can meet, by what a chain reports of it. */
 const pay = (id: string, state: 'seen' | 'final', share: bigint = 100n) =>
   recordPayment(api, merchant, id, state, share)
 

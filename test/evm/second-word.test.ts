@@ -48,7 +48,7 @@ function throughTwo(secondTraces: boolean) {
   return { adapter, changes: { agreement: adapter, haltedRetryMs: 500 } }
 }
 
-/** From now on the first provider tells of an inner payment in each block's last transaction. */
+/** From now on the first provider reports an inner payment in each block's last transaction. */
 function inventInnerPayments(proxy: RpcProxy, address: string): void {
   proxy.lie('debug_traceBlockByHash', (told) => {
     const traces = told as Trace[]

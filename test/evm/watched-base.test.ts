@@ -120,7 +120,7 @@ test.each([
 
 const TRUE_AMOUNT = 4_000_000n
 
-/** From now on every log tells of the full amount. */
+/** From now on every log reports the full amount. */
 function inflate(): void {
   proxy.lie('eth_getLogs', (logs) =>
     (logs as Log[]).map((log) => ({ ...log, data: `0x${AMOUNT.toString(16).padStart(64, '0')}` })),

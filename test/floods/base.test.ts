@@ -7,7 +7,7 @@ import { describeFlood } from './suite.ts'
 const UNITS = 10_000n
 /** Transfers of one transaction: one receipt of some 4 million units of gas. */
 const AT_ONCE = 250
-/** In transactions of their own, each a payment; anvil itself takes seconds to tell of a block of a thousand. */
+/** In transactions of their own, each a payment; anvil itself takes seconds to report a block of a thousand. */
 const ALONE = 200
 
 describeFlood({

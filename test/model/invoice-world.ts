@@ -151,7 +151,7 @@ export class InvoiceWorld {
     return this.tell({ kind: 'resolve', resolution, nowMs: this.nowMs })
   }
 
-  /** The process died after the commit and before it knew: the same is told again. */
+  /** The process died after the commit and before it knew: the same is reported again. */
   crash(): boolean {
     if (this.lastInput === null || this.lastInput.kind !== 'transfers') return false
     this.tell(this.lastInput)

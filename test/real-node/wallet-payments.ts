@@ -21,7 +21,7 @@ type Invoice = {
 
 /**
  * The whole straight line with nothing of ours at its ends: a stock wallet pays what the payment URI says, and a
- * receiver made of Node's own modules is told by signed webhooks.
+ * receiver made of Node's own modules is notified by signed webhooks.
  */
 export function describeWalletPayments(
   title: string,

@@ -28,7 +28,7 @@ export type TestNetwork = {
 export type TestMachine = {
   readonly name: string
   readonly address: string
-  /** Pulls the cable, or puts it back: packets vanish, and nobody is told. */
+  /** Pulls the cable, or puts it back: packets vanish, and nobody is notified. */
   cut(): Promise<void>
   mend(): Promise<void>
   /** Starts a program there; `user` other than root where it must be. Its output goes to a file of that name. */

@@ -10,7 +10,7 @@ export type InventedBlock = {
   readonly txid: string
   readonly height: number
   readonly raw: Buffer
-  /** As an Esplora server tells of it. */
+  /** As an Esplora server reports it. */
   readonly told: object
 }
 

@@ -30,7 +30,7 @@ export type RpcProxy = {
   resume(): void
   /** From now on no call of this method is answered. */
   stall(method: string): void
-  /** From now on nothing is answered; all that waits is cut off once the truth is told again. */
+  /** From now on nothing is answered; all that waits is cut off once the truth is reported again. */
   hang(): void
   /** Hangs up in the middle of each answer. */
   hangUp(): void

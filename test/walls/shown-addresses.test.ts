@@ -154,7 +154,7 @@ async function everythingShown({
 async function expectShownNowhere(opened: Opened, theirs: string): Promise<void> {
   for (const [place, { status, text }] of Object.entries(await everythingShown(opened))) {
     expect(text.toLowerCase().includes(theirs.toLowerCase()), place).toBe(false)
-    // Only what was told before the attack is still shown, and lists have their other invoices.
+    // Only what was reported before the attack is still shown, and lists have their other invoices.
     const isList = ['events', 'list', 'btcpayList', 'commerceList'].includes(place)
     expect(isList ? status === 200 : status >= 400, `${place}: ${status} ${text}`).toBe(true)
   }

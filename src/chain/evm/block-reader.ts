@@ -19,7 +19,7 @@ export type NativeMode = 'traces' | 'balances'
 
 /**
  * Addresses (20 bytes each) that somebody may pay at this moment of the chain's own time, and those that were paid in a
- * block from this height on: read again, such a block must tell of them too, or the payment would seem gone.
+ * block from this height on: read again, such a block must report them too, or the payment would seem gone.
  */
 export type OpenAddresses = (at: Date, fromHeight: number) => Promise<readonly Uint8Array[]>
 

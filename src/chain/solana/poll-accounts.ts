@@ -54,16 +54,16 @@ export class TooManySignatures extends Error {
 
 /**
  * Finds transfers by the balances of the accounts that somebody may pay now, and asks for the transactions of those
- * that changed. A balance must be explained in full by transactions that are told: a list of signatures that lags
+ * that changed. A balance must be explained in full by transactions that are reported: a list of signatures that lags
  * behind the accounts holds the checkpoint back.
  */
 export class AccountPolling {
   readonly #parts: ReadParts
   readonly #known = new LRUCache<string, KnownAccount>(REMEMBERED)
   readonly #tokenAccounts = new LRUCache<string, string>(REMEMBERED)
-  /** The slot up to which an account's transactions were told and recorded; nothing is known of those above it. */
+  /** The slot up to which an account's transactions were reported and recorded; nothing is known of those above it. */
   readonly #reportedThrough = new LRUCache<string, number>(REMEMBERED)
-  /** What was told last: recorded, once somebody goes on from its last block. */
+  /** What was reported last: recorded, once somebody goes on from its last block. */
   #reported: { readonly hash: string; readonly slot: number; readonly accounts: readonly string[] } | null =
     null
   readonly #touched = new LRUCache<string, Touch>({ max: TOUCHES_MAX })
@@ -80,7 +80,7 @@ export class AccountPolling {
     this.#at = null
   }
 
-  /** For a new connection: what was recorded is not known, and all is told again. */
+  /** For a new connection: what was recorded is not known, and all is reported again. */
   startAgain(): void {
     this.forget()
     this.#reported = null
@@ -146,7 +146,7 @@ export class AccountPolling {
       }
     }
     const slots = [...bySlot.keys()].sort((a, b) => a - b)
-    // What was paid before its address was looked at lies below the checkpoint, and is told before what is above.
+    // What was paid before its address was looked at lies below the checkpoint, and is reported before what is above.
     const above = slots.filter((slot) => slot > ancestor.height)
     const taken = [...slots.filter((slot) => slot <= ancestor.height), ...above.slice(0, maxBlocks)]
     const blocks: ScannedBlock[] = []
@@ -265,11 +265,11 @@ export class AccountPolling {
     const { slot: since, lamports } = known
     const touches = await this.#explained(reading, { since, lamports, reported: since })
     if (touches !== null) return touches
-    // The balance to begin from may be one of a fork that the chain left while it was read: all is told again.
+    // The balance to begin from may be one of a fork that the chain left while it was read: all is reported again.
     return this.#explained(reading, { since: 0, lamports: 0n, reported: 0 })
   }
 
-  /** The transactions above `told`, where all those above `since` make the reading of the balance at `since`. */
+  /** The transactions above `reported`, where all those above `since` make the reading of the balance at `since`. */
   async #explained(
     reading: Reading,
     from: { readonly since: number; readonly lamports: bigint; readonly reported: number },
@@ -293,7 +293,7 @@ export class AccountPolling {
     )
   }
 
-  /** Whoever goes on from the end of what was told last has recorded it; whoever goes on from elsewhere has not. */
+  /** Whoever goes on from the end of what was reported last has recorded it; whoever goes on from elsewhere has not. */
   #settleReported({ hash }: BlockRef): void {
     const reported = this.#reported
     this.#reported = null

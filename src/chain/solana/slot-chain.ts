@@ -23,7 +23,7 @@ export class SlotChain {
     this.#rpc = rpc
   }
 
-  /** Blocks that were read; those at or below what the others stand on were told late, and lead nowhere new. */
+  /** Blocks that were read; those at or below what the others stand on were reported late, and lead nowhere new. */
   remember(ancestor: BlockRef, blocks: readonly BlockRef[]): void {
     const below = this.#trail.filter(({ height }) => height < ancestor.height)
     const above = blocks.filter(({ height }) => height > ancestor.height)

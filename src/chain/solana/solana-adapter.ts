@@ -203,7 +203,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
             if (slot !== last) wake()
             last = slot
           },
-          // The walk asks in its own time, and tells what is wrong.
+          // The walk asks in its own time, and reports what is wrong.
           () => {},
         )
         .finally(() => {

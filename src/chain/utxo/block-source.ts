@@ -73,7 +73,7 @@ export async function readHeights(
   return blocks.map((read, index) => placeBlock(read, range.first + index, range.asset))
 }
 
-/** The source's blocks as they are told once more. */
+/** The source's blocks as they are reported once more. */
 export function historyOf(source: BlockSource, asset: 'BTC' | 'LTC'): BlockHistory {
   return {
     hashAt: (height) => source.hashAt(height),

@@ -139,7 +139,7 @@ export class EsploraChain implements BlockSource {
     return block.bits
   }
 
-  /** What the server tells of a block, proved by its hash, but for the height; null where it has none. */
+  /** What the server reports about a block, proved by its hash, but for the height; null where it has none. */
   async #provedHeader(hash: string): Promise<EsploraBlock | null> {
     const block = await this.#client.json(`/block/${hash}`, esploraBlockSchema)
     if (block !== null) await this.#proveWork(hash, headerOf(block))

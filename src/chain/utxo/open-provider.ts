@@ -19,7 +19,7 @@ export function providerName(url: string): string {
   return isEsploraUrl(url) ? `Esplora ${new URL(url).host}` : new URL(url).host
 }
 
-/** Only the host name: what buyers and merchants are told of where a chain was read. */
+/** Only the host name: what buyers and merchants see of where a chain was read. */
 export const providerHost = (url: string): string => new URL(url.slice(url.lastIndexOf('+') + 1)).hostname
 
 /** A provider of one of the chains made like Bitcoin: a node's RPC, or an Esplora server. */

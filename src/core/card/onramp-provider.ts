@@ -13,7 +13,7 @@ export const CARD_PROVIDER_NAMES: { readonly [id in CardProviderId]: string } = 
 
 /** What a provider is asked for: so much of a coin, sent to the invoice's own address. */
 export type CardOrder = {
-  /** Names the purchase to the provider, and comes back in what the provider tells of it. */
+  /** Names the purchase to the provider, and comes back in what the provider reports about it. */
   readonly reference: string
   readonly asset: AssetId
   /** Base units. */

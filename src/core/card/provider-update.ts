@@ -1,5 +1,5 @@
 /**
- * What a provider told of a purchase; `abandoned` where, asked long after the buyer left, it knew of none. It changes
+ * What a provider reported about a purchase; `abandoned` where, asked long after the buyer left, it knew of none. It changes
  * words on the page, and nothing else.
  */
 export const PROVIDER_UPDATES = ['abandoned', 'pending', 'completed', 'failed'] as const
@@ -13,7 +13,7 @@ const RANKS: { readonly [update in ProviderUpdate]: number } = {
 }
 
 /**
- * The news that `news` of the same transaction may follow. Providers tell things twice and out of order; what
+ * The updates that `update` of the same transaction may follow. Providers report things twice and out of order; what
  * ended stays ended.
  */
 export const updatesBefore = (update: ProviderUpdate): readonly ProviderUpdate[] =>

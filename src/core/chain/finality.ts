@@ -4,7 +4,7 @@ import { FactsByInvoice, type InvoiceFacts, identityOfPayment, type TrackedTrans
 
 /**
  * Where two providers must agree before value is final: the same facts, with none of them deep enough to make a
- * payment final. Everything else is told as it is seen.
+ * payment final. Everything else is reported as it is seen.
  */
 export function withoutFinality(invoices: readonly InvoiceFacts[]): InvoiceFacts[] {
   return invoices.map((invoice) => ({

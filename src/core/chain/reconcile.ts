@@ -99,7 +99,7 @@ export function reconcileBlocks(reading: BlocksReading, alive: ReadonlySet<strin
 
 export type MempoolContents = {
   readonly network: Network
-  /** The tip while the mempool was read; everything up to it was told before. */
+  /** The tip while the mempool was read; everything up to it was reported before. */
   readonly tipHeight: number
   readonly transfers: readonly (OwnedTransfer & { readonly firstSeenMs: number })[]
   /** Unsettled transfers, all above the tip, and what the database holds of those in the mempool. */

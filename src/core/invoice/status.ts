@@ -83,7 +83,7 @@ function outcomeOf(invoice: JudgedInvoice): Outcome {
   return confirmed <= invoice.amount + invoice.toleranceOver ? 'exact' : 'over'
 }
 
-/** The merchant was told of settlement, or decided it, at some time; the facts may have changed since. */
+/** The merchant was notified of settlement, or decided it, at some time; the facts may have changed since. */
 export function wasSettled(invoice: JudgedInvoice): boolean {
   return invoice.announced.paid || invoice.announced.overpaid || invoice.acceptedAtMs !== null
 }

@@ -166,7 +166,7 @@ export type Invoice = {
   readonly acceptedAtMs: number | null
   /** The merchant dismissed the review of value that left the chain after settlement. */
   readonly reorgDismissed: boolean
-  /** What has been told already, so that nothing is told twice. */
+  /** What has been reported already, so that nothing is reported twice. */
   readonly announced: {
     readonly detected: boolean
     readonly paid: boolean
@@ -214,11 +214,11 @@ export type InvoiceInput =
   | {
       readonly kind: 'transfers'
       readonly facts: readonly TransferFact[]
-      /** An id for each fact, in case it tells of a transfer not known yet. */
+      /** An id for each fact, in case it reports a transfer not known yet. */
       readonly newPaymentIds: readonly string[]
       readonly nowMs: number
     }
-  /** Chain and mempool were read in full at `readAtMs`, and all they hold for this invoice was told before. */
+  /** Chain and mempool were read in full at `readAtMs`, and all they hold for this invoice was reported before. */
   | { readonly kind: 'deadline_read'; readonly readAtMs: number; readonly reading?: ChainReading }
   | { readonly kind: 'cancel'; readonly nowMs: number }
   | { readonly kind: 'resolve'; readonly resolution: 'accept' | 'dismiss'; readonly nowMs: number }

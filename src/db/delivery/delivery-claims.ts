@@ -14,7 +14,7 @@ type ReceiverRow = {
   readonly secrets: readonly { readonly id: string; readonly sealed: string }[]
 }
 
-/** The first row of a claim's answer tells of the claim itself; each of the others is a delivery. */
+/** The first row of a claim's answer reports the claim itself; each of the others is a delivery. */
 type ClaimRow =
   | {
       readonly claim: {

@@ -103,7 +103,7 @@ export async function listUntoldDestinations(db: Queryable, limit: number): Prom
   return rows
 }
 
-/** Keeps that a merchant was told of a destination. By primary key. */
+/** Keeps that a merchant was notified of a destination. By primary key. */
 export async function markDestinationNotified(
   db: Queryable,
   { merchantId, id }: Pick<NewDestination, 'merchantId' | 'id'>,
@@ -116,7 +116,7 @@ export async function markDestinationNotified(
 
 /**
  * All owners and admins, whatever they refused and whether or not their address is confirmed: of what may be a theft they
- * are told in any case. Served by the keys.
+ * are reported in any case. Served by the keys.
  */
 export async function listManagers(
   db: Queryable,

@@ -52,7 +52,7 @@ const TAKEN_BACK =
 /**
  * Carries signed payouts to their chain and follows them there, without any key: sends the same bytes until a node has
  * them, and again after a reorganisation; confirms what lies deep enough; ends what can never happen. Everything it writes
- * is a fact that may be told twice, so that any number of processes may do it.
+ * is a fact that may be reported twice, so that any number of processes may do it.
  */
 export class PayoutTracker {
   readonly #parts: PayoutFollower

@@ -98,7 +98,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
   }
 
   /**
-   * Whether this is so by every provider. One that does not answer has not said so: what waits for it is told to the log
+   * Whether this is so by every provider. One that does not answer has not said so: what waits for it is logged
    * once. `about`: the id of what would be given up.
    */
   async allSay(about: string, question: (chain: Chain) => Promise<boolean>): Promise<boolean> {
@@ -119,7 +119,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
 
   /**
    * Whether another provider than that of this look says so as well; a provider that is the only one is believed. What
-   * waits for it is told to the log once. `about`: the id of what would be confirmed.
+   * waits for it is logged once. `about`: the id of what would be confirmed.
    */
   async anotherSays(about: string, question: (chain: Chain) => Promise<boolean>): Promise<boolean> {
     if (this.#providers.length === 1) return true

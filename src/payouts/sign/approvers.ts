@@ -120,7 +120,7 @@ function countsFrom(seen: FirstSeen, credential: ApproverCredential): Date | nul
  */
 export class ApproverWatch {
   #after = ''
-  /** The database may have forgotten what it was told before this signer started. */
+  /** The database may have forgotten what was written to it before this signer started. */
   #isFirstRound = true
   /** What this round found, by its key on the list. */
   readonly #found = new Set<string>()
@@ -186,7 +186,7 @@ const isWhole = (credential: ApproverCredential): boolean =>
 
 const ownerOf = ({ merchantId }: ApproverCredential): string => merchantId.slice(0, OWNER_LENGTH_MAX)
 
-/** Those for which the list has room. What it has none for is told to the log once a merchant, and never counts. */
+/** Those for which the list has room. What it has none for is logged once a merchant, and never counts. */
 function withinBounds(
   { seen, log, alerts }: ApproverDeps,
   unknown: readonly ApproverCredential[],

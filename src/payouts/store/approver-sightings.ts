@@ -37,7 +37,7 @@ export type NewApprover = ApproverSighting & {
 }
 
 /**
- * Credentials that the signer has seen and nobody was told of, one of each merchant first. Served by
+ * Credentials that the signer has seen and nobody was notified of, one of each merchant first. Served by
  * approver_sighting_untold and person's key.
  */
 export async function listUnnotifiedApprovers(db: Queryable, limit: number): Promise<NewApprover[]> {
@@ -51,7 +51,7 @@ export async function listUnnotifiedApprovers(db: Queryable, limit: number): Pro
   return rows
 }
 
-/** Keeps that a merchant was told of a credential. By primary key. */
+/** Keeps that a merchant was notified of a credential. By primary key. */
 export async function markApproverNotified(db: Queryable, fingerprint: string): Promise<void> {
   await db.query('update approver_sighting set told_at = now() where fingerprint = $1', [fingerprint])
 }

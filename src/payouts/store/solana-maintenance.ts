@@ -312,7 +312,7 @@ export async function loadVaultDue(
   return rows[0] ?? null
 }
 
-/** A sweep of one address as the chain tells of it. */
+/** A sweep of one address as the chain reports it. */
 export type FoundSweep = { readonly txid: string; readonly index: number; readonly lamports: bigint }
 
 /**

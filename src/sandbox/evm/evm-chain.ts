@@ -36,7 +36,7 @@ type Options = {
 }
 
 /**
- * A chain in a folder, run by anvil. Anvil keeps everything in memory; here, what was told survives it: each
+ * A chain in a folder, run by anvil. Anvil keeps everything in memory; here, what was acknowledged survives it: each
  * transaction and block is in a journal before its caller hears of it, and anvil, being deterministic, makes the same
  * blocks of the same journal again. `head.json` says which state and which journal belong together.
  */

@@ -14,8 +14,8 @@ import { z } from 'zod'
 
 /**
  * What happened on the chain, in order, one JSON line each: replayed on the same virtual machine it gives the same
- * state. A line is written before its consequence is told to anybody, so that a killed process loses nothing that
- * it told. A torn last line was told to nobody.
+ * state. A line is written before its consequence is reported to anybody, so that a killed process loses nothing that
+ * it reported. A torn last line was reported to nobody.
  */
 const entrySchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('accepted'), bytes: z.string(), held: z.boolean() }),

@@ -36,7 +36,7 @@ export class SolanaNode {
   readonly #options: SolanaNodeOptions
   #timer: NodeJS.Timeout | null = null
   #lag: CommitmentLag
-  /** Blocks to make before resting: what was told last shall become final. */
+  /** Blocks to make before resting: what was reported last shall become final. */
   #owed: number
   /** No later block is called finalized meanwhile, so that a fork may still take it away. */
   #finalHeld: { readonly slot: number; readonly untilMs: number } | null = null

@@ -161,7 +161,7 @@ async function call(request: unknown, context: Context): Promise<unknown> {
     return { jsonrpc: '2.0', result: await method(node, params ?? []), id }
   } catch (error) {
     if (error instanceof SolanaRpcError) return failure(id, error.code, error.message, error.data)
-    // A fault of ours ends this call and is told to the log; the chain goes on.
+    // A fault of ours ends this call and is logged; the chain goes on.
     context.onError(error, name)
     return failure(id, RPC_CODES.internal, 'Internal error')
   }

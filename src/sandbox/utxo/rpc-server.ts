@@ -109,7 +109,7 @@ function call(
     return { result: method(node, params), error: null, id }
   } catch (error) {
     if (error instanceof RpcError) return failure(error.code, error.message, id)
-    // A fault of ours ends this call and is told to the log; the chain goes on.
+    // A fault of ours ends this call and is logged; the chain goes on.
     context.onError(error, name)
     return failure(RPC_ERRORS.misc, 'Internal error', id)
   }

@@ -7,7 +7,7 @@ type Tips = ReadonlyMap<Network, number>
 
 /**
  * Tells about once a second on which networks new blocks were read. One more confirmation does not change an invoice, so
- * no notification tells of it. Reads nothing while no page is open. Returns what ends it.
+ * no notification reports it. Reads nothing while no page is open. Returns what ends it.
  */
 export function followTips(deps: {
   readonly isWatched: () => boolean

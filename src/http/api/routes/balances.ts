@@ -31,7 +31,7 @@ export const listBalancesRoute = defineRoute({
       await listFrozenDeposits(tx, tenant, FROZEN_LISTED_MAX),
     ])
     const known = new Set(rows.map(({ asset }) => asset))
-    // What nobody is asked for is told once some of it has come.
+    // What nobody is asked for is reported once some of it has come.
     const shown = PAYMENT_ASSET_IDS.filter((asset) => isAssetId(asset) || known.has(asset))
     const data = shown.map((asset) => {
       const balanceOf = (account: string): string => {

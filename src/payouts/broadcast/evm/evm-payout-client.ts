@@ -155,7 +155,7 @@ export class EvmPayoutClient {
     const receipt = await this.#node.rpc.call('eth_getTransactionReceipt', [txid], receiptSchema)
     if (receipt === null) return null
     const block = await this.#node.headerAt(receipt.blockNumber)
-    // A node between two chains may tell of the one it left.
+    // A node between two chains may report the one it left.
     if (block?.hash !== receipt.blockHash) return null
     return { height: receipt.blockNumber, hash: receipt.blockHash, succeeded: receipt.status === 1 }
   }

@@ -238,7 +238,7 @@ export class SolanaMaintenance {
 
   /**
    * Addresses that hold exactly what the books say, with what the fee payer put there. More is a payment that was not
-   * recorded yet, and is left alone until it is: an address that was emptied would no longer tell of it. Less was swept
+   * recorded yet, and is left alone until it is: an address that was emptied would no longer report it. Less was swept
    * already, or is an alarm.
    */
   async #ready(tenant: Tenant, own: OwnAccounts): Promise<SweepSource[]> {
@@ -270,7 +270,7 @@ export class SolanaMaintenance {
 
   /**
    * Why an address holds less than the books say: a sweep that the database does not know of, because it was restored or
-   * a node did not know of it when it was asked. The chain tells of it, and it is booked. Anything else is an alarm.
+   * a node did not know of it when it was asked. The chain reports it, and it is booked. Anything else is an alarm.
    */
   async #explain(short: ShortAddress): Promise<void> {
     const { pool, network, clock, log } = this.#parts

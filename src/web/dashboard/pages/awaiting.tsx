@@ -18,7 +18,7 @@ import { EVENT_COLUMNS } from './events.tsx'
 const route = getRouteApi('/inside/developers/awaiting')
 const DAY_MS = 24 * 3_600_000
 
-/** Events that nobody was told: none could be, or all gave up. */
+/** Events that nobody was notified of: none could be, or all gave up. */
 export function AwaitingPage() {
   const mode = useMode()
   const position = route.useSearch()

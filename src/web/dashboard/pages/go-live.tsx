@@ -191,7 +191,7 @@ const CHAIN_NAMES: { readonly [chain in Chain]: string } = {
 const PROVIDERS_HINT =
   'No node to run. Two must agree before anything is paid; one alone can delay payments, or hide them until it is replaced. They limit calls.'
 
-/** Who tells of one chain, and what that means. */
+/** Where the blocks of one chain come from, and what that means. */
 function ChainSource({
   chain,
   isPublic,
