@@ -195,6 +195,27 @@ describe('a shop in test mode', () => {
     receiver.close()
   })
 
+  test('an endpoint that the shop’s plugin requested is approved with one press', async () => {
+    const receiver = await startReceiver()
+    const { page, open } = shop
+    await open('/developers/webhooks')
+    const asked = await askFromPage(shop, 'POST', '/api/v1/webhook-endpoint-requests', {
+      url: receiver.url,
+      subscribed_events: ['invoice.paid'],
+    })
+    expect(asked).toMatchObject({ status: 201 })
+    await page.reload()
+    await page.getByText('Requested by API key').waitFor()
+    await page.getByRole('link', { name: receiver.url }).click()
+    await page.getByText('Your shop requested this endpoint').waitFor()
+    await press(page, 'Approve and verify')
+    await page.getByText('Enabled', { exact: true }).waitFor()
+    await press(page, 'Remove')
+    await press(page, 'Remove endpoint')
+    await heading(page, 'No endpoints yet')
+    receiver.close()
+  })
+
   test('a link with a dynamic amount is made, opens a checkout for an order, and is turned off and on again', async () => {
     const { page, open } = shop
     await open('/links?mode=live')
