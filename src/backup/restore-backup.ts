@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import type pg from 'pg'
 import { z } from 'zod'
-import { raiseNextIndex, readIndexMarks } from '../db/addresses/account-keys.ts'
+import { listAccountKeys, raiseNextIndex } from '../db/addresses/account-keys.ts'
 import { deleteWaitingBatches } from '../db/addresses/address-batches.ts'
 import { deletePoolAddresses } from '../db/addresses/address-pool.ts'
 import {
@@ -244,8 +244,8 @@ const settingsOf = (text: string): { [name: string]: string } =>
  * far beyond.
  */
 async function skipAddresses(client: pg.Client): Promise<void> {
-  for (const { keyspace, nextIndex, nextAssigned } of await readIndexMarks(client)) {
-    await raiseNextIndex(client, keyspace, Math.max(nextIndex, nextAssigned) + INDEX_GAP)
+  for (const { keyspace, nextIndex } of await listAccountKeys(client)) {
+    await raiseNextIndex(client, keyspace, nextIndex + INDEX_GAP)
     await deleteWaitingBatches(client, keyspace)
     await deletePoolAddresses(client, keyspace)
   }

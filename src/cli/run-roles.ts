@@ -9,12 +9,12 @@ import { createRequestRecorder } from '../http/api/request-recorder.ts'
 import { createAuditPart } from '../http/public/audit-page.tsx'
 import { createDashboardPart } from '../http/public/dashboard-files.ts'
 import { createHealthApp } from '../http/public/health.ts'
-import { type HttpPart, startHttpServer } from '../http/server.ts'
+import type { HttpPart } from '../http/server.ts'
 import { type ChainNode, configuredNodes, evmIdentitiesOf } from '../nodes/chain-nodes.ts'
 import { openOnramps } from '../onramp/open-onramps.ts'
 import { openDatabaseClock } from '../postgres/database-clock.ts'
 import { latestMigration } from '../postgres/migrate.ts'
-import { createNotifier, type Notifier } from '../postgres/notify.ts'
+import { createNotifier } from '../postgres/notify.ts'
 import type { OpenDatabase } from '../postgres/open-database.ts'
 import { exchangesAt } from '../rates/exchanges.ts'
 import { keepPrices } from '../rates/keep-prices.ts'
@@ -22,10 +22,8 @@ import { createPriceBook } from '../rates/price-book.ts'
 import type { RoleContext, RoleName } from '../roles/role.ts'
 import { openSandboxControl, startSandboxRole } from '../roles/sandbox.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
-import { hasCode } from '../runtime/data-dir.ts'
 import type { Log } from '../runtime/log.ts'
 import { createMetrics, serveMetrics } from '../runtime/metrics.ts'
-import { StartRefused } from '../runtime/start-refused.ts'
 import type { SandboxControl } from '../sandbox/sandbox-control.ts'
 import { openAccessSeals } from '../secrets/access-seals.ts'
 import { readSealKey } from '../secrets/address-keys.ts'
@@ -36,14 +34,13 @@ import { openForDelivery, openInstallationKeyring } from '../secrets/open-keyrin
 import { findOutcomeKey, openOutcomeKey, outcomeKeyFileOf, watcherKeyOf } from '../secrets/outcome-key.ts'
 import { writePublicKeyFile } from '../secrets/public-key-file.ts'
 import { followActivity } from './follow-activity.ts'
+import { listenOrRefuse } from './listen-or-refuse.ts'
 import { createRolePools } from './role-pools.ts'
 import { startSignerProcess } from './signer-process.ts'
 import { StopList } from './stop-list.ts'
 
 /** Where the build puts the dashboard; the same path from the sources and from the compiled program. */
 const DASHBOARD_FOLDER = fileURLToPath(new URL('../../dist/dashboard/', import.meta.url))
-
-const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 export type RunOptions = {
   readonly config: Config
@@ -70,11 +67,13 @@ export async function runRoles(options: RunOptions): Promise<StopList> {
       stops.add('the signer', signer.stop)
     }
     const context = await openContext(options, stops)
-    await startWorkers(context, options, stops)
+    const keyring = await startWorkers(context, options, stops)
+    // It takes out of a restored database's pool what was given out since the backup: nobody is shown that again. A key that
+    // does not fit ends the start.
+    await signer?.begun
+    if (keyring !== null) await startSite({ ...context, keyring }, options, stops)
     startScheduledBackups(context, options, stops)
     await startMetrics(context, options, stops)
-    // It was starting meanwhile; a key that does not fit ends the start.
-    await signer?.begun
     return stops
   } catch (error) {
     await stops.stop()
@@ -122,8 +121,12 @@ async function openNodes(options: RunOptions, clock: Clock, stops: StopList): Pr
   return [...configuredNodes(config), ...sandbox.nodes]
 }
 
-/** Starts everything but the signer: the parts of the site, the watcher, the delivery worker. */
-async function startWorkers(context: RoleContext, options: RunOptions, stops: StopList): Promise<void> {
+/** Starts the watcher and the delivery worker. Returns the keys of the site, null where there is none. */
+async function startWorkers(
+  context: RoleContext,
+  options: RunOptions,
+  stops: StopList,
+): Promise<Keyring | null> {
   const { roles } = options
   const { config, clock, log } = context
   const hasSite = roles.has('api') || roles.has('checkout')
@@ -143,11 +146,7 @@ async function startWorkers(context: RoleContext, options: RunOptions, stops: St
     const watcher = startWatcherRole({ ...context, notifier, outcomeKey })
     stops.add('the watcher', () => watcher.stop())
   }
-  if (keyring !== null) {
-    const sandbox = openSandboxControl(context)
-    stops.add('the test payments', () => sandbox.stop())
-    await startSite({ ...context, keyring, sandbox }, options, stops)
-  }
+  return keyring
 }
 
 type SiteContext = RoleContext & {
@@ -155,7 +154,13 @@ type SiteContext = RoleContext & {
   readonly sandbox: SandboxControl
 }
 
-async function startSite(context: SiteContext, { roles }: RunOptions, stops: StopList): Promise<void> {
+async function startSite(
+  of: Omit<SiteContext, 'sandbox'>,
+  { roles }: RunOptions,
+  stops: StopList,
+): Promise<void> {
+  const context = { ...of, sandbox: openSandboxControl(of) }
+  stops.add('the test payments', () => context.sandbox.stop())
   const { config, clock, log, keyring, metrics } = context
   const shared = openShared(context, stops)
   const { pool, prices } = shared
@@ -296,44 +301,6 @@ async function openApiParts(
     ...openCompat({ ...deps, baseUrl }, compatApis, api),
     api,
   ]
-}
-
-async function listenOrRefuse(site: {
-  config: Config
-  parts: readonly HttpPart[]
-  log: Log
-  metrics: RoleContext['metrics']
-  notifier: Pick<Notifier, 'activity'>
-}) {
-  const { host, port } = site.config
-  try {
-    return await startHttpServer({
-      host,
-      port,
-      parts: site.parts,
-      log: site.log,
-      staging: site.config.staging,
-      isHttps: site.config.baseUrl.startsWith('https:'),
-      onRequest: (part, method, status, seconds) => {
-        site.metrics.httpRequests.observe({ part, method, status }, seconds)
-        // What was changed may be work for any background loop, in this process or another.
-        if (!READING_METHODS.has(method)) site.notifier.activity()
-      },
-    })
-  } catch (error) {
-    if (hasCode(error, 'EADDRINUSE')) {
-      throw new StartRefused(
-        `PORT ${port} is taken on ${host}: set PORT to another, or end the program that has it`,
-      )
-    }
-    if (hasCode(error, 'EACCES')) {
-      throw new StartRefused(`PORT ${port} needs more rights than this user has: set PORT to one above 1023`)
-    }
-    if (hasCode(error, 'EADDRNOTAVAIL') || hasCode(error, 'ENOTFOUND')) {
-      throw new StartRefused(`HOST ${host} is no address of this machine: set HOST to 127.0.0.1 or 0.0.0.0`)
-    }
-    throw error
-  }
 }
 
 async function startMetrics(context: RoleContext, { roles }: RunOptions, stops: StopList): Promise<void> {

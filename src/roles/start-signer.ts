@@ -30,7 +30,7 @@ import { pauseUnless } from '../runtime/repeat.ts'
 import { writeAddressKeys } from '../secrets/address-keys.ts'
 import { SEAL_KEY_NAME, sealKeyOf } from '../secrets/seal-to-signer.ts'
 import { type Account, openAccountsOf, wordsOf } from '../signer/derive.ts'
-import { type IndexMarks, raiseBlockTags, readJournal, writeJournal } from '../signer/index-journal.ts'
+import { type IndexMarks, raiseMarks, readJournal, writeJournal } from '../signer/index-journal.ts'
 import type { AddressIssuer } from '../signer/issue-addresses.ts'
 import { fileKeySource, type KeySource } from '../signer/key-source.ts'
 import { indexBeyond, moveOnAfterRestore } from '../signer/move-on-after-restore.ts'
@@ -341,6 +341,6 @@ async function issue({ options, issuer }: State): Promise<void> {
 async function keepJournal(state: State): Promise<void> {
   const rows = await readIndexMarks(state.options.pool)
   const seen: IndexMarks = new Map(rows.map((row) => [row.keyspace, row]))
-  const { marks, raised } = raiseBlockTags(await readJournal(state.folder), seen)
+  const { marks, raised } = raiseMarks(await readJournal(state.folder), seen)
   if (raised) await writeJournal(state.folder, marks)
 }

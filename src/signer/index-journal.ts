@@ -7,15 +7,16 @@ import { SignerRefused } from './refused.ts'
 export type IndexMark = {
   /** The first index that was not derived. */
   readonly nextIndex: number
-  /** One more than the highest index that an invoice took. */
-  readonly nextAssigned: number
+  /** How many indexes below that had left the pool. */
+  readonly given: number
 }
 export type IndexMarks = ReadonlyMap<string, IndexMark>
 
 const index = z.int().nonnegative()
 const journalSchema = z.strictObject({
   version: z.literal(1),
-  marks: z.record(z.string(), z.strictObject({ next_index: index, next_assigned: index })),
+  // A file of before counted the highest address alone, which tells less.
+  marks: z.record(z.string(), z.object({ next_index: index, given: index.default(0) })),
 })
 
 const journalPath = (folder: string): string => join(folder, 'journal.json')
@@ -29,7 +30,7 @@ export async function readJournal(folder: string): Promise<IndexMarks> {
     return new Map(
       Object.entries(marks).map(([keyspace, mark]) => [
         keyspace,
-        { nextIndex: mark.next_index, nextAssigned: mark.next_assigned },
+        { nextIndex: mark.next_index, given: mark.given },
       ]),
     )
   } catch (error) {
@@ -40,23 +41,23 @@ export async function readJournal(folder: string): Promise<IndexMarks> {
 export async function writeJournal(folder: string, marks: IndexMarks): Promise<void> {
   const entries = [...marks].map(([keyspace, mark]) => [
     keyspace,
-    { next_index: mark.nextIndex, next_assigned: mark.nextAssigned },
+    { next_index: mark.nextIndex, given: mark.given },
   ])
   const file: z.input<typeof journalSchema> = { version: 1, marks: Object.fromEntries(entries) }
   await replacePrivateFile(journalPath(folder), `${JSON.stringify(file)}\n`)
 }
 
 /** The higher of both marks in each keyspace, and whether that is more than `known` says. */
-export function raiseBlockTags(known: IndexMarks, seen: IndexMarks): { marks: IndexMarks; raised: boolean } {
+export function raiseMarks(known: IndexMarks, seen: IndexMarks): { marks: IndexMarks; raised: boolean } {
   const marks = new Map(known)
   let raised = false
   for (const [keyspace, mark] of seen) {
-    const before = marks.get(keyspace) ?? { nextIndex: 0, nextAssigned: 0 }
-    if (mark.nextIndex <= before.nextIndex && mark.nextAssigned <= before.nextAssigned) continue
+    const before = marks.get(keyspace) ?? { nextIndex: 0, given: 0 }
+    if (mark.nextIndex <= before.nextIndex && mark.given <= before.given) continue
     raised = true
     marks.set(keyspace, {
       nextIndex: Math.max(mark.nextIndex, before.nextIndex),
-      nextAssigned: Math.max(mark.nextAssigned, before.nextAssigned),
+      given: Math.max(mark.given, before.given),
     })
   }
   return { marks, raised }

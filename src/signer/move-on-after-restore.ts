@@ -15,7 +15,7 @@ export const SAFETY_GAP = 10_000
 
 /** The first index that was surely never used, where `mark` is the last that is known; the very first without one. */
 export function indexBeyond(mark: IndexMark | undefined): number {
-  return mark === undefined ? 0 : Math.max(mark.nextIndex, mark.nextAssigned) + SAFETY_GAP
+  return mark === undefined ? 0 : mark.nextIndex + SAFETY_GAP
 }
 
 /**
@@ -27,7 +27,7 @@ export async function moveOnAfterRestore(pool: Pool, journal: IndexMarks): Promi
   for (const now of await readIndexMarks(pool)) {
     const mark = journal.get(now.keyspace)
     if (mark === undefined) continue
-    if (now.nextIndex >= mark.nextIndex && now.nextAssigned >= mark.nextAssigned) continue
+    if (now.nextIndex >= mark.nextIndex && now.given >= mark.given) continue
     const nextIndex = Math.max(indexBeyond(mark), indexBeyond(now))
     const discarded = await withSystemTransaction(pool, async (tx) => {
       await raiseNextIndex(tx, now.keyspace, nextIndex)

@@ -103,6 +103,55 @@ test.each(['getSlot', 'getBlocks', 'getBlock'])(
   },
 )
 
+test('what a validator sends to a checkout outside of all transactions is told, and holds up no payment', async () => {
+  const proxy = await startRpcProxy(chain.url)
+  const beside = new SolanaAdapter({
+    ...(chain.recipe.options as ConstructorParameters<typeof SolanaAdapter>[0]),
+    rpcUrl: proxy.url,
+    clock: systemClock,
+    openAddresses: async () => open,
+  })
+  const [rewarded, paid] = [await chain.newAddress(), await chain.newAddress()]
+  open = [rewarded.addressBytes, paid.addressBytes]
+  try {
+    beside.watched.add(open)
+    await beside.connect()
+    const checkpoint = await beside.tip()
+    await chain.pay(rewarded.address, amount)
+    await chain.mine(1)
+    const before = await beside.nextUpdate(checkpoint, 100)
+    expect(paidIn(before)).toEqual([amount])
+    await chain.pay(paid.address, amount)
+    await chain.mine(1)
+    // SIMD-0232: a validator names who gets its revenue, and no transaction moves it.
+    const { height } = await chain.adapter().tip()
+    const revenue = 777_000n
+    proxy.lie('getMultipleAccounts', (told, { params }) => {
+      const { context, value } = told as { context: object; value: ({ lamports: number } | null)[] }
+      const place = (params[0] as string[]).indexOf(rewarded.address)
+      const add = (each: { lamports: number }) => ({ ...each, lamports: each.lamports + Number(revenue) })
+      return { context, value: value.map((each, at) => (each !== null && at === place ? add(each) : each)) }
+    })
+    proxy.lie('getBlock', (told, { params: [slot, config] }) => {
+      if (slot !== height || (config as { rewards: boolean }).rewards !== true) return told
+      const reward = { pubkey: rewarded.address, lamports: Number(revenue), rewardType: 'Fee' }
+      return { ...(told as object), rewards: [{ ...reward, pubkey: paid.address, lamports: -1 }, reward] }
+    })
+    const update = await beside.nextUpdate(lastOf(before), 100)
+    expect(paidIn(update).toSorted()).toEqual([amount, revenue].toSorted())
+    const given = update?.blocks.flatMap(({ transfers }) => transfers).find((one) => one.amount === revenue)
+    expect(given).toMatchObject({
+      txid: lastOf(update).hash,
+      addressBytes: Buffer.from(rewarded.addressBytes).toString('hex'),
+    })
+    // No signature has a block's name: it is gone with its block.
+    expect([...(await beside.fateOf([lastOf(update).hash])).values()]).toEqual(['dead'])
+  } finally {
+    await beside.close()
+    await proxy.close()
+  }
+})
+
 function lastOf(update: ChainUpdate | null): BlockRef {
   const last = update?.blocks.at(-1)?.block
   if (last === undefined) throw new Error('no block was read')

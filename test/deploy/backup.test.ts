@@ -187,9 +187,7 @@ async function untilJournalKnows(url: string): Promise<void> {
     await until(
       async () => {
         const journal = await readJournal(join(place.dataDir, 'signer'))
-        return rows.every(
-          ({ keyspace, nextAssigned }) => (journal.get(keyspace)?.nextAssigned ?? 0) >= nextAssigned,
-        )
+        return rows.every(({ keyspace, given }) => (journal.get(keyspace)?.given ?? 0) >= given)
       },
       { timeoutMs: PAID_MS_MAX },
     )

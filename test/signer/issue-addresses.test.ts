@@ -7,6 +7,7 @@ import { receiveAddresses } from '../../src/chain/utxo/receive-addresses.ts'
 import type { Keyspace } from '../../src/core/assets.ts'
 import { loadAccountKey } from '../../src/db/addresses/account-keys.ts'
 import { countUnassigned, findBatchOf } from '../../src/db/addresses/address-batches.ts'
+import { leaseAddresses, takeLeasedAddress } from '../../src/db/addresses/address-leases.ts'
 import { deleteForeignPoolAddresses } from '../../src/db/addresses/address-pool.ts'
 import { claimAddress } from '../../src/db/invoices/invoices.ts'
 import { withSystemTransaction } from '../../src/postgres/transaction.ts'
@@ -80,10 +81,9 @@ async function watchAll(): Promise<void> {
   )
 }
 
-const claim = () =>
-  withSystemTransaction(database.pools.api, (tx) =>
-    claimAddress(tx, { network: keyspace, keyspace, form: 'regtest' }, clock()),
-  )
+const DEPOSIT = { network: keyspace, keyspace, form: 'regtest' } as const
+
+const claim = () => withSystemTransaction(database.pools.api, (tx) => claimAddress(tx, DEPOSIT, clock()))
 
 async function claimMany(count: number): Promise<string[]> {
   const claimed: string[] = []
@@ -252,6 +252,29 @@ for (const [what, issued] of [
     expect(setup.lines.some((line) => line.includes('older than the signer remembers'))).toBe(true)
   })
 }
+
+test('a restored backup hands out no address that was leased beside others and given out since', async () => {
+  let signer = await setup.start(database.pools.signer)
+  await fill()
+  const lease = () =>
+    leaseAddresses(database.pools.api, DEPOSIT, { count: 40, toLeave: 0, seconds: 30 }).then((leased) =>
+      leased.map(({ idx }) => idx),
+    )
+  const [ofOne, ofAnother] = [await lease(), await lease()]
+  const give = (index: number) =>
+    withSystemTransaction(database.pools.api, (tx) => takeLeasedAddress(tx, DEPOSIT, index, clock()))
+  // The process that leased the later ones gives one out first.
+  await give(ofAnother.at(-1) ?? 0)
+  const restore = await backUp()
+  for (const index of ofOne) await give(index)
+  const before = (await rows()).filter(({ idx }) => ofOne.includes(idx)).map(({ address }) => address)
+  await signer.stop()
+  await restore()
+  await database.owner.query('update address set leased_until = null')
+  signer = await setup.start(database.pools.signer)
+  await fill(60)
+  expect((await claimMany(60)).filter((address) => before.includes(address))).toEqual([])
+})
 
 test('a database made anew beside the old seed hands out no address of the old one', async () => {
   const signer = await setup.start(database.pools.signer)

@@ -1,11 +1,33 @@
 import type { FoundTransfer } from '../adapter.ts'
-import type { TransactionInBlock } from './solana-answers.ts'
+import type { BlockWithAccounts, TransactionInBlock } from './solana-answers.ts'
 import { addressBytesOf, type WatchedOwners } from './watched-owners.ts'
 
 /** Of wrapped SOL: the coin inside a token account, which is another asset than what lies on the address itself. */
 export const NATIVE_MINT = 'So11111111111111111111111111111111111111112'
 /** Wrapped SOL is named by the account that holds it, beyond any index that an account of a transaction can have. */
 const WRAPPED_FROM = 1_000
+
+/** All that a block brought to watched owners. */
+export const transfersIn = (block: BlockWithAccounts, watched: WatchedOwners): FoundTransfer[] => [
+  ...block.transactions.flatMap((each) => findTransfers(each, watched)),
+  ...findRewards(block, watched),
+]
+
+/**
+ * A validator's revenue goes to whatever account it names (SIMD-0232), outside of all transactions: the block itself stands
+ * in their place.
+ */
+function findRewards(
+  { blockhash: txid, rewards }: BlockWithAccounts,
+  watched: WatchedOwners,
+): FoundTransfer[] {
+  const sums = new Map<string, bigint>()
+  for (const { pubkey: owner, lamports } of rewards ?? [])
+    if (watched.has(owner)) sums.set(owner, (sums.get(owner) ?? 0n) + lamports)
+  return [...sums].flatMap(([owner, amount]) =>
+    amount > 0n ? [transfer({ owner, txid, outputIndex: 0, amount })] : [],
+  )
+}
 
 /**
  * What a transaction brought to watched owners: for each the whole difference of its lamports, whichever program

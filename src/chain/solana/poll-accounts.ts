@@ -47,6 +47,11 @@ export class TipLeft extends Error {
   override name = 'TipLeft'
 }
 
+/** The node's list of transactions does not explain a balance: it lags, is not whole, or lamports came outside of all. */
+export class Unexplained extends Error {
+  override name = 'Unexplained'
+}
+
 /** More transactions name an address than can be asked for one by one. */
 export class TooManySignatures extends Error {
   override name = 'TooManySignatures'
@@ -54,8 +59,8 @@ export class TooManySignatures extends Error {
 
 /**
  * Finds transfers by the balances of the accounts that somebody may pay now, and asks for the transactions of those
- * that changed. A balance must be explained in full by transactions that are reported: a list of signatures that lags
- * behind the accounts holds the checkpoint back.
+ * that changed. A balance must be explained in full by transactions that are reported: where a list of signatures lags
+ * behind the accounts, blocks are read.
  */
 export class AccountPolling {
   readonly #parts: ReadParts
@@ -93,8 +98,8 @@ export class AccountPolling {
   }
 
   /**
-   * See `ChainAdapter.nextUpdate`. `open` are the owners of open checkouts. Throws `TipLeft`, `TooManySignatures`, and
-   * `ForkLeft`: what was paid to closed checkouts is looked at in turns, and must not count as gone until then.
+   * See `ChainAdapter.nextUpdate`. `open` are the owners of open checkouts. Throws `TipLeft`, `TooManySignatures`,
+   * `Unexplained`, and `ForkLeft`: what was paid to closed checkouts is looked at in turns, and must not count as gone until then.
    */
   async read(
     checkpoint: BlockRef,
@@ -228,8 +233,8 @@ export class AccountPolling {
       const touches = await this.#history(reading, ancestor)
       if (touches === null) {
         if (!isOpen.has(reading.account)) return null
-        throw new ChainUnavailable(
-          `the node tells of a balance of ${reading.account} that its list of transactions does not explain: the list lags behind, or is not whole`,
+        throw new Unexplained(
+          `the node tells of a balance of ${reading.account} that its list of transactions does not explain`,
         )
       }
       const later = touches.filter((touch) => touch.slot > slot)

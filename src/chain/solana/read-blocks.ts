@@ -1,6 +1,6 @@
 import type { BlockRef } from '../../core/invoice/types.ts'
 import { ChainHalted, ChainUnavailable, type ChainUpdate, type ScannedBlock } from '../adapter.ts'
-import { findTransfers } from './find-transfers.ts'
+import { transfersIn } from './find-transfers.ts'
 import { refOf, type SlotChain } from './slot-chain.ts'
 import type { BlockWithAccounts } from './solana-answers.ts'
 import { SOLANA_CODES, SolanaCallFailed, type SolanaRpc } from './solana-rpc.ts'
@@ -67,7 +67,7 @@ export async function readSlots(parts: ReadParts, first: number, count: number):
       blocks.push({
         block: refOf(slot, block),
         parentHash: block.previousBlockhash,
-        transfers: block.transactions.flatMap((each) => findTransfers(each, watched)),
+        transfers: transfersIn(block, watched),
       })
       below = slot
     }
@@ -114,7 +114,7 @@ async function readFrom(
       if (!stands && blocks.length === 0) return null
       if (!stands) throw new ChainUnavailable('the node gives blocks that do not follow one another')
       below = refOf(batch[index] ?? 0, block)
-      const transfers = block.transactions.flatMap((each) => findTransfers(each, parts.watched))
+      const transfers = transfersIn(block, parts.watched)
       blocks.push({ block: below, parentHash: block.previousBlockhash, transfers })
     }
   }

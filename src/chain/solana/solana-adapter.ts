@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import type { Network } from '../../core/assets.ts'
 import type { PrivateChain } from '../../core/chain/realm.ts'
 import type { BlockTags } from '../../core/finality.ts'
@@ -15,10 +14,11 @@ import {
   type ScannedBlock,
 } from '../adapter.ts'
 import { requireFreshHead } from '../require-fresh-head.ts'
-import { AccountPolling, ForkLeft, TipLeft, TooManySignatures } from './poll-accounts.ts'
+import { AccountPolling, ForkLeft, TipLeft, TooManySignatures, Unexplained } from './poll-accounts.ts'
 import { readBlocks, readSlots } from './read-blocks.ts'
 import { SlotChain } from './slot-chain.ts'
 import { SOLANA_CODES, SolanaCallFailed, SolanaRpc } from './solana-rpc.ts'
+import { TransactionOutcome } from './transaction-outcome.ts'
 import { ownerOf, WatchedOwners } from './watched-owners.ts'
 
 /** Genesis hashes of the public clusters. */
@@ -45,6 +45,8 @@ const PROBE_INTERVAL_MS = 400
 const PLACES_MAX = 500
 /** Readings in a row whose tip the chain left before their end. */
 const READINGS_MAX = 5
+/** So long blocks are read in the place of accounts whose balances the node's lists do not explain. */
+const BLOCKS_MS = 60_000
 /** A fork may have taken the newest. */
 const PLACES_TRIED_MAX = 3
 
@@ -87,6 +89,8 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   #places: readonly BlockRef[] = []
   /** Where the last reading came to. */
   #position: BlockRef | null = null
+  /** Blocks are read, whatever the way, until then by `performance.now()`. */
+  #blocks: { readonly untilMs: number; readonly notice: string } | null = null
   /** Open checkouts, and when by `performance.now()` they are listed anew. */
   #open: { readonly untilMs: number; readonly owners: readonly string[] } = { untilMs: 0, owners: [] }
 
@@ -98,6 +102,10 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     this.#chain = new SlotChain(this.rpc)
     this.#polling = new AccountPolling({ rpc: this.rpc, chain: this.#chain, watched: this.watched })
     this.#fate = new TransactionOutcome(this.rpc)
+  }
+
+  get notice(): string | null {
+    return this.#blocks?.notice ?? null
   }
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
@@ -231,7 +239,11 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
 
   async #read(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
     const open = await this.#openOwners(checkpoint)
-    const way = this.#options.way ?? (open.length <= POLL_ACCOUNTS_UP_TO ? 'accounts' : 'blocks')
+    if (this.#blocks !== null && performance.now() > this.#blocks.untilMs) this.#blocks = null
+    const way =
+      this.#blocks === null
+        ? (this.#options.way ?? (open.length <= POLL_ACCOUNTS_UP_TO ? 'accounts' : 'blocks'))
+        : 'blocks'
     const tipSlot = await this.rpc.slot('confirmed')
     await this.#knowFeePayer()
     const isAhead = await this.#chain.isAhead(tipSlot, checkpoint)
@@ -245,8 +257,9 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
       } catch (error) {
         // One of several nodes behind this address is behind the others, and will come.
         if (error instanceof SolanaCallFailed && error.code === SOLANA_CODES.minContextSlot) return null
+        if (error instanceof Unexplained) this.#leaveAccounts(error)
         // Somebody names one address in thousands of transactions: blocks cost the same whatever is in them.
-        if (!(error instanceof TooManySignatures || error instanceof ForkLeft)) throw error
+        else if (!(error instanceof TooManySignatures || error instanceof ForkLeft)) throw error
         if (!isAhead) return null
       }
     }
@@ -257,6 +270,11 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
       tipSlot,
       maxBlocks,
     )
+  }
+
+  /** A block tells all, validators' revenue too, and each try to explain a balance costs a while. */
+  #leaveAccounts({ message }: Unexplained): void {
+    this.#blocks = { untilMs: performance.now() + BLOCKS_MS, notice: `${message}: blocks are read instead` }
   }
 
   /** It never changes, and is published before it pays for anything. */
@@ -305,38 +323,5 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
       )
     }
     return cluster?.name ?? OWN_CLUSTER
-  }
-}
-
-/** A blockhash is good for so many blocks; some more for the lag between nodes. */
-const LIFETIME_BLOCKS = 150 + 32
-const REMEMBERED_MAX = 10_000
-
-/**
- * What has become of transactions whose block left the chain. Solana has no mempool to look into: one may come back
- * as long as its blockhash is good. It is dead once so many blocks are final that no blockhash of its time is, and
- * the node knows it in none. A durable nonce has no such end: what it brings back later is found in its block.
- */
-class TransactionOutcome {
-  readonly #rpc: SolanaRpc
-  /** Height of the final blocks when each was asked about first. */
-  readonly #since = new LRUCache<string, number>({ max: REMEMBERED_MAX })
-
-  constructor(rpc: SolanaRpc) {
-    this.#rpc = rpc
-  }
-
-  async of(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
-    const fates = new Map<string, 'alive' | 'dead'>()
-    if (txids.length === 0) return fates
-    const height = await this.#rpc.blockHeight('finalized')
-    const known = await this.#rpc.known(txids)
-    for (const txid of txids) {
-      const since = this.#since.get(txid) ?? height
-      this.#since.set(txid, since)
-      const isDead = !known.has(txid) && height - since > LIFETIME_BLOCKS
-      fates.set(txid, isDead ? 'dead' : 'alive')
-    }
-    return fates
   }
 }

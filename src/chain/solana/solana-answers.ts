@@ -2,6 +2,8 @@ import { z } from 'zod'
 
 /** Answers of a Solana node as kit hands them over: integers are bigints. */
 
+export const plainAnswerSchema = z.object({ result: z.unknown().optional(), error: z.unknown().optional() })
+
 const integer = z.union([z.bigint(), z.int()]).transform((value) => Number(value))
 const LAMPORTS_MAX = 2n ** 64n - 1n
 /** Long ones come as the digits that the node sent. */
@@ -72,7 +74,16 @@ function readTransaction(
 const isWhole = ({ accounts, pre, post, signature }: TransactionInBlock): boolean =>
   signature !== '' && accounts.length > 0 && pre.length === accounts.length && post.length === accounts.length
 
+/** Lamports that a block gave, or took, outside of its transactions. */
+const rewardSchema = z.object({
+  pubkey: name,
+  lamports: z
+    .union([z.bigint(), z.int(), z.string().regex(/^-?[0-9]{16,20}$/)])
+    .transform((value) => BigInt(value)),
+})
+
 export const blockWithAccountsSchema = blockHeadSchema.extend({
+  rewards: z.array(rewardSchema).nullish(),
   transactions: z.array(
     z
       .object({

@@ -1,4 +1,5 @@
 import { getAddressDecoder, getAddressEncoder } from '@solana/kit'
+import { LRUCache } from 'lru-cache'
 import type { WatchedAddresses } from '../adapter.ts'
 
 const OWNER_BYTES = 32
@@ -38,6 +39,14 @@ export class WatchedOwners implements WatchedAddresses {
 
 export const ownerOf = (addressBytes: Uint8Array): string => getAddressDecoder().decode(addressBytes)
 
+/** A block may pay one owner thousands of times, and base58 is slow. */
+const knownBytes = new LRUCache<string, string>({ max: 1_000 })
+
 /** Hex of an owner, as transfers name it. */
-export const addressBytesOf = (owner: string): string =>
-  Buffer.from(getAddressEncoder().encode(owner as never)).toString('hex')
+export function addressBytesOf(owner: string): string {
+  const known = knownBytes.get(owner)
+  if (known !== undefined) return known
+  const addressBytes = Buffer.from(getAddressEncoder().encode(owner as never)).toString('hex')
+  knownBytes.set(owner, addressBytes)
+  return addressBytes
+}

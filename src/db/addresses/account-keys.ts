@@ -1,5 +1,6 @@
 import type { Keyspace } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
+import { countUnassigned } from './address-batches.ts'
 
 export type AccountKeyRow = {
   readonly keyspace: Keyspace
@@ -62,18 +63,14 @@ export async function raiseNextIndex(db: Queryable, keyspace: string, nextIndex:
 }
 
 /**
- * How far each keyspace is used: the next index, and one more than the highest index that an invoice took. Walks
- * the primary key of `address` down from its end, past the unassigned rows of the pool only.
+ * How far each keyspace is used: the next index, and how many indexes below it are in no pool any more. Addresses are given
+ * out in no order where several processes lease them, so the highest one says nothing of those below it.
  */
 export async function readIndexMarks(
   db: Queryable,
-): Promise<{ keyspace: string; nextIndex: number; nextAssigned: number }[]> {
-  const { rows } = await db.query<{ keyspace: string; nextIndex: number; nextAssigned: number }>(
-    `select keyspace, next_index as "nextIndex", coalesce((
-       select idx + 1 from address
-       where address.keyspace = account_key.keyspace and assigned_at is not null
-       order by idx desc limit 1), 0) as "nextAssigned"
-     from account_key`,
-  )
-  return rows
+): Promise<{ keyspace: Keyspace; nextIndex: number; given: number }[]> {
+  const marks: { keyspace: Keyspace; nextIndex: number; given: number }[] = []
+  for (const { keyspace, nextIndex } of await listAccountKeys(db))
+    marks.push({ keyspace, nextIndex, given: nextIndex - (await countUnassigned(db, keyspace)) })
+  return marks
 }
