@@ -80,7 +80,21 @@ export const SESSION_OPTIONS = [
   .join(' ')
 
 const TYPE_INT8 = 20
+const TYPE_TIMESTAMPTZ = 1184
 const TYPE_NUMERIC = 1700
+
+const FIRST_TIME_MS = Date.UTC(1000, 0)
+const LAST_TIME_MS = Date.UTC(9999, 11, 31)
+
+/**
+ * PostgreSQL's times go to infinity, and further than a `Date` does. One that somebody wrote into a row must not stop
+ * whoever reads it among other rows: beyond the years 1000 to 9999 it is read as their first or last day.
+ */
+function timeOf(text: string): Date {
+  const ms = Number(pg.types.getTypeParser(TYPE_TIMESTAMPTZ)(text))
+  if (Number.isNaN(ms)) return new Date(LAST_TIME_MS)
+  return new Date(Math.min(Math.max(ms, FIRST_TIME_MS), LAST_TIME_MS))
+}
 
 /**
  * A pool of connections for one role. `bigint` columns come as numbers (heights and indexes stay far below
@@ -115,6 +129,7 @@ export function openPool(options: {
       getTypeParser: (oid: number, format?: string) => {
         if (oid === TYPE_INT8) return Number
         if (oid === TYPE_NUMERIC) return BigInt
+        if (oid === TYPE_TIMESTAMPTZ) return timeOf
         return pg.types.getTypeParser(oid, format as 'text')
       },
     } as pg.CustomTypesConfig,

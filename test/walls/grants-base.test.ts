@@ -43,6 +43,7 @@ async function open(): Promise<Installation> {
     await world.payout(victim, 'ETH_BASE', '0.3'),
     await world.payout(other, 'USDC_BASE', '25'),
   ]
+  const bystander = String(approved.at(-1)?.destination.toLowerCase())
   await world.payout(victim, 'ETH_BASE', '0.8')
   await forgeBalance(world.database.owner, thief, { asset: 'ETH_BASE', amount: ETHER / 2n, now: world.now })
   await forgeBalance(world.database.owner, thief, { asset: 'USDC_BASE', amount: 20n * USDC, now: world.now })
@@ -67,6 +68,7 @@ async function open(): Promise<Installation> {
     },
     victim,
     thief,
+    bystander,
     approved: approved.map(({ destination, amount }) => ({ destination: destination.toLowerCase(), amount })),
     theirs: encodeEvmAddress(newEvmAddress().addressBytes),
     paidBy: (signed) => paidBy(signed).filter(({ to }) => to !== hot.toLowerCase()),

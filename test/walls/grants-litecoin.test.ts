@@ -39,6 +39,7 @@ async function open(): Promise<Installation> {
     node,
     victim,
     thief,
+    bystander: scriptOf(ofOther.destination),
     approved: [paid, approved, ofOther].map(({ destination, amount }) => ({
       destination: scriptOf(destination),
       amount,

@@ -25,10 +25,12 @@ async function open(): Promise<Installation> {
   await world.invoice(thief, SOL)
   const paid = await world.payout(victim, '0.5')
   await world.until(victim, paid.id, 'confirmed')
-  const approved = [paid, await world.payout(victim, '0.3')]
+  const ofOther = await world.payout(other, '0.4')
+  await world.until(other, ofOther.id, 'confirmed')
+  const left = await world.payout(other, '0.3')
+  const approved = [paid, ofOther, await world.payout(victim, '0.3'), left]
   // Of what is to be swept first.
   await world.payout(victim, '0.9')
-  await world.payout(other, '0.4')
   await forgeBalance(world.database.owner, thief, { asset: 'SOL', amount: SOL / 2n, now: world.now })
   await world.payout(thief, '0.2')
   await world.request(victim, '0.05')
@@ -53,6 +55,7 @@ async function open(): Promise<Installation> {
     },
     victim,
     thief,
+    bystander: left.destination,
     approved: approved.map(({ destination, amount }) => ({ destination, amount })),
     theirs: world.newAddress(),
     paidBy: (signed) => paidBy(signed).filter(({ to }) => !own.has(to)),

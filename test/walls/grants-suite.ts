@@ -10,7 +10,8 @@ import type { Pool } from '../../src/postgres/pool.ts'
 import type { DatabaseRole } from '../../src/postgres/roles.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import type { PayoutSteps } from '../support/payout-steps.ts'
-import { type Chain, EMPTY, NO_MONEY, UNNAMED } from './unnamed-attacks.ts'
+import { type Attack, attacksOf, grantsOf, oddRounds } from './grant-attacks.ts'
+import { type Chain, EMPTY, UNNAMED } from './unnamed-attacks.ts'
 
 /** An installation on one chain, with a row in every table that money of that chain depends on. */
 export type Installation = {
@@ -20,6 +21,8 @@ export type Installation = {
   readonly victim: Tenant
   /** Has a balance that nobody paid, an unpaid invoice, and an approved payout: nothing is to be signed for it. */
   readonly thief: Tenant
+  /** Of another merchant's approved payout that is still to be signed, whom it pays. */
+  readonly bystander: string
   /** Approved payouts of merchants who were paid, of which some are still to be signed. */
   readonly approved: readonly { readonly destination: string; readonly amount: bigint }[]
   /** Where the thief wants the money. */
@@ -38,23 +41,6 @@ export type Signed = {
 }
 
 const ROLES = ['api', 'watcher', 'delivery', 'signer'] as const
-
-type Column = {
-  readonly table: string
-  readonly column: string
-  readonly type: string
-  readonly isKey: boolean
-  readonly updates: boolean
-  readonly inserts: boolean
-  readonly deletes: boolean
-}
-type Attack = {
-  readonly key: string
-  readonly table: string
-  readonly statement: string
-  /** Of which row it is, no order says. */
-  readonly oneRow?: true
-}
 
 /**
  * What a stolen database login can write, read from the catalogue and tried: a column or grant that a migration adds is
@@ -81,14 +67,14 @@ export function describeGrants(chain: Chain, open: () => Promise<Installation>):
   /** Whether an attack with a role's rights writes anything, and what the audit finds then; all of it is rolled back. */
   async function audited(
     role: DatabaseRole,
-    { statement }: Attack,
+    { statement, as = shop.victim }: Attack,
   ): Promise<{ wrote: boolean; found: boolean }> {
     const client = await shop.world.database.owner.connect()
     try {
       await client.query(`begin; set local role paylink_${role}`)
       await client.query(
         `select set_config('paylink.merchant_id', $1, true), set_config('paylink.livemode', 'false', true)`,
-        [shop.victim.merchantId],
+        [as.merchantId],
       )
       const wrote = await client
         .query(statement)
@@ -111,10 +97,10 @@ export function describeGrants(chain: Chain, open: () => Promise<Installation>):
   }
 
   /** Whether an attack wrote anything, with the role's own login. */
-  async function succeeds(role: DatabaseRole, { statement }: Attack): Promise<boolean> {
+  async function succeeds(role: DatabaseRole, { statement, as = shop.victim }: Attack): Promise<boolean> {
     try {
       const pool = shop.world.database.pools[role]
-      const { rowCount } = await withTransaction(pool, shop.victim, (tx) => tx.query(statement))
+      const { rowCount } = await withTransaction(pool, as, (tx) => tx.query(statement))
       return (rowCount ?? 0) > 0
     } catch {
       // Refused by a grant, a policy, a constraint or a trigger.
@@ -188,6 +174,23 @@ export function describeGrants(chain: Chain, open: () => Promise<Installation>):
         }
       },
     )
+
+    test.each(['api', 'watcher'] as const)(
+      'whatever the login of %s writes of one merchant, payouts of another are signed and followed',
+      async (role) => {
+        const held: string[] = []
+        for (const attacks of oddRounds(shop, await grantsOf(shop, role))) {
+          const written: string[] = []
+          for (const attack of attacks) if (await succeeds(role, attack)) written.push(attack.statement)
+          if (written.length === 0) continue
+          const stopped = await turn(shop.world)
+          const reached = (await paid()).map(({ to }) => to)
+          if (stopped.length > 0 || !reached.includes(shop.bystander)) held.push(...stopped, ...written)
+          await restore()
+        }
+        expect(held).toEqual([])
+      },
+    )
   })
 }
 
@@ -251,10 +254,12 @@ async function listSigned({ folder, database }: PayoutSteps): Promise<Signed[]> 
   return [...journaled, ...maintenance]
 }
 
-/** The signer takes its turn before and after what follows payouts; one that stops at what it reads signs nothing. */
-async function turn(world: PayoutSteps): Promise<void> {
+/** The signer takes its turn before and after what follows payouts; one that stops at what it reads signs nothing. Why it did. */
+async function turn(world: PayoutSteps): Promise<string[]> {
+  const stopped: string[] = []
   for (const step of [() => world.sign(), () => world.tracker().pass(), () => world.sign()])
-    await step().catch(() => {})
+    await step().catch((error: unknown) => stopped.push(String(error)))
+  return stopped
 }
 
 /** Puts every table and the signer's folder back as they are now, without triggers, as often as it is called. */
@@ -295,100 +300,4 @@ async function findings(pool: Pool, nodes: readonly ChainNode[]): Promise<string
   return results.flatMap(({ name, findings }) =>
     findings.map(({ subject, detail }) => `${name} ${subject} ${detail}`),
   )
-}
-
-/** Every column that a role may update, and every table that it may add rows to or delete from. */
-async function grantsOf({ world }: Installation, role: DatabaseRole): Promise<Column[]> {
-  const { rows } = await world.database.owner.query<Column>(
-    `select c.relname as table, a.attname as column, format_type(a.atttypid, null) as type,
-       has_column_privilege($1, c.oid, a.attnum, 'update') as updates,
-       has_column_privilege($1, c.oid, a.attnum, 'insert') as inserts,
-       has_table_privilege($1, c.oid, 'delete') as deletes,
-       exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary and a.attnum = any (i.indkey)) as "isKey"
-     from pg_class c
-     join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'public'
-     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-     where c.relkind in ('r', 'p') and not c.relispartition
-     order by c.relname, a.attnum`,
-    [`paylink_${role}`],
-  )
-  return rows.filter(({ table }) => NO_MONEY[table] === undefined)
-}
-
-/** Words that a check of the table allows, such as statuses. */
-async function wordsOf({ world }: Installation, table: string): Promise<string[]> {
-  const { rows } = await world.database.owner.query<{ text: string }>(
-    `select pg_get_constraintdef(oid) as text from pg_constraint where conrelid = $1::regclass and contype = 'c'`,
-    [table],
-  )
-  return [
-    ...new Set(
-      rows.flatMap(({ text }) => [...text.matchAll(/'([a-z_]+)'::text/g)].map(([, word = '']) => word)),
-    ),
-  ]
-}
-
-/** Values that somebody hostile would write in place of a column's own. */
-async function hostile(shop: Installation, { table, column, type }: Column): Promise<string[]> {
-  const quote = (text: string) => `'${text}'`
-  if (/^(numeric|bigint|integer)$/.test(type)) return [`${column} * 1000`, '0']
-  if (type.startsWith('timestamp')) return [quote('2020-01-01'), 'null']
-  if (type === 'boolean') return [`not ${column}`]
-  if (type === 'bytea') return [`decode(repeat('ab', greatest(1, octet_length(${column}))), 'hex')`]
-  if (type === 'json' || type === 'jsonb') return [quote('{}')]
-  if (type !== 'text') return ['null']
-  if (/status|bucket|resolution|reason|kind|account$/.test(column))
-    return [...(await wordsOf(shop, table)).map(quote), 'null']
-  if (column === 'merchant_id') return [quote(shop.thief.merchantId)]
-  return [quote(shop.theirs), 'null']
-}
-
-async function attacksOf(shop: Installation, role: DatabaseRole): Promise<Attack[]> {
-  const columns = await grantsOf(shop, role)
-  const attacks: Attack[] = []
-  for (const each of columns.filter(({ updates }) => updates)) {
-    const key = `${role} update ${each.table}.${each.column}`
-    for (const value of await hostile(shop, each)) {
-      const set = `update ${each.table} set ${each.column} = ${value}`
-      const differs = `${each.column}::text is distinct from (${value})::text`
-      attacks.push({ key, table: each.table, statement: `${set} where ${differs}` })
-      attacks.push({
-        key,
-        table: each.table,
-        oneRow: true,
-        statement: `${set} where ctid = (select min(ctid) from ${each.table})`,
-      })
-    }
-  }
-  for (const table of new Set(columns.filter(({ deletes }) => deletes).map(({ table }) => table)))
-    attacks.push({ key: `${role} delete ${table}`, table, statement: `delete from ${table}` })
-  for (const table of new Set(columns.filter(({ inserts }) => inserts).map(({ table }) => table))) {
-    const own = columns.filter((one) => one.table === table && one.inserts)
-    const key = `${role} insert ${table}`
-    attacks.push({ key, table, statement: cloneOf(own, {}) })
-    // The victim's row as the thief's own, at the thief's invoice and payout.
-    const of = (kind: string) =>
-      `(select id from ${kind} where merchant_id = '${shop.thief.merchantId}' order by id limit 1)`
-    const thiefs = {
-      merchant_id: `'${shop.thief.merchantId}'`,
-      invoice_id: of('invoice'),
-      payout_id: of('payout'),
-    }
-    if (own.some(({ column }) => column === 'merchant_id'))
-      attacks.push({ key, table, statement: cloneOf(own, thiefs) })
-  }
-  return attacks
-}
-
-/** A row like those that are there, under a key of its own, of a thousand times the amount; `changes`: by column. */
-function cloneOf(columns: readonly Column[], changes: { readonly [column: string]: string }): string {
-  const value = ({ column, type, isKey }: Column): string => {
-    if (changes[column] !== undefined) return changes[column]
-    if (isKey && type === 'text' && !/network|keyspace|account|asset/.test(column)) return `${column} || 'x'`
-    if (isKey && /bigint|integer/.test(type)) return `${column} + 1000`
-    return column === 'amount' ? 'amount * 1000' : column
-  }
-  const table = columns[0]?.table
-  return `insert into ${table} (${columns.map(({ column }) => column).join(', ')})
-    select ${columns.map(value).join(', ')} from ${table} limit 1`
 }

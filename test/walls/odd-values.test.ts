@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+
+/** What a type of PostgreSQL's holds and no code of ours can read; grants-suite tries what a login can do with it. */
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database?.drop())
+
+test('no login writes an amount that is not a number', async () => {
+  const { rows } = await database.owner.query<{ column: string }>(
+    `select concat_ws('.', c.relname, a.attname) as column
+     from pg_class c
+     join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'public'
+     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and a.atttypid = 'numeric'::regtype
+     where c.relkind in ('r', 'p') and not c.relispartition
+       and exists (select from unnest(array['api', 'watcher', 'delivery', 'signer']) role
+         where has_column_privilege('paylink_' || role, c.oid, a.attnum, 'insert, update'))
+       and not exists (select from pg_constraint k where k.conrelid = c.oid and k.contype = 'c'
+         and pg_get_constraintdef(k.oid) ~ ('\\m' || a.attname || ' (<> ''NaN''|<= ''[0-9]+'')'))
+     order by 1`,
+  )
+  expect(rows.map(({ column }) => column)).toEqual([])
+})
+
+test('a time beyond all days is read as the first or the last of those that there are', async () => {
+  const { rows } = await database.pools.api.query(
+    `select '-infinity'::timestamptz as a, '4000-01-01 BC'::timestamptz as b, '2026-11-25T10:00:00Z'::timestamptz as c,
+       '290000-01-01'::timestamptz as d, 'infinity'::timestamptz as e`,
+  )
+  const [first, now, last] = [
+    '1000-01-01T00:00:00.000Z',
+    '2026-11-25T10:00:00.000Z',
+    '9999-12-31T00:00:00.000Z',
+  ]
+  expect(JSON.parse(JSON.stringify(rows))).toEqual([{ a: first, b: first, c: now, d: last, e: last }])
+})
