@@ -105,7 +105,8 @@ test('an API key put in, or brought back after it was revoked, with SQL opens no
   const made = await browser.ask('POST', '/api/v1/api-keys', { name: 'Till', scopes: ['invoices:read'] })
   expect(await list(made.body.key)).toBe(200)
   expect((await browser.ask('POST', `/api/v1/api-keys/${made.body.id}/revoke`)).status).toBe(200)
-  await steal('update api_key set revoked_at = null where id = $1', [made.body.id])
+  const undo = steal('update api_key set revoked_at = null where id = $1', [made.body.id])
+  await expect(undo).rejects.toThrow('was revoked')
   expect(await list(made.body.key)).toBe(401)
 })
 

@@ -68,35 +68,46 @@ test('a request in another’s name, with SQL, spares its maker the second manag
   expect(await world.outcomeOf(unproved)).toBe('approval_unproved')
 })
 
-test('a manager who was taken out and put back with SQL approves nothing for a day, and owners are warned', async () => {
+test('a manager who was taken out is not put back with SQL', async () => {
+  const { tenant } = await openShop()
+  const passkeyId = await world.addPasskey(await world.addManager(tenant, 'owner'), createTestPasskey())
+  const former = await world.addManager(tenant, 'admin')
+  const { api } = world.database.pools
+  for (const [table, id] of [
+    ['organization_member', former],
+    ['person_passkey', passkeyId],
+  ] as const) {
+    const { rows } = await api.query<{ row: object }>(
+      `delete from ${table} t where id = $1 returning to_jsonb(t) as row`,
+      [id],
+    )
+    const insert = `insert into ${table} select * from jsonb_populate_record(null::${table}, $1)`
+    await expect(api.query(insert, [rows[0]?.row])).rejects.toThrow('was removed')
+    // Nor under the name of a row that is there.
+    const rename = api.query(`update ${table} set id = $1 where id = (select min(id) from ${table})`, [id])
+    await expect(rename).rejects.toThrow('is another')
+  }
+})
+
+test('a manager who was made less and more again with SQL approves nothing for a day, and owners are warned', async () => {
   const { tenant, destinationId } = await openShop()
   const passkey = createTestPasskey()
-  const former = await world.addManager(tenant, 'owner')
+  const former = await world.addManager(tenant, 'admin')
   await world.addPasskey(former, passkey)
   await world.turn()
   world.waitADay()
   const { api } = world.database.pools
-  const { rows } = await api.query<{ member: object }>(
-    'select to_jsonb(m) as member from organization_member m where id = $1',
-    [former],
-  )
-  const takeOut = async () => {
-    await api.query('delete from organization_member where id = $1', [former])
-    await world.turn()
-  }
-  const putBack = () =>
-    api.query(
-      'insert into organization_member select * from jsonb_populate_record(null::organization_member, $1)',
-      [rows[0]?.member],
-    )
-  await takeOut()
-  await putBack()
+  const become = (role: string) =>
+    api.query('update organization_member set role = $2 where id = $1', [former, role])
   const approve = async (destination: string) => {
     const payout = await world.request(tenant, destination, '0.1')
     await world.approveWith(payout, former, passkey.approve(world.digestOf(payout)))
     await world.turn()
     return world.outcomeOf(payout)
   }
+  // Between two looks of the signer.
+  await become('viewer')
+  await become('admin')
   world.mails.length = 0
   expect(await approve(destinationId)).toBe('approver_too_new')
   await world.mailNotices()
@@ -104,8 +115,34 @@ test('a manager who was taken out and put back with SQL approves nothing for a d
   // A person whom the owners want again approves as a new one does.
   world.waitADay()
   expect(await approve(destinationId)).toBe('signed')
-  // Put back a second time: again a day.
-  await takeOut()
-  await putBack()
+  // A second time, seen by the signer: again a day.
+  await become('viewer')
+  await world.turn()
+  await become('admin')
   expect(await approve(destinationId)).toBe('approver_too_new')
+})
+
+test('what was replaced or revoked does not count again, whatever row is written', async () => {
+  const { tenant, ownerId } = await openShop()
+  const { owner } = world.database
+  const { api } = world.database.pools
+  await owner.query(
+    `insert into person_account (id, user_id, account_id, provider_id, password, created_at, updated_at)
+     values ('acc_old', $1, $1, 'credential', 'old', now(), now())`,
+    [ownerId],
+  )
+  await owner.query(
+    `insert into api_key (merchant_id, id, livemode, key_hash, scopes, created_at, last_characters)
+     values ($1, 'key_old', true, '\\x01', '{}', now(), 'aaaa')`,
+    [tenant.merchantId],
+  )
+  const asShop = (sql: string) => withTransaction(api, tenant, (tx) => tx.query(sql))
+  await api.query(`update person_account set password = 'new' where id = 'acc_old'`)
+  await expect(api.query(`update person_account set password = 'old' where id = 'acc_old'`)).rejects.toThrow(
+    'was replaced',
+  )
+  await asShop(`update api_key set revoked_at = now() where id = 'key_old'`)
+  await expect(asShop(`update api_key set revoked_at = null where id = 'key_old'`)).rejects.toThrow(
+    'was revoked',
+  )
 })

@@ -70,10 +70,11 @@ function sightingKey(credential: ApproverCredential): string {
 
 /**
  * What the signer's list knows a credential by now. One that was gone and came back is another: its row may be the old one,
- * put back by somebody who was taken out.
+ * put back by somebody who was taken out. The database counts what went between two looks.
  */
 export function listedKey(seen: FirstSeen, credential: ApproverCredential): string {
-  const first = sightingKey(credential)
+  const { timesGone } = credential
+  const first = `${sightingKey(credential)}${timesGone === 0 ? '' : `/${timesGone}`}`
   let key = first
   for (let times = 1; seen.since(GONE, key) !== null; times++) key = `${first} ${times}`
   return key

@@ -17,7 +17,15 @@ export async function noteOperators({ pool, clock, seen, log }: Deps): Promise<A
   const secrets = await listOperatorSecrets(pool, OPERATORS_MAX)
   const credentials = secrets.map(
     ({ id, sealed }) =>
-      ({ merchantId: OPERATOR, memberId: id, personId: id, id, kind: 'totp', sealed }) as const,
+      ({
+        merchantId: OPERATOR,
+        memberId: id,
+        personId: id,
+        id,
+        timesGone: 0,
+        kind: 'totp',
+        sealed,
+      }) as const,
   )
   const now = clock()
   const found = new Set(credentials.map((one) => listedKey(seen, one)))

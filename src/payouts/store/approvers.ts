@@ -7,6 +7,8 @@ export type ApproverCredential = {
   readonly personId: string
   /** Of the row that holds it. */
   readonly id: string
+  /** How often the member stopped being an owner or admin, by the database's own count. */
+  readonly timesGone: number
 } & (
   | { readonly kind: 'passkey'; readonly credentialId: string; readonly publicKey: Buffer }
   /** `sealed`: the secret, to the signer's key; null until that is done. */
@@ -18,6 +20,7 @@ type Row = {
   member_id: string
   person_id: string
   id: string
+  times_gone: number
   credential_id: string | null
   public_key: string | null
   sealed: Buffer | null
@@ -25,7 +28,8 @@ type Row = {
 
 const CREDENTIALS = `
   select m.organization_id as merchant_id, m.id as member_id, m.user_id as person_id, c.id, c.credential_id, c.public_key,
-    c.sealed
+    c.sealed,
+    (select count(*)::int from access_gone g where g.what = 'organization_member/' || m.id) as times_gone
   from organization_member m cross join lateral (
     (select p.id, p.credential_id, p.public_key, null::bytea as sealed from person_passkey p
      where p.user_id = m.user_id order by p.id limit 20)
@@ -35,8 +39,8 @@ const CREDENTIALS = `
   where m.role in ('owner', 'admin')`
 
 function credentialOf(row: Row): ApproverCredential {
-  const { merchant_id: merchantId, member_id: memberId, person_id: personId, id } = row
-  const of = { merchantId, memberId, personId, id }
+  const { merchant_id: merchantId, member_id: memberId, person_id: personId, id, times_gone: timesGone } = row
+  const of = { merchantId, memberId, personId, id, timesGone }
   const { credential_id: credentialId, public_key: publicKey, sealed } = row
   return credentialId === null || publicKey === null
     ? { ...of, kind: 'totp', sealed }
