@@ -89,7 +89,7 @@ test('a manager who was taken out is not put back with SQL', async () => {
   }
 })
 
-test('a manager who was made less and more again with SQL approves nothing for a day, and owners are warned', async () => {
+test('a manager demoted and promoted again with SQL approves nothing for a day, and owners are warned', async () => {
   const { tenant, destinationId } = await openShop()
   const passkey = createTestPasskey()
   const former = await world.addManager(tenant, 'admin')
