@@ -69,7 +69,10 @@ type PoolRow = {
 }
 async function rows(): Promise<PoolRow[]> {
   return (
-    await database.owner.query<PoolRow>('select * from address where keyspace = $1 order by idx', [keyspace])
+    await database.owner.query<PoolRow>(
+      'select *, program as "addressBytes" from address where keyspace = $1 order by idx',
+      [keyspace],
+    )
   ).rows
 }
 
