@@ -8,7 +8,7 @@ create table access_gone (
 );
 create index access_gone_by_what on access_gone (what);
 create index access_gone_of_sign_ins on access_gone (gone_at) where what like 'person\_session/%';
-grant select on access_gone to paylink_signer;
+grant select on access_gone to paylink_signer, paylink_api;
 
 create function is_owner_of(regclass) returns boolean language sql stable set search_path = pg_catalog, pg_temp as
   $$ select pg_catalog.pg_get_userbyid(relowner) = session_user from pg_catalog.pg_class where oid = $1 $$;

@@ -47,7 +47,7 @@ const signer = {
   limits: await readValueLimits(order.folder),
   accounts: accounts.spenders,
   solana: accounts.solana,
-  told: new DeduplicatedLog(),
+  alerts: new DeduplicatedLog(),
   reached: async (point) => tell(point),
 }
 const at = { network: order.network, pool: poolOf(order.watcherUrl), clock, log }
