@@ -8,7 +8,7 @@ import { StartRefused } from '../runtime/start-refused.ts'
 
 const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** Opens the site's port. Throws `StartRefused` where the operator can mend what is in the way. */
+/** Opens the site's port. Throws `StartRefused` where the operator can fix what is in the way. */
 export async function listenOrRefuse(site: {
   config: Config
   parts: readonly HttpPart[]
