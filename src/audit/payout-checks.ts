@@ -146,16 +146,18 @@ export const SWEEP_CHECKS: readonly AuditCheck[] = [
   {
     name: 'sweep_takes_own_deposits',
     rule: 'every sweep takes deposits of its own merchant at its own address, and is worth exactly them; one that failed takes none',
-    sql: `select s.merchant_id, s.id as subject, 'is worth ' || s.amount || ' and its deposits ' || coalesce(d.total, 0) as detail
+    sql: `select s.merchant_id, s.id as subject, 'is worth ' || s.amount || ' and its deposits ' || coalesce(d.total, 0)
+          || case when d.others > 0 then ', and takes ' || d.others || ' that are not its own' else '' end as detail
       from sweep s left join lateral (
-        select sum(t.amount) as total from sweep_transfer l
-          join transfer t on t.merchant_id = l.merchant_id and t.id = l.transfer_id and t.network = s.network
+        select sum(t.amount) filter (where a.idx is not null) as total,
+            count(*) filter (where a.idx is null) as others from sweep_transfer l
+          left join transfer t on t.merchant_id = l.merchant_id and t.id = l.transfer_id and t.network = s.network
             and t.asset = s.asset and t.livemode = s.livemode
-          join deposit_address a on a.merchant_id = t.merchant_id and a.invoice_id = t.invoice_id
+          left join deposit_address a on a.merchant_id = t.merchant_id and a.invoice_id = t.invoice_id
             and a.program = s.address and a.idx = s.key_index
         where l.merchant_id = s.merchant_id and l.sweep_id = s.id
       ) d on true
-      where case when s.status = 'failed' then 0 else s.amount end <> coalesce(d.total, 0)`,
+      where case when s.status = 'failed' then 0 else s.amount end <> coalesce(d.total, 0) or d.others > 0`,
   },
   {
     name: 'sweep_is_sent_once',

@@ -116,7 +116,8 @@ test("another process adds addresses; they are given out only once the network's
       const address = await claim('litecoin-test', 'litecoin-test', 'regtest')
       if (address === null) return false
       claimed.push(address.idx)
-      if (address.idx >= 5) expect(adapter.watched.size).toBe(25)
+      // What is given out, and every address before it, is matched by then.
+      expect(adapter.watched.size).toBeGreaterThan(address.idx)
       return address.idx === 24
     },
     { what: 'all are given out' },
