@@ -181,6 +181,8 @@ class Receiver(BaseHTTPRequestHandler):
         if not length.isascii() or not length.isdigit():
             raise Refused(411, "the body has no length")
         if int(length) > BODY_BYTES_MAX:
+            # Bytes that nobody has read when the connection closes can cut off the answer.
+            self.rfile.read(BODY_BYTES_MAX + 1)
             raise Refused(413, "the body is too large")
         body = self.rfile.read(int(length))
         event = read_event(self.headers, body)
