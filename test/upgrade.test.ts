@@ -157,3 +157,29 @@ test('a migration behind a long transaction names its owner, lets others post me
     await serving.drop()
   }
 })
+
+test('a signal ends it between two migrations, or behind a table in use, and the next call goes on', async () => {
+  const stopped = await createTestDatabase(inject('postgresUrl'), 'template1')
+  try {
+    const first = new AbortController()
+    const applied: string[] = []
+    const onApplied = (name: string) => {
+      applied.push(name)
+      if (applied.length === 2) first.abort(new Error('told to stop'))
+    }
+    await expect(migrate(stopped.ownerUrl, { onApplied, stop: first.signal })).rejects.toThrow('told to stop')
+    expect(applied).toHaveLength(2)
+
+    await migrate(stopped.ownerUrl, { through: BEFORE_FEES_LEFT })
+    const tenant = await seedMerchant(stopped)
+    const second = new AbortController()
+    await withTransaction(stopped.pools.watcher, tenant, async (tx) => {
+      await post(tx, tenant)
+      const onWait = () => second.abort(new Error('told to stop'))
+      await expect(migrate(stopped.ownerUrl, { onWait, stop: second.signal })).rejects.toThrow()
+    })
+    expect((await migrate(stopped.ownerUrl)).at(-1)).toMatch(`${await latestMigration()}`)
+  } finally {
+    await stopped.drop()
+  }
+})

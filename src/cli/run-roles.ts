@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { startBackups } from '../backup/start-backups.ts'
 import { type Config, givenSettings } from '../config/config.ts'
@@ -49,15 +50,18 @@ export type RunOptions = {
   readonly log: Log
   readonly onFatal: (error: Error) => void
   readonly onStep: (line: string) => void
+  /** Ends the start between two of its steps. */
+  readonly stop: AbortSignal
 }
 
 /**
  * Wires and starts the given roles in this process, except the signer, which beside others gets its own process. Each
  * role's code is loaded where it starts: a delivery worker carries no sign-in.
- * Everything that was started is stopped in the opposite order, even if a later step fails.
+ * Everything that was started is stopped in the opposite order, even if a later step fails. Throws `StartRefused`, or
+ * the reason of `stop`.
  */
 export async function runRoles(options: RunOptions): Promise<StopList> {
-  const { roles, log, onStep } = options
+  const { roles, log, onStep, stop } = options
   const stops = new StopList(log)
   let signer: ReturnType<typeof startSignerProcess> | null = null
   try {
@@ -67,10 +71,12 @@ export async function runRoles(options: RunOptions): Promise<StopList> {
       stops.add('the signer', signer.stop)
     }
     const context = await openContext(options, stops)
+    stop.throwIfAborted()
     const keyring = await startWorkers(context, options, stops)
     // It takes out of a restored database's pool what was given out since the backup: nobody is shown that again. A key that
     // does not fit ends the start.
-    await signer?.begun
+    await Promise.race([signer?.begun, once(stop, 'abort')])
+    stop.throwIfAborted()
     if (keyring !== null) await startSite({ ...context, keyring }, options, stops)
     startScheduledBackups(context, options, stops)
     await startMetrics(context, options, stops)

@@ -15,8 +15,8 @@ import { type SeededSandbox, seedSandbox } from './seed-sandbox.ts'
 import { StopList, stopInTime } from './stop-list.ts'
 import { UsageError } from './usage-error.ts'
 
-/** A step of the start normally ends within this time; a blocked system call may never. */
-const STEP_STOP_MS_MAX = 10_000
+/** A step of the start ends within this time, also on a busy machine; a blocked system call may never. */
+const STEP_STOP_MS_MAX = 20_000
 /**
  * A signal that repeats within this time counts once: a terminal and a supervisor both pass it on, and `timeout`
  * sends it to the whole group.
@@ -35,7 +35,10 @@ export async function startCommand(
   const log = createLogger(config.logLevel, 'stderr')
   const stop = new StopSignal(log, options.untilStdinEnds)
   const everything = new StopList(log)
-  const begun = begin({ config, roles, log, stop, everything, output })
+  const begun = begin({ config, roles, log, stop, everything, output }).catch((error: unknown) => {
+    // A step that was ended because the process is to stop.
+    if (error !== stop.signal.reason) throw error
+  })
   try {
     await Promise.race([begun, stop.requested])
     await settledInTime(begun, log)
@@ -69,12 +72,14 @@ async function begin({ config, roles, log, stop, everything, output }: Start): P
   await refuseOtherFolder(config)
   await refuseHalfRestored(config.dataDir)
   if (stop.signal.aborted) return
-  const database = await openIfNeeded(roles, config, { onStep, onLost: (error) => stop.fail(error) })
+  const onLost = (error: Error) => stop.fail(error)
+  const database = await openIfNeeded(roles, config, { onStep, onLost, stop: stop.signal })
   everything.add('the database', () => database.close())
   await markFolder(config)
   if (stop.signal.aborted) return
   const run = await runnerOf(roles)
-  const running = await run({ config, roles, database, log, onStep, onFatal: (error) => stop.fail(error) })
+  const onFatal = (error: Error) => stop.fail(error)
+  const running = await run({ config, roles, database, log, onStep, onFatal, stop: stop.signal })
   everything.add('the roles', () => running.stop())
   if (stop.signal.aborted) return
   const seeds = config.sandbox && roles.has('api') && roles.has('checkout')

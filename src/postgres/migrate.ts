@@ -25,6 +25,8 @@ type MigrateOptions = {
   readonly onWait?: (line: string) => void
   /** What was applied, and how long it took. */
   readonly onApplied?: (name: string, ms: number) => void
+  /** Ends it before the next migration, with its reason. */
+  readonly stop?: AbortSignal | undefined
 }
 
 /**
@@ -34,7 +36,7 @@ type MigrateOptions = {
  */
 export async function migrate(
   ownerUrl: string,
-  { through = Number.POSITIVE_INFINITY, onWait, onApplied = () => {} }: MigrateOptions = {},
+  { through = Number.POSITIVE_INFINITY, onWait, onApplied = () => {}, stop }: MigrateOptions = {},
 ): Promise<string[]> {
   const files = (await readdir(MIGRATIONS)).filter((name) => FILE_NAME.test(name)).sort()
   const client = new pg.Client({ connectionString: ownerUrl, application_name: 'paylink-migrate' })
@@ -52,10 +54,11 @@ export async function migrate(
     refuseNewerSchema(applied, files)
     const done: string[] = []
     for (const name of files) {
+      stop?.throwIfAborted()
       const version = Number(name.slice(0, 4))
       if (applied.has(version) || version > through) continue
       const startedAt = performance.now()
-      await applyWhenFree(client, name, version)
+      await applyWhenFree(client, { name, version, stop })
       onApplied(name, performance.now() - startedAt)
       done.push(name)
     }
@@ -85,7 +88,10 @@ export async function latestMigration(): Promise<number> {
  * Applies one migration while the service may be running: it gives up and retries while a table that it needs is in
  * use.
  */
-async function applyWhenFree(client: pg.Client, name: string, version: number): Promise<void> {
+async function applyWhenFree(
+  client: pg.Client,
+  { name, version, stop }: { name: string; version: number; stop: AbortSignal | undefined },
+): Promise<void> {
   const sql = await readFile(new URL(name, MIGRATIONS), 'utf8')
   for (let attempt = 1; ; attempt += 1) {
     const error = await applyOne(client, sql, { name, version })
@@ -93,7 +99,7 @@ async function applyWhenFree(client: pg.Client, name: string, version: number): 
     if (attempt === MAX_ATTEMPTS || !TABLE_IS_HELD.has(error.code ?? '')) {
       throw new Error(`migration ${name} failed: ${error.message}`, { cause: error })
     }
-    await setTimeout(PAUSE_MS)
+    await setTimeout(PAUSE_MS, undefined, stop === undefined ? {} : { signal: stop })
   }
 }
 

@@ -55,12 +55,14 @@ export type OpenOptions = {
   readonly onWait?: (line: string) => void
   /** The embedded server went away for good. */
   readonly onLost?: (error: Error) => void
+  /** Ends it between two migrations. */
+  readonly stop?: AbortSignal
 }
 
 /**
  * The database, migrated and with a login for each role: the one of `DATABASE_URL`, or the embedded one. Where
  * only roles' own connection strings are given, as in a process that must not know the owner's, it is used as
- * it stands. Throws `StartRefused`, which names the fix.
+ * it stands. Throws `StartRefused`, which names the fix, or the reason of `stop`.
  */
 export async function openDatabase(config: DatabaseConfig, options: OpenOptions = {}): Promise<OpenDatabase> {
   const given = DATABASE_ROLES.filter((role) => config.roleDatabaseUrls[role] !== null)
@@ -190,11 +192,15 @@ async function checkSchema(url: string, name: string): Promise<void> {
   }
 }
 
-async function prepare(ownerUrl: string, { onStep = () => {}, onWait = onStep }: OpenOptions): Promise<void> {
+async function prepare(
+  ownerUrl: string,
+  { onStep = () => {}, onWait = onStep, stop }: OpenOptions,
+): Promise<void> {
   try {
-    const applied = await migrate(ownerUrl, { onWait })
+    const applied = await migrate(ownerUrl, { onWait, stop })
     if (applied.length > 0) onStep(`brought the database up to date (${applied.length} migrations)`)
   } catch (error) {
+    stop?.throwIfAborted()
     throw new StartRefused(`the database could not be brought up to date: ${describeError(error)}`, {
       cause: error,
     })

@@ -21,7 +21,7 @@ test.each(['·', 'starting the signer', 'sandbox chain'])(
     const program = startProgram(['start'], env)
     await until(() => program.stdout().includes(line), { timeoutMs: 30_000 })
     program.signal('SIGTERM')
-    expect(await program.exited()).toBe(0)
+    expect(await program.exited(), program.stderr()).toBe(0)
     expect(program.stdout()).not.toContain('Stop with Ctrl-C')
   },
 )
