@@ -1,3 +1,4 @@
+import { formatId, type IdKind, uuidv7 } from '../core/ids.ts'
 import type { Tx } from '../postgres/transaction.ts'
 
 /** Where a page of a list begins; ids sort by time. */
@@ -41,4 +42,13 @@ export async function loadPage<Row extends { id: string }>(
   const page = rows.slice(0, position.limit)
   if (oldestFirst) page.reverse()
   return { rows: page, hasMore: rows.length > position.limit }
+}
+
+/** Unix milliseconds that a UUIDv7 can hold. */
+const UUID_MS_MAX = 2 ** 48 - 1
+
+/** The smallest id that something made so many milliseconds after `ms` can have. */
+export function firstIdAt(kind: IdKind, ms: number | undefined, later: number): string | null {
+  if (ms === undefined) return null
+  return formatId(kind, uuidv7(Math.min(Math.max(ms + later, 0), UUID_MS_MAX), new Uint8Array(10)))
 }

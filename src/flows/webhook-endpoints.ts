@@ -19,6 +19,8 @@ import {
   lockEndpointCreation,
   markDisabled,
   markRemoved,
+  setSubscriptions,
+  setUrl,
   type WebhookEndpoint,
 } from '../db/delivery/endpoints.ts'
 import type { Pool } from '../postgres/pool.ts'
@@ -113,6 +115,30 @@ export function disableEndpoint(
     const endpoint = await loadEndpoint(tx, tenant, endpointId)
     if (endpoint === null) throw new Error(`endpoint ${endpointId} left while its row was held`)
     return { kind: 'disabled', endpoint }
+  })
+}
+
+/**
+ * Changes where an endpoint's events go and which they are. A new URL has to be verified first: until then what waits
+ * for the endpoint awaits recovery, as with one that is disabled.
+ */
+export function updateEndpoint(
+  deps: { pool: Pool },
+  input: { tenant: Tenant; endpointId: string; url?: string; subscribedEvents?: readonly string[] },
+): Promise<{ kind: 'updated'; endpoint: WebhookEndpoint } | { kind: 'not_found' }> {
+  const { tenant, endpointId, url, subscribedEvents } = input
+  return withTransaction(deps.pool, tenant, async (tx) => {
+    const before = await loadEndpoint(tx, tenant, endpointId, { forUpdate: true })
+    if (before === null) return { kind: 'not_found' }
+    if (subscribedEvents !== undefined) await setSubscriptions(tx, tenant, endpointId, subscribedEvents)
+    if (url !== undefined && url !== before.url) {
+      await setUrl(tx, tenant, endpointId, url)
+      await deleteQueue(tx, tenant, endpointId)
+      await sweepEndpoint(tx, tenant.merchantId, endpointId, 'disabled')
+    }
+    const endpoint = await loadEndpoint(tx, tenant, endpointId)
+    if (endpoint === null) throw new Error(`endpoint ${endpointId} left while its row was held`)
+    return { kind: 'updated', endpoint }
   })
 }
 

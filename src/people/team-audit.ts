@@ -19,11 +19,11 @@ type TeamRequest = {
   readonly body: { readonly [field: string]: unknown }
   readonly headers: Headers
 }
-/** One change of who may enter a shop: in whose log it stands, and about whom or which invitation it is. */
+/** One change of who may enter a shop, or of how: in whose log it stands, and about whom or which invitation it is. */
 type TeamAct = { readonly merchantId: string; readonly action: string; readonly resourceId: string | null }
 
 /**
- * Runs a request of the sign-in; where it changes a shop's team, between two entries of the shop's audit log, as
+ * Runs a request of the sign-in; where it changes a shop's team or a member's second factors, between two entries of the shop's audit log, as
  * the API's own acts stand there. The team is one for both modes; its entries stand in live mode's.
  */
 export async function withTeamAudit(
@@ -58,12 +58,24 @@ const ACTIONS: ReadonlyMap<string, string> = new Map([
   ['/organization/update-member-role', 'changeMemberTo'],
   ['/organization/remove-member', 'removeMember'],
   ['/organization/leave', 'leaveTeam'],
+  ['/two-factor/enable', 'setUpAuthenticatorApp'],
+  ['/two-factor/disable', 'turnOffAuthenticatorApp'],
+  ['/two-factor/generate-backup-codes', 'renewBackupCodes'],
+  ['/passkey/verify-registration', 'addPasskey'],
+  ['/passkey/delete-passkey', 'removePasskey'],
 ])
+/** A person's own second factors, which open every shop of theirs: they stand in the log of the one that they look at. */
+const OWN_FACTORS = /^\/(?:two-factor|passkey)\//
 
 /** The act; null where the shop is none of the person's, whose wish leaves no trace in it. */
 async function teamAct(deps: Deps, { path, body }: TeamRequest, signIn: SignIn): Promise<TeamAct | null> {
   const { pool } = deps
   const { invitationId, organizationId, memberId, memberIdOrEmail, role } = body
+  if (OWN_FACTORS.test(path)) {
+    const merchantId = signIn.merchantId
+    if (merchantId === null || !(await isMember(deps, merchantId, signIn))) return null
+    return { merchantId, action: ACTIONS.get(path) ?? '', resourceId: signIn.personId }
+  }
   const action = `${ACTIONS.get(path) ?? ''}${typeof role === 'string' ? capital(role) : ''}`
   if (typeof invitationId === 'string') {
     const invitation = await findInvitation(pool, invitationId)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { coinAmount, idView, text, timestamp } from './fields.ts'
+import { coinAmount, idView, instant, text, timestamp } from './fields.ts'
 import { assetName, paymentAssetName } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions, wholeNumber } from './list.ts'
 import { SCOPES } from './scopes.ts'
@@ -117,11 +117,36 @@ export const listRequestLogsQuery = z
   .strictObject({
     ...listParameters('log'),
     outcome: z.literal('failed').meta({ description: 'Only those that were refused or failed.' }).optional(),
+    path: text(1, 255).meta({ description: 'Only those whose path begins so.' }).optional(),
+    caller: text(1, 64).meta({ description: 'Only those of this API key or person.' }).optional(),
+    created_after: instant.optional(),
+    created_before: instant.optional(),
   })
   .superRefine(refuseTwoPositions)
 
+export const customerView = z
+  .object({
+    id: z.string().meta({ description: 'The e-mail address, or the reference where no invoice has one.' }),
+    object: z.literal('customer'),
+    livemode: z.boolean(),
+    email: z.string().nullable(),
+    reference: z.string().nullable().meta({ description: 'That of the newest invoice.' }),
+    invoices: z.int(),
+    paid: z.int(),
+    paid_usd: z.string().meta({ description: 'What the paid ones asked for, in US dollars.' }),
+    first_invoice_at: timestamp,
+    last_invoice_at: timestamp,
+    last_invoice_id: idView('inv'),
+  })
+  .meta({ id: 'Customer' })
+export const customerList = listOf(customerView)
+export const listCustomersQuery = z.strictObject({
+  limit: wholeNumber(100, 'Maximum items to return, from 1 to 100. Default: 10.'),
+  q: text(1, 255).meta({ description: 'The beginning of an e-mail address or a reference.' }).optional(),
+})
+
 export const statisticsQuery = z.strictObject({
-  days: wholeNumber(90, 'Number of days, including today. Default: 30.'),
+  days: wholeNumber(180, 'Number of days, including today. Default: 30.'),
 })
 const figures = {
   received_usd: z.string().meta({
@@ -137,7 +162,18 @@ export const statisticsView = z
     livemode: z.boolean(),
     ...figures,
     needs_review: z.int().meta({ description: 'Invoices that wait for a decision now.' }),
-    days: z.array(z.object({ day: z.string().meta({ format: 'date' }), ...figures })),
+    days: z.array(
+      z.object({
+        day: z.string().meta({ format: 'date' }),
+        ...figures,
+        exceptions: z.int().meta({
+          description: 'How many of those created are paid in part, overpaid or under review now.',
+        }),
+        median_seconds_to_pay: z.int().nullable(),
+        attempts: z.int().meta({ description: 'Webhook attempts on that day.' }),
+        attempts_ok: z.int(),
+      }),
+    ),
     assets: z.array(
       z.object({
         asset: paymentAssetName,

@@ -63,6 +63,7 @@ export const attemptView = z
     object: z.literal('attempt'),
     event_id: idView('evt'),
     endpoint_id: idView('we'),
+    event_type: z.string().nullable().meta({ description: 'Null once the event itself is no longer kept.' }),
     number: z.int().meta({ description: '1, 2, 3… for each delivery.' }),
     http_status: z.int().nullable(),
     code: z.enum(ATTEMPT_CODE_NAMES).meta({
@@ -77,6 +78,17 @@ export const attemptList = listOf(attemptView)
 
 /** `GET /events/:id/attempts`. */
 export const listAttemptsQuery = z.strictObject(listParameters('att')).superRefine(refuseTwoPositions)
+
+/** `GET /webhook-endpoints/:id/attempts`. */
+export const listEndpointAttemptsQuery = z
+  .strictObject({
+    ...listParameters('att'),
+    outcome: z
+      .literal('failed', { error: 'Must be failed' })
+      .meta({ description: 'Only those that failed.' })
+      .optional(),
+  })
+  .superRefine(refuseTwoPositions)
 
 /** `POST /events/:id/queue`. */
 export const queueEventBody = z

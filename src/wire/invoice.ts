@@ -206,7 +206,7 @@ export const listInvoicesQuery = z
       .literal('open', { error: 'Must be open' })
       .meta({
         description:
-          'Only invoices that wait for your decision: under review, paid in part or too much, and not dismissed since the last payment.',
+          'Only invoices that wait for your decision: under review, overpaid, or still paid in part after the deadline, and not dismissed since the last payment.',
       })
       .optional(),
     external_reference: text(1, 255).optional(),

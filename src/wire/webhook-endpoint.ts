@@ -10,37 +10,28 @@ const FORMAT_NAMES = ['paylink', 'btcpay', 'coinbase_commerce'] as const
 export const endpointFormat = z.enum(FORMAT_NAMES, { error: `Must be one of ${FORMAT_NAMES.join(', ')}` })
 export const GRACE_SECONDS_MAX = 86_400
 
-/** A secret that a shop's plugin has chosen: plugins make 48 to 64 hexadecimal digits. */
-const [OWN_SECRET_MIN, OWN_SECRET_MAX] = [32, 128]
-const ownSecret = z
-  .string()
-  .regex(/^[!-~]*$/, 'Must be printable ASCII without blanks')
-  .min(OWN_SECRET_MIN, `Must have at least ${OWN_SECRET_MIN} characters`)
-  .max(OWN_SECRET_MAX, `Must have at most ${OWN_SECRET_MAX} characters`)
+const endpointUrl = text(1, URL_LENGTH_MAX).meta({
+  format: 'uri',
+  description: 'https, a host name, port 443 or above 1023, no credentials.',
+  examples: ['https://shop.example/webhooks/paylink'],
+})
+const subscribedEvents = z
+  .array(z.string())
+  .max(SUBSCRIPTIONS_MAX, `Must have at most ${SUBSCRIPTIONS_MAX} entries`)
   .meta({
-    description:
-      'A secret that the receiver has already, in place of a new one; for the formats `btcpay` and `coinbase_commerce` alone.',
+    description: 'Exact event types, or `["*"]` for all.',
+    examples: [['invoice.paid', 'invoice.manual_review'], ['*']],
+    type: 'array',
+    minItems: 1,
+    maxItems: SUBSCRIPTIONS_MAX,
+    items: { type: 'string', enum: ['*', ...SUBSCRIBABLE_EVENT_TYPES] },
   })
 
 /** `POST /webhook-endpoints`. Which URLs and event types will do, the endpoint's own rules say. */
 export const createWebhookEndpointBody = z
   .strictObject({
-    url: text(1, URL_LENGTH_MAX).meta({
-      format: 'uri',
-      description: 'https, a host name, port 443 or above 1023, no credentials.',
-      examples: ['https://shop.example/webhooks/paylink'],
-    }),
-    subscribed_events: z
-      .array(z.string())
-      .max(SUBSCRIPTIONS_MAX, `Must have at most ${SUBSCRIPTIONS_MAX} entries`)
-      .meta({
-        description: 'Exact event types, or `["*"]` for all.',
-        examples: [['invoice.paid', 'invoice.manual_review'], ['*']],
-        type: 'array',
-        minItems: 1,
-        maxItems: SUBSCRIPTIONS_MAX,
-        items: { type: 'string', enum: ['*', ...SUBSCRIBABLE_EVENT_TYPES] },
-      }),
+    url: endpointUrl,
+    subscribed_events: subscribedEvents,
     format: endpointFormat
       .meta({
         description:
@@ -50,6 +41,16 @@ export const createWebhookEndpointBody = z
     secret: ownSecret.optional(),
   })
   .meta({ id: 'CreateWebhookEndpoint' })
+
+/** `PATCH /webhook-endpoints/:id`. What is left out stays as it is. */
+export const updateWebhookEndpointBody = z
+  .strictObject({
+    url: endpointUrl
+      .meta({ description: 'A new URL has to be verified before events are sent to it.' })
+      .optional(),
+    subscribed_events: subscribedEvents.optional(),
+  })
+  .meta({ id: 'UpdateWebhookEndpoint' })
 
 const endpointFields = {
   id: idView('we'),

@@ -63,6 +63,8 @@ async function fillShop(): Promise<void> {
     async () => (await statusOf(ids.paid)) === 'paid' && (await statusOf(ids.short)) === 'partially_paid',
     { timeoutMs: PAID_MS_MAX },
   )
+  // What is paid in part waits for a person once its deadline has passed.
+  await dashboard.database.owner.query('update invoice set expires_at = now() where id = $1', [ids.short])
   ids.open = (await invoice('order-1005')).id
   const destination = await make('/payout-destinations', {
     asset: 'LTC',
@@ -181,7 +183,7 @@ describe.each(LAYOUTS)('in $colorScheme, $width pixels wide', (layout) => {
   const dialogs = shown.filter(([, { widthMax = layout.width }]) => layout.width <= widthMax)
   test.each(dialogs)(
     'the window %s is accessible, keeps the keyboard inside, and gives focus back',
-    async (name, { path, before, trigger, title, advance, returnsTo }) => {
+    async (name, { path, before, trigger, title, advance, returnsTo, heldBy }) => {
       const { page } = visitor
       await visitor.open(path(ids))
       await before?.(page)
@@ -201,6 +203,11 @@ describe.each(LAYOUTS)('in $colorScheme, $width pixels wide', (layout) => {
       // A window that is longer than the screen can be reached itself, to scroll it.
       expect(reached).toBeGreaterThanOrEqual(await dialog.locator(FOCUSABLE).count())
       await page.keyboard.press('Escape')
+      if (heldBy !== undefined) {
+        await page.keyboard.press('Escape')
+        await page.mouse.click(2, 2)
+        await dialog.getByRole('button', { name: heldBy }).press('Enter')
+      }
       await dialog.waitFor({ state: 'detached' })
       const again =
         returnsTo === undefined ? button : page.getByRole('button', { name: returnsTo, exact: true })

@@ -51,7 +51,7 @@ async function earn(visitor: Visitor): Promise<void> {
 
 /** The file that the page's CSV button saves, by the names of its columns; none of its cells has a comma. */
 async function savedRows(page: Page): Promise<{ [column: string]: string | undefined }[]> {
-  const [saved] = await Promise.all([page.waitForEvent('download'), press(page, 'CSV')])
+  const [saved] = await Promise.all([page.waitForEvent('download'), press(page, 'Export CSV')])
   const [columns = [], ...rows] = (await readFile(await saved.path(), 'utf8'))
     .trimEnd()
     .split('\r\n')

@@ -51,6 +51,7 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
     format: 'paylink',
     secret: 'ab'.repeat(16),
   }),
+  updateWebhookEndpoint: () => ({ url: 'https://shop.example/hook', subscribed_events: ['*'] }),
   createPayoutDestination: () => ({
     asset: 'LTC',
     address: randomLitecoinAddress('regtest'),

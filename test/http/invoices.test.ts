@@ -417,6 +417,9 @@ test('the queue holds what needs a decision until it is decided, and again once 
   const otherCoin = { asset: 'BTC', network: 'bitcoin-test', firstSeenMs: api.time.now.getTime() } as const
   await pay(strange.id, [inMempool(txid(), 10_000n, otherCoin)])
   expect((await get(`/invoices/${short.id}`)).body.status).toBe('partially_paid')
+  // Until the deadline the buyer can still send the rest.
+  expect(await idsOf('attention=open')).toEqual([strange.id])
+  api.time.advance(Date.parse(short.expires_at) - api.time.now.getTime())
   expect(await idsOf('attention=open')).toEqual([strange.id, short.id])
   expect(await idsOf('attention=open', merchant.liveKey)).toEqual([])
   for (const { id } of [short, strange]) await post(`/invoices/${id}/resolve`, { resolution: 'dismiss' })

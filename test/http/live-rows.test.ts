@@ -34,6 +34,7 @@ beforeAll(async () => {
       paymentLink: id,
       checkoutSession: id,
       apiKey: id,
+      requestLog: id,
       payoutDestination: id,
       payout: id,
     })

@@ -3,9 +3,9 @@ import type { z } from 'zod'
 import { LEDGER_CHECKS } from '../../src/audit/ledger-checks.ts'
 import type { TransferFact } from '../../src/core/invoice/types.ts'
 import { formatCoinAmount, formatUsd, parseCoinAmount } from '../../src/core/money.ts'
-import { firstIdAt } from '../../src/db/invoices/invoice-list.ts'
 import { countInvoicesByDay, medianTimesToPay } from '../../src/db/invoices/statistics.ts'
 import { findDisagreements } from '../../src/db/ledger/audit.ts'
+import { firstIdAt } from '../../src/db/list-page.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import type { Tx } from '../../src/postgres/transaction.ts'
 import { statisticsView } from '../../src/wire/dashboard.ts'
@@ -181,7 +181,7 @@ test('the figures of very many invoices are counted on indexes, and read few of 
      select $1, $2 || lpad(i::text, 8, '0'), false, case when i % 2 = 0 then 'paid' else 'expired' end, 'LTC', 1000, 100,
        'merchant', '{}', false, 'address', $3, $3, $3::timestamptz + interval '90 seconds', '{}'
      from generate_series(1, $4::int) i`,
-    [shop.merchantId, firstIdAt(noon(2).getTime(), 0)?.slice(0, -8), noon(2), ROWS],
+    [shop.merchantId, firstIdAt('invoice', noon(2).getTime(), 0)?.slice(0, -8), noon(2), ROWS],
   )
   await owner.query('vacuum analyze invoice')
   expect(await shop.figures()).toMatchObject({
@@ -202,7 +202,7 @@ test('the figures of very many invoices are counted on indexes, and read few of 
       },
     }
     const tenant = { merchantId: shop.merchantId, livemode: false }
-    const [firstId, nextId] = [noon(30), noon(1)].map((at) => firstIdAt(at.getTime(), 0) ?? '')
+    const [firstId, nextId] = [noon(30), noon(1)].map((at) => firstIdAt('invoice', at.getTime(), 0) ?? '')
     await client.query('set enable_seqscan = off')
     await countInvoicesByDay(explaining, tenant, [{ day: dayOf(2), firstId, nextId } as never])
     await medianTimesToPay(explaining, tenant, firstId ?? '')

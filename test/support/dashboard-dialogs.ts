@@ -18,6 +18,8 @@ export type DialogCase = {
   readonly advance?: (page: Page, password: string) => Promise<void>
   /** Which button has focus again after it; the trigger, unless it opened over another window. */
   readonly returnsTo?: string
+  /** The button that alone closes it: what it shows is shown once. */
+  readonly heldBy?: string
   /** Below this width alone is there such a button. */
   readonly widthMax?: number
 }
@@ -78,7 +80,15 @@ export const DIALOGS: { readonly [name: string]: DialogCase } = {
     before: (page) => page.getByLabel('Old secret').selectOption('0'),
     trigger: 'Roll secret',
     title: 'New signing secret',
+    advance: (page) => press(page, 'Roll secret now'),
+    heldBy: 'I have copied it',
   },
+  'roll-secret': {
+    path: ({ endpoint }) => `/developers/webhooks/${endpoint}`,
+    trigger: 'Roll secret',
+    title: 'Roll the signing secret?',
+  },
+  'dismiss-invoice': { path: () => '/attention', trigger: 'Dismiss', title: 'Dismiss this payment?' },
   'disable-endpoint': {
     path: ({ endpoint }) => `/developers/webhooks/${endpoint}`,
     trigger: 'Disable',
@@ -111,6 +121,7 @@ export const DIALOGS: { readonly [name: string]: DialogCase } = {
     path: () => '/developers/keys',
     trigger: 'New key',
     title: 'Your new key',
+    heldBy: 'I have copied it',
     advance: async (page) => {
       await fill(page, 'Name', 'Window')
       await press(page, 'Create key')

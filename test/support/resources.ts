@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
+import { insertRequests } from '../../src/db/requests/request-log.ts'
 import { requestPayout } from '../../src/payouts/request-payout.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { newId } from '../../src/runtime/new-id.ts'
@@ -14,6 +15,7 @@ export type ResourceKind =
   | 'paymentLink'
   | 'checkoutSession'
   | 'apiKey'
+  | 'requestLog'
   | 'payoutDestination'
   | 'payout'
 
@@ -40,11 +42,28 @@ export async function seedResources(api: TestApi, tenant: Tenant): Promise<Resou
   const webhookEndpoint = await seedEndpoint(api, tenant)
   const apiKey = (await api.addKey(tenant.merchantId, tenant.livemode, [])).id
   const checkout = await seedCheckout(api, tenant)
+  const requestLog = newId('requestLog', api.time.now)
+  await insertRequests(owner, [
+    {
+      ...tenant,
+      id: requestLog,
+      requestId: `req_${requestLog}`,
+      caller: apiKey,
+      method: 'GET',
+      route: '/invoices',
+      path: '/api/v1/invoices',
+      status: 200,
+      errorCode: null,
+      durationMs: 5,
+      createdAt: api.time.now,
+    },
+  ])
   return {
     invoice: invoice.id,
     event,
     webhookEndpoint,
     apiKey,
+    requestLog,
     ...checkout,
     ...(await seedPayout(api, tenant)),
   }

@@ -43,6 +43,7 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
     body: () => ({ asset: 'ETH', address: encodeEvmAddress(randomBytes(20)), name: 'Treasury' }),
   },
   listImportedInvoices: {},
+  listCustomers: {},
   listPayoutDestinations: {},
   // Deleted by the first who may.
   deletePayoutDestination: { resource: 'payoutDestination', reached: [204, 404] },
@@ -65,6 +66,11 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   },
   listWebhookEndpoints: {},
   getWebhookEndpoint: { resource: 'webhookEndpoint' },
+  updateWebhookEndpoint: {
+    resource: 'webhookEndpoint',
+    body: () => ({ subscribed_events: ['invoice.paid'] }),
+  },
+  listEndpointAttempts: { resource: 'webhookEndpoint' },
   // Deleted by the first who may.
   deleteWebhookEndpoint: { resource: 'webhookEndpoint', reached: [204, 404] },
   // Nobody listens at the endpoint's address.
@@ -96,6 +102,7 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   getNotices: {},
   updateNotices: { body: () => ({ paid: false }) },
   listRequestLogs: {},
+  getRequestLog: { resource: 'requestLog' },
 }
 
 /**
@@ -105,6 +112,7 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
 export const STEP_UP: ReadonlySet<string> = new Set([
   // Spec §5.5 and §5.6: live endpoints. Disabling one is a write as well.
   'createWebhookEndpoint',
+  'updateWebhookEndpoint',
   'verifyWebhookEndpoint',
   'rotateWebhookSecret',
   'deleteWebhookEndpoint',
@@ -149,6 +157,8 @@ export const DASHBOARD_ONLY: ReadonlySet<string> = new Set([
   'updateMerchant',
   'getStatistics',
   'listRequestLogs',
+  'getRequestLog',
+  'listCustomers',
   'getNotices',
   'updateNotices',
 ])

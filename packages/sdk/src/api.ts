@@ -45,6 +45,8 @@ export type Attempt = {
   readonly object: 'attempt'
   readonly event_id: string
   readonly endpoint_id: string
+  /** Null once the event itself is no longer kept. */
+  readonly event_type: string | null
   /** 1, 2, 3… for each delivery. */
   readonly number: number
   readonly http_status: number | null
@@ -553,6 +555,13 @@ export type UpdatePaymentLink = {
   readonly usd_amount?: string | null | undefined
 }
 
+export type UpdateWebhookEndpoint = {
+  /** A new URL has to be verified before events are sent to it. */
+  readonly url?: string | undefined
+  /** Exact event types, or `["*"]` for all. */
+  readonly subscribed_events?: readonly ('*' | 'invoice.created' | 'invoice.payment_detected' | 'invoice.confirming' | 'invoice.paid' | 'invoice.partially_paid' | 'invoice.overpaid' | 'invoice.expired' | 'invoice.manual_review' | 'payout.requested' | 'payout.approved' | 'payout.rejected' | 'payout.submitted' | 'payout.confirmed' | 'payout.failed')[] | undefined
+}
+
 export type WebhookEndpoint = {
   readonly id: string
   readonly object: 'webhook_endpoint'
@@ -861,6 +870,23 @@ export type Operations = {
     readonly answer: undefined
     readonly item: CheckoutSession
   }
+  /** List an endpoint’s delivery attempts */
+  readonly listEndpointAttempts: {
+    readonly id: string
+    readonly query: {
+      /** Maximum items to return, from 1 to 100. Default: 10. */
+      readonly limit?: number | undefined
+      /** Return items older than this one. */
+      readonly starting_after?: string | undefined
+      /** Return items newer than this one. */
+      readonly ending_before?: string | undefined
+      /** Only those that failed. */
+      readonly outcome?: 'failed' | undefined
+    }
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: Attempt
+  }
   /** List an event’s delivery attempts */
   readonly listEventAttempts: {
     readonly id: string
@@ -943,7 +969,7 @@ export type Operations = {
       readonly ending_before?: string | undefined
       readonly status?: 'awaiting_payment' | 'payment_detected' | 'confirming' | 'partially_paid' | 'paid' | 'overpaid' | 'expired' | 'cancelled' | 'manual_review' | undefined
       readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | undefined
-      /** Only invoices that wait for your decision: under review, paid in part or too much, and not dismissed since the last payment. */
+      /** Only invoices that wait for your decision: under review, overpaid, or still paid in part after the deadline, and not dismissed since the last payment. */
       readonly attention?: 'open' | undefined
       readonly external_reference?: string | undefined
       readonly order_reference?: string | undefined
@@ -1102,6 +1128,14 @@ export type Operations = {
     readonly query: undefined
     readonly body: UpdatePaymentLink
     readonly answer: PaymentLink
+    readonly item: undefined
+  }
+  /** Update a webhook endpoint */
+  readonly updateWebhookEndpoint: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: UpdateWebhookEndpoint
+    readonly answer: WebhookEndpoint
     readonly item: undefined
   }
   /** Verify a webhook endpoint */

@@ -25,6 +25,7 @@ export const OPERATIONS = {
   listBalanceEntries: ['GET', '/balances/entries', false],
   listBalances: ['GET', '/balances', false],
   listCheckoutSessions: ['GET', '/payment-links/:id/checkout-sessions', false],
+  listEndpointAttempts: ['GET', '/webhook-endpoints/:id/attempts', false],
   listEventAttempts: ['GET', '/events/:id/attempts', false],
   listEvents: ['GET', '/events', false],
   listImportedInvoices: ['GET', '/imported-invoices', false],
@@ -44,6 +45,7 @@ export const OPERATIONS = {
   resolveInvoice: ['POST', '/invoices/:id/resolve', false],
   rotateWebhookSecret: ['POST', '/webhook-endpoints/:id/rotate-secret', false],
   updatePaymentLink: ['PATCH', '/payment-links/:id', false],
+  updateWebhookEndpoint: ['PATCH', '/webhook-endpoints/:id', false],
   verifyWebhookEndpoint: ['POST', '/webhook-endpoints/:id/verify', false],
 } as const
 

@@ -199,6 +199,30 @@ export async function markVerified(
   return rowCount === 1
 }
 
+/** What an endpoint subscribes to from now on. Guarded by the endpoint not being removed. */
+export async function setSubscriptions(
+  tx: Tx,
+  tenant: Tenant,
+  id: string,
+  subscribedEvents: readonly string[],
+): Promise<void> {
+  await tx.query(
+    `update webhook_endpoint set subscribed_events = $4
+     where merchant_id = $1 and id = $2 and livemode = $3 and removed_at is null`,
+    [tenant.merchantId, id, tenant.livemode, subscribedEvents],
+  )
+}
+
+/** Another URL, which nobody has verified yet. Guarded by the endpoint not being removed. */
+export async function setUrl(tx: Tx, tenant: Tenant, id: string, url: string): Promise<void> {
+  await tx.query(
+    `update webhook_endpoint
+     set url = $4, status = 'pending_verification', status_reason = null, verified_at = null
+     where merchant_id = $1 and id = $2 and livemode = $3 and removed_at is null`,
+    [tenant.merchantId, id, tenant.livemode, url],
+  )
+}
+
 /** No more delivery, whatever the status was. Guarded by the endpoint not being removed. */
 export async function markDisabled(
   tx: Tx,

@@ -77,6 +77,7 @@ export type AttemptRow = {
   readonly id: string
   readonly event_id: string
   readonly endpoint_id: string
+  readonly event_type: string | null
   readonly number: number
   readonly http_status: number | null
   readonly code: string
@@ -84,20 +85,58 @@ export type AttemptRow = {
   readonly created_at: Date
 }
 
-/** A page of an event's attempts, newest first. Served by attempt_by_event in each day's partition. */
+/** A page of an event's attempts, newest first. Served by attempt_by_event. */
 export async function listAttempts(
   tx: Tx,
   tenant: Tenant,
   eventId: string,
   page: PagePosition,
 ): Promise<{ attempts: AttemptRow[]; hasMore: boolean }> {
+  return readAttempts(tx, page, 'a.event_id = $3', [tenant.merchantId, tenant.livemode, eventId])
+}
+
+/** So many of a merchant's newest attempts are looked through for those of one endpoint. */
+const ATTEMPTS_WALKED_MAX = 10_000
+
+/**
+ * A page of an endpoint's attempts among the merchant's newest, newest first. By the primary key, read backwards: an index
+ * of their own would cost every delivery more than this costs whoever looks.
+ */
+export async function listEndpointAttempts(
+  tx: Tx,
+  tenant: Tenant,
+  endpointId: string,
+  page: PagePosition & { failedOnly: boolean },
+): Promise<{ attempts: AttemptRow[]; hasMore: boolean }> {
+  const { rows } = await tx.query<{ id: string }>(
+    `select id from attempt where merchant_id = $1 and livemode = $2
+     order by id desc offset ${ATTEMPTS_WALKED_MAX} limit 1`,
+    [tenant.merchantId, tenant.livemode],
+  )
+  return readAttempts(
+    tx,
+    page,
+    `a.endpoint_id = $3 and ($4::text is null or a.id > $4) and (not $5 or a.code <> 'ok')`,
+    [tenant.merchantId, tenant.livemode, endpointId, rows[0]?.id ?? null, page.failedOnly],
+  )
+}
+
+/** `values`: merchant and mode first. */
+async function readAttempts(
+  tx: Tx,
+  page: PagePosition,
+  condition: string,
+  values: readonly unknown[],
+): Promise<{ attempts: AttemptRow[]; hasMore: boolean }> {
   const backwards = page.endingBefore !== null
+  const at = (offset: number) => `$${values.length + offset}`
   const { rows } = await tx.query<AttemptRow>(
-    `select id, event_id, endpoint_id, number, http_status, code, duration_ms, created_at from attempt
-     where merchant_id = $1 and event_id = $2 and livemode = $3
-       and ($4::text is null or id < $4) and ($5::text is null or id > $5)
-     order by id ${backwards ? 'asc' : 'desc'} limit $6`,
-    [tenant.merchantId, eventId, tenant.livemode, page.startingAfter, page.endingBefore, page.limit + 1],
+    `select a.id, a.event_id, a.endpoint_id, e.event_type, a.number, a.http_status, a.code, a.duration_ms, a.created_at
+     from attempt a left join event e on e.merchant_id = a.merchant_id and e.id = a.event_id
+     where a.merchant_id = $1 and a.livemode = $2 and ${condition}
+       and (${at(1)}::text is null or a.id < ${at(1)}) and (${at(2)}::text is null or a.id > ${at(2)})
+     order by a.id ${backwards ? 'asc' : 'desc'} limit ${at(3)}`,
+    [...values, page.startingAfter, page.endingBefore, page.limit + 1],
   )
   const attempts = rows.slice(0, page.limit)
   return { attempts: backwards ? attempts.reverse() : attempts, hasMore: rows.length > page.limit }

@@ -1,8 +1,8 @@
 import type { AssetId } from '../../core/assets.ts'
-import { formatId, uuidv7 } from '../../core/ids.ts'
 import type { Invoice, InvoiceStatus } from '../../core/invoice/types.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { loadReceived } from '../ledger/received.ts'
+import { firstIdAt } from '../list-page.ts'
 import { INVOICE_COLUMNS, type InvoiceRow, invoiceFromRow } from './invoices.ts'
 
 export type InvoiceFilters = {
@@ -12,8 +12,8 @@ export type InvoiceFilters = {
   readonly endingBefore: string | null
   readonly status?: InvoiceStatus | undefined
   readonly asset?: AssetId | undefined
-  /** Only those that wait for the merchant's decision. */
-  readonly isWaiting?: boolean | undefined
+  /** Only those that wait for the merchant's decision at this moment. */
+  readonly waitingAt?: Date | undefined
   readonly externalReference?: string | undefined
   readonly orderReference?: string | undefined
   /** Both exclusive. */
@@ -30,15 +30,13 @@ type InvoiceSearch = {
 }
 
 /** The greatest code point: whatever begins with a text sorts, byte by byte, below the text followed by it. */
-const LAST_CHARACTER = '\u{10ffff}'
+export const LAST_CHARACTER = '\u{10ffff}'
 /** More than this are not named one by one. */
 const RARE_MATCHES_MAX = 10_000
 /** So many of a list are looked through for a text that more begin with. */
 const WALKED_MAX = 20_000
 /** Of each kind that waits for a decision, the newest; nobody decides about more in one sitting. */
 const WAITING_MAX = 1_000
-/** Unix milliseconds that a UUIDv7 can hold. */
-const UUID_MS_MAX = 2 ** 48 - 1
 
 /**
  * A page of invoices with their payments, newest first, and whether there are more. Ids sort by time: pages and
@@ -63,12 +61,12 @@ export async function listInvoices(
   where((asset) => `asset = ${asset}`, filters.asset)
   where((text) => `external_reference collate "C" = ${text}`, filters.externalReference)
   where((text) => `order_reference collate "C" = ${text}`, filters.orderReference)
-  where((id) => `id >= ${id}`, firstIdAt(filters.createdAfterMs, 1))
-  where((id) => `id < ${id}`, firstIdAt(filters.createdBeforeMs, 0))
+  where((id) => `id >= ${id}`, firstIdAt('invoice', filters.createdAfterMs, 1))
+  where((id) => `id < ${id}`, firstIdAt('invoice', filters.createdBeforeMs, 0))
   const planned = planByIndexes(tx)
   let common: InvoiceSearch | null = null
-  if (filters.isWaiting === true) {
-    const [waiting] = await Promise.all([findWaiting(tx, tenant), planned])
+  if (filters.waitingAt !== undefined) {
+    const [waiting] = await Promise.all([findWaiting(tx, tenant, filters.waitingAt), planned])
     where((ids) => `id = any(${ids})`, waiting)
   }
   if (filters.search !== undefined) {
@@ -172,23 +170,18 @@ export const planByIndexes = (tx: Tx): Promise<unknown> =>
     `select set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'off', true)`,
   )
 
-/** The smallest id that an invoice made so many milliseconds after `ms` can have. */
-export function firstIdAt(ms: number | undefined, later: number): string | null {
-  if (ms === undefined) return null
-  return formatId('invoice', uuidv7(Math.min(Math.max(ms + later, 0), UUID_MS_MAX), new Uint8Array(10)))
-}
-
 /**
- * The invoices that wait for a decision. A dismissal leaves a status as the payments make it, so that it counts
+ * The invoices that wait for a decision. One that is paid in part waits for its buyer until its deadline. A dismissal leaves a status as the payments make it, so that it counts
  * until the next payment. On invoice_by_status, invoice_resolution_by_invoice and transfer_under_review.
  */
-export async function findWaiting(tx: Tx, tenant: Tenant): Promise<string[]> {
+export async function findWaiting(tx: Tx, tenant: Tenant, now: Date): Promise<string[]> {
   const { rows } = await tx.query<{ id: string }>(
     `(select id from invoice
       where merchant_id = $1 and livemode = $2 and status = 'manual_review' order by id desc limit $3)
      union
      (select id from invoice
       where merchant_id = $1 and livemode = $2 and status in ('partially_paid', 'overpaid')
+        and (status = 'overpaid' or expires_at <= $4)
         and not exists (
           select from invoice_resolution
           where merchant_id = $1 and invoice_id = invoice.id and resolution = 'dismiss'
@@ -201,7 +194,7 @@ export async function findWaiting(tx: Tx, tenant: Tenant): Promise<string[]> {
       where merchant_id = $1 and livemode = $2 and review_reason is not null and resolution is null
         and status in ('detected', 'confirming', 'confirmed')
       order by invoice_id desc limit $3)`,
-    [tenant.merchantId, tenant.livemode, WAITING_MAX],
+    [tenant.merchantId, tenant.livemode, WAITING_MAX, now],
   )
   return rows.map((row) => row.id)
 }
@@ -239,7 +232,7 @@ async function findRareMatches(tx: Tx, tenant: Tenant, search: InvoiceSearch): P
 
 const SEARCHED_COLUMNS = ['id', 'external_reference', 'order_reference', 'customer_email'] as const
 
-const begins = (column: (typeof SEARCHED_COLUMNS)[number], text: string, end: string): string =>
+export const begins = (column: (typeof SEARCHED_COLUMNS)[number], text: string, end: string): string =>
   `${column} collate "C" >= ${text}::text and ${column} collate "C" < ${end}::text`
 
 /** Whether the tenant has this invoice. Served by the primary key. */

@@ -23,16 +23,18 @@ export async function receivedByDay(tx: Tx, tenant: Tenant, firstDay: string): P
 type Day = { readonly day: string; readonly firstId: string; readonly nextId: string }
 
 /**
- * How many invoices were created on each day, and how many of those are paid by now. Counted on invoice_by_mode and
+ * How many invoices were created on each day, how many of those are paid by now, and how many went otherwise. Counted on invoice_by_mode and
  * invoice_by_status alone, without their rows.
  */
 export async function countInvoicesByDay(
   tx: Tx,
   tenant: Tenant,
   days: readonly Day[],
-): Promise<{ readonly day: string; readonly created: number; readonly paid: number }[]> {
-  const { rows } = await tx.query<{ day: string; created: number; paid: number }>(
-    `select asked.day, created.count as created, paid.count as paid
+): Promise<
+  { readonly day: string; readonly created: number; readonly paid: number; readonly exceptions: number }[]
+> {
+  const { rows } = await tx.query<{ day: string; created: number; paid: number; exceptions: number }>(
+    `select asked.day, created.count as created, paid.count as paid, exceptions.count as exceptions
      from unnest($3::text[], $4::text[], $5::text[]) as asked (day, first_id, next_id)
      cross join lateral (
        select count(*) from invoice
@@ -41,6 +43,10 @@ export async function countInvoicesByDay(
        select count(*) from invoice
        where merchant_id = $1 and livemode = $2 and status in ('paid', 'overpaid')
          and id >= first_id and id < next_id) paid
+     cross join lateral (
+       select count(*) from invoice
+       where merchant_id = $1 and livemode = $2 and status in ('partially_paid', 'overpaid', 'manual_review')
+         and id >= first_id and id < next_id) exceptions
      where created.count > 0 order by asked.day`,
     [
       tenant.merchantId,
@@ -77,17 +83,36 @@ export async function medianTimesToPay(
   return new Map(rows.map(({ asset, median }) => [asset, Math.round(median)]))
 }
 
-/** How the newest webhook attempts since then went. On the primary keys of the partitions of the days asked for. */
-export async function statisticsOfAttempts(
+/** The median time from creation to paid of each day's invoices, of the same newest ones. On invoice_by_status. */
+export async function medianTimesByDay(
+  tx: Tx,
+  tenant: Tenant,
+  firstId: string,
+): Promise<ReadonlyMap<string, number>> {
+  const newest = (status: string): string => `(select * from invoice
+      where merchant_id = $1 and livemode = $2 and status = '${status}' and id >= $3 order by id desc limit $4)`
+  const { rows } = await tx.query<{ day: string; median: number }>(
+    `select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD') as day,
+       percentile_cont(0.5) within group (order by extract(epoch from paid_at - created_at)::double precision) as median
+     from (${newest('paid')} union all ${newest('overpaid')}) settled
+     where accepted_at is null and paid_at is not null group by 1`,
+    [tenant.merchantId, tenant.livemode, firstId, NEWEST_MAX],
+  )
+  return new Map(rows.map(({ day, median }) => [day, Math.round(median)]))
+}
+
+/** How the newest webhook attempts since then went, by day. On the primary keys of the partitions of the days asked for. */
+export async function attemptsByDay(
   tx: Tx,
   tenant: Tenant,
   since: Date,
-): Promise<{ attempts: number; ok: number }> {
-  const { rows } = await tx.query<{ attempts: number; ok: number }>(
-    `select count(*) as attempts, count(*) filter (where code = 'ok') as ok from (
-       select code from attempt where merchant_id = $1 and livemode = $2 and created_at >= $3
-       order by id desc limit $4) newest`,
+): Promise<{ day: string; attempts: number; ok: number }[]> {
+  const { rows } = await tx.query<{ day: string; attempts: number; ok: number }>(
+    `select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD') as day, count(*) as attempts,
+       count(*) filter (where code = 'ok') as ok from (
+       select code, created_at from attempt where merchant_id = $1 and livemode = $2 and created_at >= $3
+       order by id desc limit $4) newest group by 1`,
     [tenant.merchantId, tenant.livemode, since, NEWEST_MAX],
   )
-  return rows[0] ?? { attempts: 0, ok: 0 }
+  return rows
 }

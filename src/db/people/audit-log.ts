@@ -74,7 +74,13 @@ export async function insertAuditEntry(tx: Tx, entry: StoredAuditEntry): Promise
   )
 }
 
-/** A page of the log in one mode, newest first. Served by the primary key: ids sort by time. */
+/** An act ends so many entries of the merchant later at most; one that took longer is listed twice. */
+const ENDED_WITHIN = 200
+
+/**
+ * A page of the acts in one mode, newest first, each by its last entry. Served by the primary key, since ids sort by time,
+ * and by audit_entry_chain.
+ */
 export async function listAuditEntries(
   tx: Tx,
   tenant: Tenant,
@@ -85,6 +91,11 @@ export async function listAuditEntries(
     `select ${COLUMNS} from audit_entry
      where merchant_id = $1 and livemode = $2
        and ($3::text is null or id < $3) and ($4::text is null or id > $4)
+       and not (phase = 'begun' and exists (
+         select from audit_entry ending
+         where ending.merchant_id = $1 and ending.number > audit_entry.number
+           and ending.number <= audit_entry.number + ${ENDED_WITHIN}
+           and ending.request_id = audit_entry.request_id and ending.action = audit_entry.action))
      order by id ${isForward ? 'desc' : 'asc'} limit $5`,
     [tenant.merchantId, tenant.livemode, page.startingAfter, page.endingBefore, page.limit + 1],
   )

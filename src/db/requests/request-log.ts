@@ -1,5 +1,6 @@
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
+import { firstIdAt } from '../list-page.ts'
 
 export type LoggedRequest = {
   readonly merchantId: string
@@ -41,52 +42,92 @@ export async function insertRequests(db: Queryable, requests: readonly LoggedReq
   )
 }
 
-/** A page of a tenant's requests, newest first, failed ones alone if asked. Served by request_log_by_mode. */
+type RequestRow = {
+  id: string
+  request_id: string
+  caller: string
+  method: string
+  route: string
+  path: string
+  status: number
+  error_code: string | null
+  duration_ms: number
+  created_at: Date
+}
+
+const COLUMNS = 'id, request_id, caller, method, route, path, status, error_code, duration_ms, created_at'
+
+const requestOf = (tenant: Tenant, row: RequestRow): LoggedRequest => ({
+  ...tenant,
+  id: row.id,
+  requestId: row.request_id,
+  caller: row.caller,
+  method: row.method,
+  route: row.route,
+  path: row.path,
+  status: row.status,
+  errorCode: row.error_code,
+  durationMs: row.duration_ms,
+  createdAt: row.created_at,
+})
+
+/** So many of the newest requests of a range are looked through for a filter. */
+const WALKED_MAX = 50_000
+
+type RequestFilters = {
+  readonly limit: number
+  readonly startingAfter: string | null
+  readonly endingBefore: string | null
+  readonly failedOnly: boolean
+  /** The beginning of a path. */
+  readonly path: string | null
+  readonly caller: string | null
+  /** Both exclusive. */
+  readonly createdAfterMs: number | undefined
+  readonly createdBeforeMs: number | undefined
+}
+
+/** A page of a tenant's requests, newest first. Served by request_log_by_mode. */
 export async function listRequests(
   tx: Tx,
   tenant: Tenant,
-  page: { limit: number; startingAfter: string | null; endingBefore: string | null; failedOnly: boolean },
+  page: RequestFilters,
 ): Promise<{ requests: LoggedRequest[]; hasMore: boolean }> {
   const isForward = page.endingBefore === null
-  const { rows } = await tx.query<{
-    id: string
-    request_id: string
-    caller: string
-    method: string
-    route: string
-    path: string
-    status: number
-    error_code: string | null
-    duration_ms: number
-    created_at: Date
-  }>(
-    `select id, request_id, caller, method, route, path, status, error_code, duration_ms, created_at from request_log
-     where merchant_id = $1 and livemode = $2 and ($3::text is null or id < $3) and ($4::text is null or id > $4)
-       and (not $5 or status >= 400)
-     order by id ${isForward ? 'desc' : 'asc'} limit $6`,
+  const order = isForward ? 'desc' : 'asc'
+  const { rows } = await tx.query<RequestRow>(
+    `select * from (
+       select ${COLUMNS} from request_log
+       where merchant_id = $1 and livemode = $2 and ($3::text is null or id < $3) and ($4::text is null or id > $4)
+         and ($5::text is null or id >= $5) and ($6::text is null or id < $6)
+       order by id ${order} limit ${WALKED_MAX}) walked
+     where (not $7 or status >= 400) and ($8::text is null or starts_with(path, $8))
+       and ($9::text is null or caller = $9)
+     order by id ${order} limit $10`,
     [
       tenant.merchantId,
       tenant.livemode,
       page.startingAfter,
       page.endingBefore,
+      firstIdAt('requestLog', page.createdAfterMs, 1),
+      firstIdAt('requestLog', page.createdBeforeMs, 0),
       page.failedOnly,
+      page.path,
+      page.caller,
       page.limit + 1,
     ],
   )
-  const requests = rows.slice(0, page.limit).map((row) => ({
-    ...tenant,
-    id: row.id,
-    requestId: row.request_id,
-    caller: row.caller,
-    method: row.method,
-    route: row.route,
-    path: row.path,
-    status: row.status,
-    errorCode: row.error_code,
-    durationMs: row.duration_ms,
-    createdAt: row.created_at,
-  }))
+  const requests = rows.slice(0, page.limit).map((row) => requestOf(tenant, row))
   return { requests: isForward ? requests : requests.reverse(), hasMore: rows.length > page.limit }
+}
+
+/** One request, or null. By the primary key. */
+export async function findRequest(tx: Tx, tenant: Tenant, id: string): Promise<LoggedRequest | null> {
+  const { rows } = await tx.query<RequestRow>(
+    `select ${COLUMNS} from request_log where merchant_id = $1 and livemode = $2 and id = $3`,
+    [tenant.merchantId, tenant.livemode, id],
+  )
+  return rows[0] === undefined ? null : requestOf(tenant, rows[0])
 }
 
 /** Forgets requests older than `days`, so many at a time; says how many. Served by request_log_by_age. */

@@ -9,6 +9,7 @@ import {
   listCheckoutSessionsRoute,
 } from './routes/checkout-sessions.ts'
 import { createInvoiceRoute } from './routes/create-invoice.ts'
+import { listCustomersRoute } from './routes/customers.ts'
 import {
   getEventRoute,
   listEventAttemptsRoute,
@@ -24,7 +25,7 @@ import {
   listInvoicesRoute,
   resolveInvoiceRoute,
 } from './routes/invoices.ts'
-import { listAuditEntriesRoute, listRequestLogsRoute } from './routes/logs.ts'
+import { getRequestLogRoute, listAuditEntriesRoute, listRequestLogsRoute } from './routes/logs.ts'
 import {
   getMerchantRoute,
   getNoticesRoute,
@@ -60,9 +61,11 @@ import {
   deleteWebhookEndpointRoute,
   disableWebhookEndpointRoute,
   getWebhookEndpointRoute,
+  listEndpointAttemptsRoute,
   listWebhookEndpointsRoute,
   requestWebhookEndpointRoute,
   rotateWebhookSecretRoute,
+  updateWebhookEndpointRoute,
   verifyWebhookEndpointRoute,
 } from './routes/webhook-endpoints.ts'
 
@@ -78,6 +81,7 @@ export const ROUTES: readonly Route[] = [
   cancelInvoiceRoute,
   resolveInvoiceRoute,
   listImportedInvoicesRoute,
+  listCustomersRoute,
   createPaymentLinkRoute,
   listPaymentLinksRoute,
   getPaymentLinkRoute,
@@ -95,6 +99,8 @@ export const ROUTES: readonly Route[] = [
   listWebhookEndpointsRoute,
   requestWebhookEndpointRoute,
   getWebhookEndpointRoute,
+  updateWebhookEndpointRoute,
+  listEndpointAttemptsRoute,
   deleteWebhookEndpointRoute,
   verifyWebhookEndpointRoute,
   rotateWebhookSecretRoute,
@@ -114,6 +120,7 @@ export const ROUTES: readonly Route[] = [
   updateMerchantRoute,
   getStatisticsRoute,
   listRequestLogsRoute,
+  getRequestLogRoute,
   getNoticesRoute,
   updateNoticesRoute,
   createPayoutDestinationRoute,

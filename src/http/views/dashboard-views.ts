@@ -1,11 +1,19 @@
 import type { z } from 'zod'
 import { ASSET_IDS, ASSETS, type AssetId } from '../../core/assets.ts'
 import { formatCoinAmount, formatUsd } from '../../core/money.ts'
-import { confirmationTiersOf, type PaymentRules, type Tolerance } from '../../core/payment-rules.ts'
+import type { PaymentRules, Tolerance } from '../../core/payment-rules.ts'
+import type { Customer } from '../../db/invoices/customers.ts'
 import type { DashboardApiKey } from '../../db/people/api-keys.ts'
 import type { StoredAuditEntry } from '../../db/people/audit-log.ts'
 import type { LoggedRequest } from '../../db/requests/request-log.ts'
-import type { apiKeyView, auditEntryView, paymentRulesView, requestLogView } from '../../wire/dashboard.ts'
+import type { Tenant } from '../../postgres/transaction.ts'
+import type {
+  apiKeyView,
+  auditEntryView,
+  customerView,
+  paymentRulesView,
+  requestLogView,
+} from '../../wire/dashboard.ts'
 
 /** A key as the dashboard shows it. */
 export function apiKeyViewOf(key: DashboardApiKey): z.output<typeof apiKeyView> {
@@ -94,5 +102,22 @@ export function requestLogViewOf(request: LoggedRequest): z.output<typeof reques
     error_code: request.errorCode,
     duration_ms: request.durationMs,
     created_at: request.createdAt.toISOString(),
+  }
+}
+
+/** A customer as the dashboard shows them. */
+export function customerViewOf({ livemode }: Tenant, customer: Customer): z.output<typeof customerView> {
+  return {
+    id: customer.name,
+    object: 'customer',
+    livemode,
+    email: customer.email,
+    reference: customer.reference,
+    invoices: customer.invoices,
+    paid: customer.paid,
+    paid_usd: formatUsd(customer.paidCents),
+    first_invoice_at: customer.firstAt.toISOString(),
+    last_invoice_at: customer.lastAt.toISOString(),
+    last_invoice_id: customer.lastId,
   }
 }

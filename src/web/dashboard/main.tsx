@@ -30,7 +30,10 @@ function start(): void {
     queryCache: new QueryCache({ onError }),
     mutationCache: new MutationCache({ onError }),
     defaultOptions: {
+      // A request without a network fails and says so, instead of waiting for one unseen.
+      mutations: { networkMode: 'always' },
       queries: {
+        networkMode: 'always',
         // A refusal stays one; only what did not answer is asked again.
         retry: (failures, error) =>
           failures < RETRIES_MAX && error instanceof Problem && (error.status === 0 || error.status >= 500),

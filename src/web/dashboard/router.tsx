@@ -10,9 +10,10 @@ import {
   retainSearchParams,
   stringifySearchWith,
 } from '@tanstack/react-router'
+import { OFFLINE_WORDS, Problem } from './api/ask.ts'
 import { membersQuery, organizationsQuery, people, type Session, sessionQuery } from './api/people.ts'
 import { Shell } from './app/shell.tsx'
-import { NotFound, PageFault } from './pages/faults.tsx'
+import { NotFound, OnePageFault, PageFault } from './pages/faults.tsx'
 import { Skeleton } from './parts/table.tsx'
 
 type Context = { readonly queries: QueryClient }
@@ -30,6 +31,26 @@ const searchParams =
     return found
   }
 
+/**
+ * A page's code, loaded when the page is first opened. Where the server does not answer, the page says so in its place
+ * and can be tried again; the router alone would reload everything, and what was typed elsewhere with it.
+ */
+const page = <Module extends Record<string, unknown>, Name extends keyof Module>(
+  load: () => Promise<Module>,
+  name: Name,
+) =>
+  lazyRouteComponent(
+    () =>
+      load().catch(async (cause: unknown) => {
+        // Another release has other files: then the server answers, and the router reloads.
+        await fetch('/healthz').catch(() => {
+          throw new Problem({ code: 'offline', status: 0, message: OFFLINE_WORDS }, { cause })
+        })
+        throw cause
+      }),
+    name,
+  )
+
 const root = createRootRouteWithContext<Context>()({
   component: Outlet,
   notFoundComponent: NotFound,
@@ -41,47 +62,47 @@ const outside = createRoute({ getParentRoute: () => root, id: 'outside', compone
 const signIn = createRoute({
   getParentRoute: () => outside,
   path: 'sign-in',
-  validateSearch: searchParams('next'),
-  component: lazyRouteComponent(() => import('./pages/sign-in.tsx'), 'SignInPage'),
+  validateSearch: words('next'),
+  component: page(() => import('./pages/sign-in.tsx'), 'SignInPage'),
 })
 const signUp = createRoute({
   getParentRoute: () => outside,
   path: 'sign-up',
-  validateSearch: searchParams('next', 'email'),
-  component: lazyRouteComponent(() => import('./pages/sign-up.tsx'), 'SignUpPage'),
+  validateSearch: words('next', 'email'),
+  component: page(() => import('./pages/sign-up.tsx'), 'SignUpPage'),
 })
 const forgot = createRoute({
   getParentRoute: () => outside,
   path: 'forgot-password',
-  component: lazyRouteComponent(() => import('./pages/password.tsx'), 'ForgotPasswordPage'),
+  component: page(() => import('./pages/password.tsx'), 'ForgotPasswordPage'),
 })
 const reset = createRoute({
   getParentRoute: () => outside,
   path: 'reset-password',
-  validateSearch: searchParams('token'),
-  component: lazyRouteComponent(() => import('./pages/password.tsx'), 'ResetPasswordPage'),
+  validateSearch: words('token'),
+  component: page(() => import('./pages/password.tsx'), 'ResetPasswordPage'),
 })
 const verify = createRoute({
   getParentRoute: () => outside,
   path: 'verify-email',
-  validateSearch: searchParams('token'),
-  component: lazyRouteComponent(() => import('./pages/verify-email.tsx'), 'VerifyEmailPage'),
+  validateSearch: words('token'),
+  component: page(() => import('./pages/verify-email.tsx'), 'VerifyEmailPage'),
 })
 const invitation = createRoute({
   getParentRoute: () => outside,
   path: 'invitation',
-  validateSearch: searchParams('id'),
-  component: lazyRouteComponent(() => import('./pages/invitation.tsx'), 'InvitationPage'),
+  validateSearch: words('id'),
+  component: page(() => import('./pages/invitation.tsx'), 'InvitationPage'),
 })
 const newShop = createRoute({
   getParentRoute: () => outside,
   path: 'new-shop',
-  component: lazyRouteComponent(() => import('./pages/new-shop.tsx'), 'NewShopPage'),
+  component: page(() => import('./pages/new-shop.tsx'), 'NewShopPage'),
 })
 
 /** The shop that the sign-in shows; another of theirs where they were taken out of that one; null where there is none. */
 async function chosenShop(queries: QueryClient, { session }: Session): Promise<string | null> {
-  const shops = await queries.fetchQuery(organizationsQuery)
+  const shops = await queries.ensureQueryData(organizationsQuery)
   const chosen = shops.find(({ id }) => id === session.activeOrganizationId)
   if (chosen !== undefined) return chosen.id
   const [other] = shops
@@ -101,12 +122,14 @@ const inside = createRoute({
   }),
   search: { middlewares: [retainSearchParams(['mode'])] },
   beforeLoad: async ({ context: { queries }, location }) => {
-    const session = await queries.fetchQuery(sessionQuery)
+    // Who is known to be signed in goes on while the server is away: what they open says so by itself.
+    const session = queries.getQueryData(sessionQuery.queryKey) ?? (await queries.fetchQuery(sessionQuery))
     if (session === null) throw redirect({ to: '/sign-in', search: { next: location.href } })
     const merchantId = await chosenShop(queries, session)
     if (merchantId === null) throw redirect({ to: '/new-shop' })
-    await queries.fetchQuery(membersQuery(merchantId))
+    await queries.ensureQueryData(membersQuery(merchantId))
   },
+  errorComponent: PageFault,
   component: Shell,
 })
 
@@ -114,138 +137,151 @@ const POSITION = ['after', 'before'] as const
 const home = createRoute({
   getParentRoute: () => inside,
   path: '/',
-  component: lazyRouteComponent(() => import('./pages/home.tsx'), 'HomePage'),
+  validateSearch: words('days', 'compare'),
+  component: page(() => import('./pages/home.tsx'), 'HomePage'),
 })
 const invoices = createRoute({
   getParentRoute: () => inside,
   path: 'invoices',
-  validateSearch: searchParams('status', 'asset', 'q', 'from', 'to', ...POSITION),
-  component: lazyRouteComponent(() => import('./pages/invoices.tsx'), 'InvoicesPage'),
+  validateSearch: words('status', 'asset', 'q', 'from', 'to', ...POSITION),
+  component: page(() => import('./pages/invoices.tsx'), 'InvoicesPage'),
 })
 const importedInvoices = createRoute({
   getParentRoute: () => inside,
   path: 'invoices/imported',
-  validateSearch: searchParams('q', ...POSITION),
-  component: lazyRouteComponent(() => import('./pages/imported-invoices.tsx'), 'ImportedInvoicesPage'),
+  validateSearch: words('q', ...POSITION),
+  component: page(() => import('./pages/imported-invoices.tsx'), 'ImportedInvoicesPage'),
 })
 const invoice = createRoute({
   getParentRoute: () => inside,
   path: 'invoices/$id',
-  component: lazyRouteComponent(() => import('./pages/invoice.tsx'), 'InvoicePage'),
+  component: page(() => import('./pages/invoice.tsx'), 'InvoicePage'),
 })
 const keys = createRoute({
   getParentRoute: () => inside,
   path: 'developers/keys',
-  validateSearch: searchParams(...POSITION),
-  component: lazyRouteComponent(() => import('./pages/keys.tsx'), 'KeysPage'),
+  validateSearch: words(...POSITION),
+  component: page(() => import('./pages/keys.tsx'), 'KeysPage'),
 })
 const webhooks = createRoute({
   getParentRoute: () => inside,
   path: 'developers/webhooks',
-  component: lazyRouteComponent(() => import('./pages/webhooks.tsx'), 'WebhooksPage'),
+  component: page(() => import('./pages/webhooks.tsx'), 'WebhooksPage'),
 })
 const webhook = createRoute({
   getParentRoute: () => inside,
   path: 'developers/webhooks/$id',
-  component: lazyRouteComponent(() => import('./pages/webhook.tsx'), 'WebhookPage'),
+  validateSearch: words('outcome', ...POSITION),
+  component: page(() => import('./pages/webhook.tsx'), 'WebhookPage'),
 })
 const events = createRoute({
   getParentRoute: () => inside,
   path: 'developers/events',
-  validateSearch: searchParams('type', 'resource', ...POSITION),
-  component: lazyRouteComponent(() => import('./pages/events.tsx'), 'EventsPage'),
+  validateSearch: words('type', 'resource', ...POSITION),
+  component: page(() => import('./pages/events.tsx'), 'EventsPage'),
 })
 const event = createRoute({
   getParentRoute: () => inside,
   path: 'developers/events/$id',
-  component: lazyRouteComponent(() => import('./pages/event.tsx'), 'EventPage'),
+  component: page(() => import('./pages/event.tsx'), 'EventPage'),
 })
 const awaiting = createRoute({
   getParentRoute: () => inside,
   path: 'developers/awaiting',
-  validateSearch: searchParams(...POSITION),
-  component: lazyRouteComponent(() => import('./pages/awaiting.tsx'), 'AwaitingPage'),
+  validateSearch: words(...POSITION),
+  component: page(() => import('./pages/awaiting.tsx'), 'AwaitingPage'),
 })
 const attention = createRoute({
   getParentRoute: () => inside,
   path: 'attention',
-  component: lazyRouteComponent(() => import('./pages/attention.tsx'), 'AttentionPage'),
+  component: page(() => import('./pages/attention.tsx'), 'AttentionPage'),
 })
 const links = createRoute({
   getParentRoute: () => inside,
   path: 'links',
-  validateSearch: searchParams(...POSITION),
-  component: lazyRouteComponent(() => import('./pages/links.tsx'), 'LinksPage'),
+  validateSearch: words(...POSITION),
+  component: page(() => import('./pages/links.tsx'), 'LinksPage'),
 })
 const link = createRoute({
   getParentRoute: () => inside,
   path: 'links/$id',
-  validateSearch: searchParams(...POSITION),
-  component: lazyRouteComponent(() => import('./pages/link.tsx'), 'LinkPage'),
+  validateSearch: words(...POSITION),
+  component: page(() => import('./pages/link.tsx'), 'LinkPage'),
 })
 const balances = createRoute({
   getParentRoute: () => inside,
   path: 'balances',
-  validateSearch: searchParams('asset', ...POSITION),
-  component: lazyRouteComponent(() => import('./pages/balances.tsx'), 'BalancesPage'),
+  validateSearch: words('asset', ...POSITION),
+  component: page(() => import('./pages/balances.tsx'), 'BalancesPage'),
 })
 const payouts = createRoute({
   getParentRoute: () => inside,
   path: 'payouts',
-  validateSearch: searchParams('status', 'asset', ...POSITION),
-  component: lazyRouteComponent(() => import('./pages/payouts.tsx'), 'PayoutsPage'),
+  validateSearch: words('status', 'asset', ...POSITION),
+  component: page(() => import('./pages/payouts.tsx'), 'PayoutsPage'),
 })
 const payout = createRoute({
   getParentRoute: () => inside,
   path: 'payouts/$id',
-  component: lazyRouteComponent(() => import('./pages/payout.tsx'), 'PayoutPage'),
+  component: page(() => import('./pages/payout.tsx'), 'PayoutPage'),
 })
 const destinations = createRoute({
   getParentRoute: () => inside,
   path: 'payouts/destinations',
-  component: lazyRouteComponent(() => import('./pages/destinations.tsx'), 'DestinationsPage'),
+  component: page(() => import('./pages/destinations.tsx'), 'DestinationsPage'),
 })
 const goLive = createRoute({
   getParentRoute: () => inside,
   path: 'settings/go-live',
-  component: lazyRouteComponent(() => import('./pages/go-live.tsx'), 'GoLivePage'),
+  component: page(() => import('./pages/go-live.tsx'), 'GoLivePage'),
 })
 const coins = createRoute({
   getParentRoute: () => inside,
   path: 'settings/coins',
-  component: lazyRouteComponent(() => import('./pages/coins.tsx'), 'CoinsPage'),
+  component: page(() => import('./pages/coins.tsx'), 'CoinsPage'),
 })
 const rules = createRoute({
   getParentRoute: () => inside,
   path: 'settings/rules',
-  component: lazyRouteComponent(() => import('./pages/rules.tsx'), 'RulesPage'),
+  component: page(() => import('./pages/rules.tsx'), 'RulesPage'),
 })
 const logs = createRoute({
   getParentRoute: () => inside,
   path: 'developers/logs',
-  validateSearch: searchParams('outcome', ...POSITION),
-  component: lazyRouteComponent(() => import('./pages/logs.tsx'), 'LogsPage'),
+  validateSearch: words('outcome', 'path', 'caller', 'from', 'to', ...POSITION),
+  component: page(() => import('./pages/logs.tsx'), 'LogsPage'),
+})
+const log = createRoute({
+  getParentRoute: () => inside,
+  path: 'developers/logs/$id',
+  component: page(() => import('./pages/log.tsx'), 'LogPage'),
+})
+const customers = createRoute({
+  getParentRoute: () => inside,
+  path: 'customers',
+  validateSearch: words('q'),
+  component: page(() => import('./pages/customers.tsx'), 'CustomersPage'),
 })
 const branding = createRoute({
   getParentRoute: () => inside,
   path: 'settings/branding',
-  component: lazyRouteComponent(() => import('./pages/branding.tsx'), 'BrandingPage'),
+  component: page(() => import('./pages/branding.tsx'), 'BrandingPage'),
 })
 const team = createRoute({
   getParentRoute: () => inside,
   path: 'settings/team',
-  component: lazyRouteComponent(() => import('./pages/team.tsx'), 'TeamPage'),
+  component: page(() => import('./pages/team.tsx'), 'TeamPage'),
 })
 const security = createRoute({
   getParentRoute: () => inside,
   path: 'settings/security',
-  component: lazyRouteComponent(() => import('./pages/security.tsx'), 'SecurityPage'),
+  component: page(() => import('./pages/security.tsx'), 'SecurityPage'),
 })
 const audit = createRoute({
   getParentRoute: () => inside,
   path: 'settings/audit',
-  validateSearch: searchParams(...POSITION),
-  component: lazyRouteComponent(() => import('./pages/audit.tsx'), 'AuditPage'),
+  validateSearch: words(...POSITION),
+  component: page(() => import('./pages/audit.tsx'), 'AuditPage'),
 })
 
 const routeTree = root.addChildren([
@@ -256,6 +292,7 @@ const routeTree = root.addChildren([
     importedInvoices,
     invoice,
     attention,
+    customers,
     links,
     link,
     balances,
@@ -269,6 +306,7 @@ const routeTree = root.addChildren([
     event,
     awaiting,
     logs,
+    log,
     goLive,
     coins,
     rules,
@@ -292,6 +330,7 @@ export const makeRouter = (queries: QueryClient) =>
     defaultPreload: false,
     defaultPendingMs: PENDING_MS,
     defaultPendingComponent: Skeleton,
+    defaultErrorComponent: OnePageFault,
     scrollRestoration: true,
   })
 

@@ -1,6 +1,5 @@
 import type { z } from 'zod'
 import {
-  type AttemptRow,
   eventExists,
   findEventBody,
   listAttempts,
@@ -10,7 +9,6 @@ import { queueEvent, RECOVERED_EVENTS_MAX, recoverEvents } from '../../../flows/
 import { withTransaction } from '../../../postgres/transaction.ts'
 import {
   attemptList,
-  type attemptView,
   eventList,
   eventView,
   listAttemptsQuery,
@@ -21,6 +19,7 @@ import {
   recoveryView,
 } from '../../../wire/event.ts'
 import { pageOf } from '../../../wire/list.ts'
+import { attemptViewOf } from '../../views/attempt-view.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute } from '../route.ts'
 
@@ -179,21 +178,6 @@ export const listEventAttemptsRoute = defineRoute({
     }
   },
 })
-
-function attemptViewOf(row: AttemptRow): z.output<typeof attemptView> {
-  return {
-    id: row.id,
-    object: 'attempt',
-    event_id: row.event_id,
-    endpoint_id: row.endpoint_id,
-    number: row.number,
-    http_status: row.http_status,
-    // Written from the sender's own list of codes, which a test compares with the schema's.
-    code: row.code as z.output<typeof attemptView>['code'],
-    duration_ms: row.duration_ms,
-    created_at: row.created_at.toISOString(),
-  }
-}
 
 /** An event as the API shows it: its body, as it was stored when it was made. */
 function eventViewOf(body: Uint8Array): z.output<typeof eventView> {

@@ -38,7 +38,7 @@ export const listInvoicesRoute = defineRoute({
   handler: async (deps, { tenant, query }) => {
     const networks = await deps.networks.read()
     const page = await withTransaction(deps.pool, tenant, (tx) =>
-      listShownInvoices(tx, tenant, filtersOf(query), deps.issuedAddresses),
+      listShownInvoices(tx, tenant, filtersOf(query, deps.clock()), deps.issuedAddresses),
     )
     const data = page.invoices.map((invoice) => invoiceViewOf(deps, networks, invoice))
     return listView('/invoices', page.hasMore, data)
@@ -48,11 +48,11 @@ export const listInvoicesRoute = defineRoute({
 const millisecondsOf = (instant: string | undefined): number | undefined =>
   instant === undefined ? undefined : Date.parse(instant)
 
-const filtersOf = (query: z.output<typeof listInvoicesQuery>) => ({
+const filtersOf = (query: z.output<typeof listInvoicesQuery>, now: Date) => ({
   ...pageOf(query),
   status: query.status,
   asset: query.asset,
-  isWaiting: query.attention === 'open',
+  waitingAt: query.attention === 'open' ? now : undefined,
   externalReference: query.external_reference,
   orderReference: query.order_reference,
   createdAfterMs: millisecondsOf(query.created_after),

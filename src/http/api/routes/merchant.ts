@@ -3,14 +3,16 @@ import { COINS, PAYMENT_ASSET_IDS } from '../../../core/assets.ts'
 import { ENDPOINT_FORMATS } from '../../../core/endpoint/subscriptions.ts'
 import { supportIn } from '../../../core/invoice/market.ts'
 import { formatCoinAmount, formatUsd } from '../../../core/money.ts'
-import { findWaiting, firstIdAt, planByIndexes } from '../../../db/invoices/invoice-list.ts'
+import { findWaiting, planByIndexes } from '../../../db/invoices/invoice-list.ts'
 import { loadPaymentRules } from '../../../db/invoices/payment-rules.ts'
 import {
+  attemptsByDay,
   countInvoicesByDay,
+  medianTimesByDay,
   medianTimesToPay,
   receivedByDay,
-  statisticsOfAttempts,
 } from '../../../db/invoices/statistics.ts'
+import { firstIdAt } from '../../../db/list-page.ts'
 import { loadMerchantProfile } from '../../../db/people/merchants.ts'
 import { NOTICE_KINDS, refusedNotices, setNotice } from '../../../db/people/notices.ts'
 import { changePaymentRules } from '../../../flows/change-payment-rules.ts'
@@ -190,10 +192,11 @@ export const getStatisticsRoute = defineRoute({
 
   handler: async (deps, { tenant, query }) => {
     const count = query.days ?? DAYS_DEFAULT
-    const today = Math.floor(deps.clock().getTime() / DAY_MS)
+    const now = deps.clock()
+    const today = Math.floor(now.getTime() / DAY_MS)
     const days = Array.from({ length: count }, (_, at) => dayOf(today - count + 1 + at))
     const [first = dayOf(today)] = days
-    const [, received, invoices, medians, webhooks, waiting] = await withTransaction(
+    const [, received, invoices, medians, daily, attempts, waiting] = await withTransaction(
       deps.pool,
       tenant,
       (tx) =>
@@ -202,8 +205,9 @@ export const getStatisticsRoute = defineRoute({
           receivedByDay(tx, tenant, first.day),
           countInvoicesByDay(tx, tenant, days),
           medianTimesToPay(tx, tenant, first.firstId),
-          statisticsOfAttempts(tx, tenant, first.since),
-          findWaiting(tx, tenant),
+          medianTimesByDay(tx, tenant, first.firstId),
+          attemptsByDay(tx, tenant, first.since),
+          findWaiting(tx, tenant, now),
         ]),
     )
     const figuresOf = (rows: typeof received, created: typeof invoices) => ({
@@ -211,7 +215,7 @@ export const getStatisticsRoute = defineRoute({
       created: created.reduce((sum, day) => sum + day.created, 0),
       paid: created.reduce((sum, day) => sum + day.paid, 0),
     })
-    const named = [...new Set([...received, ...invoices].map(({ day }) => day))].sort()
+    const named = [...new Set([...received, ...invoices, ...attempts].map(({ day }) => day))].sort()
     return {
       object: 'statistics' as const,
       livemode: tenant.livemode,
@@ -223,6 +227,10 @@ export const getStatisticsRoute = defineRoute({
           received.filter((row) => row.day === day),
           invoices.filter((row) => row.day === day),
         ),
+        exceptions: invoices.find((row) => row.day === day)?.exceptions ?? 0,
+        median_seconds_to_pay: daily.get(day) ?? null,
+        attempts: attempts.find((row) => row.day === day)?.attempts ?? 0,
+        attempts_ok: attempts.find((row) => row.day === day)?.ok ?? 0,
       })),
       assets: PAYMENT_ASSET_IDS.flatMap((asset) => {
         const rows = received.filter((row) => row.asset === asset)
@@ -234,14 +242,20 @@ export const getStatisticsRoute = defineRoute({
           ? []
           : [{ asset, received: coins, received_usd, median_seconds_to_pay: median }]
       }),
-      webhooks,
+      webhooks: {
+        attempts: attempts.reduce((sum, day) => sum + day.attempts, 0),
+        ok: attempts.reduce((sum, day) => sum + day.ok, 0),
+      },
     }
   },
 })
 
 function dayOf(number: number) {
   const since = new Date(number * DAY_MS)
-  const [firstId, nextId] = [firstIdAt(since.getTime(), 0) ?? '', firstIdAt(since.getTime(), DAY_MS) ?? '']
+  const [firstId, nextId] = [
+    firstIdAt('invoice', since.getTime(), 0) ?? '',
+    firstIdAt('invoice', since.getTime(), DAY_MS) ?? '',
+  ]
   return { day: since.toISOString().slice(0, 10), since, firstId, nextId }
 }
 

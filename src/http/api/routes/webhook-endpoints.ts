@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { endpointExists, listEndpoints, loadEndpoint } from '../../../db/delivery/endpoints.ts'
+import { listEndpointAttempts } from '../../../db/delivery/event-recovery.ts'
 import { verifyEndpoint } from '../../../flows/verify-endpoint.ts'
 import {
   createEndpoint,
@@ -7,8 +8,10 @@ import {
   removeEndpoint,
   requestEndpoint,
   rotateSecret,
+  updateEndpoint,
 } from '../../../flows/webhook-endpoints.ts'
 import { type Tenant, withTransaction } from '../../../postgres/transaction.ts'
+import { attemptList, listEndpointAttemptsQuery } from '../../../wire/event.ts'
 import { pageOf } from '../../../wire/list.ts'
 import {
   createdWebhookEndpointView,
@@ -17,9 +20,11 @@ import {
   listWebhookEndpointsQuery,
   rotatedSecretView,
   rotateSecretBody,
+  updateWebhookEndpointBody,
   webhookEndpointList,
   webhookEndpointView,
 } from '../../../wire/webhook-endpoint.ts'
+import { attemptViewOf } from '../../views/attempt-view.ts'
 import {
   endpointViewOf,
   refuseEndpointUrl,
@@ -27,6 +32,7 @@ import {
   refuseOwnSecret,
   subscriptionsOf,
 } from '../../views/endpoint-view.ts'
+import { listView } from '../../views/list-view.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute, type RouteDeps } from '../route.ts'
 
@@ -60,39 +66,69 @@ export const createWebhookEndpointRoute = defineRoute({
   },
 })
 
-export const requestWebhookEndpointRoute = defineRoute({
-  method: 'post',
-  path: '/webhook-endpoint-requests',
-  operationId: 'requestWebhookEndpoint',
+export const updateWebhookEndpointRoute = defineRoute({
+  method: 'patch',
+  path: '/webhook-endpoints/:id',
+  operationId: 'updateWebhookEndpoint',
   tag: 'Webhook endpoints',
-  summary: 'Request a webhook endpoint',
+  summary: 'Update a webhook endpoint',
   description:
-    'For a shop’s plugin with a live key, which may add no endpoint: it stays inactive until an owner or admin verifies it in the dashboard. At most five wait in a mode, and asking again for the same URL replaces the request. `secret` is shown here only.',
+    'What is left out stays as it is. A new `url` has to be verified: until then no events are sent, and those that waited await recovery.',
   scope: 'webhooks:write',
-  body: createWebhookEndpointBody,
-  example: { url: 'https://shop.example/webhooks/paylink', subscribed_events: ['*'] },
-  success: { status: 201, description: 'The endpoint, to be verified.', schema: createdWebhookEndpointView },
-  problems: [
-    'endpoint_url_refused',
-    'event_type_unknown',
-    'event_type_not_selectable',
-    'endpoint_limit_reached',
-  ],
+  live: 'session',
+  body: updateWebhookEndpointBody,
+  example: { subscribed_events: ['invoice.paid'] },
+  success: { status: 200, description: 'The endpoint as it is now.', schema: webhookEndpointView },
+  problems: ['endpoint_url_refused', 'event_type_unknown', 'event_type_not_selectable'],
+  exists: endpointExists,
 
-  refuse: (deps, { body, tenant }) => void refuseEndpoint(deps, tenant, body),
-
-  create: async (deps, { tenant, body, callerId }, tx) => {
-    const subscribedEvents = refuseEndpoint(deps, tenant, body)
-    const { url, secret, format = 'paylink' } = body
-    const asked = { tenant, url, subscribedEvents, format, secret, now: deps.clock() }
-    return createdView(await requestEndpoint(deps, tx, { ...asked, requestedBy: callerId }))
+  handler: async (deps, { tenant, id, body }) => {
+    const before = await withTransaction(deps.pool, tenant, (tx) => loadEndpoint(tx, tenant, id))
+    if (before === null) throw new ApiProblem('not_found')
+    const { url, subscribed_events } = body
+    if (url !== undefined) refuseEndpointUrl(url, mayBePrivate(deps, tenant))
+    const updated = await updateEndpoint(deps, {
+      tenant,
+      endpointId: id,
+      ...(url === undefined ? {} : { url }),
+      ...(subscribed_events === undefined
+        ? {}
+        : { subscribedEvents: subscriptionsOf(subscribed_events, before.format) }),
+    })
+    if (updated.kind === 'not_found') throw new ApiProblem('not_found')
+    return endpointViewOf(updated.endpoint)
   },
 })
 
-function createdView(created: Awaited<ReturnType<typeof createEndpoint>>) {
-  if (created.kind === 'limit_reached') throw new ApiProblem('endpoint_limit_reached')
-  return { view: { ...endpointViewOf(created.endpoint), secret: created.secret } }
-}
+export const listEndpointAttemptsRoute = defineRoute({
+  method: 'get',
+  path: '/webhook-endpoints/:id/attempts',
+  operationId: 'listEndpointAttempts',
+  tag: 'Webhook endpoints',
+  summary: 'List an endpoint’s delivery attempts',
+  description:
+    'Newest first, of the newest 10,000 of all endpoints. Attempts are kept for 30 days; what a receiver answered is never kept, but for its status.',
+  scope: 'events:read',
+  query: listEndpointAttemptsQuery,
+  success: { status: 200, description: 'A page of attempts.', schema: attemptList },
+  problems: [],
+  exists: endpointExists,
+
+  handler: async (deps, { tenant, id, query }) => {
+    const page = await withTransaction(deps.pool, tenant, async (tx) => {
+      if (!(await endpointExists(tx, tenant, id))) return null
+      return listEndpointAttempts(tx, tenant, id, {
+        ...pageOf(query),
+        failedOnly: query.outcome === 'failed',
+      })
+    })
+    if (page === null) throw new ApiProblem('not_found')
+    return listView(`/webhook-endpoints/${id}/attempts`, page.hasMore, page.attempts.map(attemptViewOf))
+  },
+})
+
+const mayBePrivate = (deps: RouteDeps, tenant: Tenant): boolean =>
+  deps.webhookAllowPrivate && (!tenant.livemode || deps.staging === true)
 
 /** Throws the 400s; the event types to store. */
 function refuseEndpoint(
@@ -100,8 +136,8 @@ function refuseEndpoint(
   tenant: Tenant,
   body: z.output<typeof createWebhookEndpointBody>,
 ): readonly string[] {
-  const { url, subscribed_events, secret, format = 'paylink' } = body
-  refuseEndpointUrl(url, deps.webhookAllowPrivate && (!tenant.livemode || deps.staging === true))
+  const { url, subscribed_events, format = 'paylink' } = body
+  refuseEndpointUrl(url, mayBePrivate(deps, tenant))
   refuseFormat(format, deps.webhookFormats?.offered ?? [])
   const subscriptions = subscriptionsOf(subscribed_events, format)
   refuseOwnSecret(secret, format)

@@ -11,6 +11,8 @@ type Request = {
   readonly headers?: { readonly [name: string]: string }
 }
 
+export const OFFLINE_WORDS = 'Paylink cannot be reached. Check your connection, then try again.'
+
 /** What the server refused, or that it could not be reached: `message` says how to fix it. */
 export class Problem extends Error {
   readonly code: string
@@ -38,16 +40,36 @@ export class Problem extends Error {
   }
 }
 
-/** Asks the person for a second factor; false where they turned away. */
-type ProveSecondFactor = () => Promise<boolean>
-let proveSecondFactor: ProveSecondFactor | null = null
+/** Asks the person for what a request needs; false where they turned away. */
+type Prove = () => Promise<boolean>
+let proveSecondFactor: Prove | null = null
+let signInAgain: Prove | null = null
 
 /** Sets who asks for a second factor when a request needs a fresh one. */
-export function onSecondFactorNeeded(prove: ProveSecondFactor | null): void {
+export function onSecondFactorNeeded(prove: Prove | null): void {
   proveSecondFactor = prove
 }
 
+/** Sets who asks the person to sign in again when the session has ended below an open page. */
+export function onSignInNeeded(prove: Prove | null): void {
+  signInAgain = prove
+}
+
+/** Whether somebody whose session ended has signed in again; false where no page is open that would ask. */
+export const signedInAgain = async (): Promise<boolean> => signInAgain !== null && (await signInAgain())
+
 const SECOND_FACTOR_CODES = new Set(['second_factor_required', 'SECOND_FACTOR_REQUIRED'])
+/** Of a 401 for want of a session; the sign-in library's has no code at all. */
+const SESSION_CODES = new Set(['api_key_missing', 'UNAUTHORIZED', 'unknown'])
+/** A new sign-in, then a second factor. */
+const PROOFS_MAX = 2
+
+/** What lets a refused request through, if anything does. */
+function proofFor(error: unknown): Prove | null {
+  if (!(error instanceof Problem)) return null
+  if (SECOND_FACTOR_CODES.has(error.code)) return proveSecondFactor
+  return error.status === 401 && SESSION_CODES.has(error.code) ? signInAgain : null
+}
 
 /**
  * A request to the API in a mode. What creates something carries a key, so that a repeat after a lost answer or a
@@ -60,7 +82,7 @@ export function askApi<Result>(
   request: Request = {},
 ): Promise<Result> {
   const key: { [name: string]: string } = method === 'POST' ? { 'idempotency-key': randomKey() } : {}
-  return askAgainWithSecondFactor(method, `/api/v1${path}`, {
+  return askUntilProved(method, `/api/v1${path}`, {
     ...request,
     headers: { 'paylink-mode': mode, ...key, ...request.headers },
   })
@@ -73,20 +95,18 @@ export function askPeople<Result>(
   request: Request = {},
 ): Promise<Result> {
   const body = method === 'POST' ? { body: {} } : {}
-  return askAgainWithSecondFactor(method, `/api/auth${path}`, { ...body, ...request })
+  return askUntilProved(method, `/api/auth${path}`, { ...body, ...request })
 }
 
-async function askAgainWithSecondFactor<Result>(
-  method: Method,
-  path: string,
-  request: Request,
-): Promise<Result> {
-  try {
-    return await ask<Result>(method, path, request)
-  } catch (error) {
-    const needed = error instanceof Problem && SECOND_FACTOR_CODES.has(error.code)
-    if (!needed || proveSecondFactor === null || !(await proveSecondFactor())) throw error
-    return ask<Result>(method, path, request)
+/** Repeats a request that was refused for want of a sign-in or a second factor, once the person has proved it. */
+async function askUntilProved<Result>(method: Method, path: string, request: Request): Promise<Result> {
+  for (let proofs = 0; ; proofs++) {
+    try {
+      return await ask<Result>(method, path, request)
+    } catch (error) {
+      const prove = proofs < PROOFS_MAX ? proofFor(error) : null
+      if (prove === null || !(await prove())) throw error
+    }
   }
 }
 
@@ -108,16 +128,36 @@ async function ask<Result>(method: Method, path: string, request: Request): Prom
   throw problemOf(response, answer)
 }
 
+/** Whether the server answered the last request, and who wants to know. */
+let isReached = true
+const reachListeners = new Set<() => void>()
+export const reachOf = {
+  subscribe: (listener: () => void): (() => void) => {
+    reachListeners.add(listener)
+    return () => reachListeners.delete(listener)
+  },
+  read: (): boolean => isReached,
+}
+
+function tellReached(reached: boolean): void {
+  if (reached === isReached) return
+  isReached = reached
+  for (const listener of reachListeners) listener()
+}
+
 async function reach(url: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(url, init)
+    const response = await fetch(url, init)
+    tellReached(true)
+    return response
   } catch (cause) {
     if (init.signal?.aborted === true) throw cause
+    tellReached(false)
     throw new Problem(
       {
         code: 'offline',
         status: 0,
-        message: 'Paylink cannot be reached. Check your connection, then try again.',
+        message: OFFLINE_WORDS,
       },
       { cause },
     )
@@ -146,6 +186,27 @@ type ResponseBody = {
   readonly message?: string
 }
 
+/** Why an endpoint could not be verified, and what its developer does about it. */
+const REASONS: { readonly [reason: string]: string } = {
+  http_status: 'It answered with a status that is not 2xx.',
+  redirect: 'It redirected: enter the final URL.',
+  timeout: 'It did not answer within 10 seconds.',
+  dns: 'Its host name was not found: check the URL and the DNS record.',
+  address_refused: 'Its host name leads to a private address, where no events are sent.',
+  connect: 'No connection: nothing listens at that address and port.',
+  tls: 'The secure connection failed.',
+  tls_expired: 'Its certificate has expired.',
+  tls_wrong_host: 'Its certificate is for another host name.',
+  tls_untrusted: 'Its certificate is from no trusted authority.',
+  reset: 'It closed the connection before it answered.',
+  answer_too_large: 'Its answer was larger than 1 KiB.',
+  answer_encoded: 'Its answer was compressed: send it as it is.',
+  answer_not_json: 'Its answer was not JSON.',
+  answer_wrong_fields: 'Its answer must have the field "challenge" and no other.',
+  challenge_mismatch: 'It answered with another challenge than the one that was sent.',
+  signature_not_checked: 'It also accepted an event with a wrong signature: check the signature first.',
+}
+
 /** The sign-in library's errors that do not say what to do. */
 const PLAIN: { readonly [code: string]: string } = {
   INVALID_CODE:
@@ -153,20 +214,32 @@ const PLAIN: { readonly [code: string]: string } = {
   INVALID_BACKUP_CODE: "That backup code isn't right. Each code works once: try another one.",
 }
 
+/** Which field the sign-in library's errors are about. */
+const FIELDS: { readonly [code: string]: string } = {
+  PASSWORD_TOO_WEAK: 'password',
+  PASSWORD_TOO_SHORT: 'password',
+  PASSWORD_TOO_LONG: 'password',
+  INVALID_PASSWORD: 'currentPassword',
+  INVALID_EMAIL: 'email',
+  INVALID_CODE: 'code',
+  INVALID_BACKUP_CODE: 'code',
+}
+
 function problemOf(response: Response, answer: unknown): Problem {
   const { status } = response
-  const body = (answer ?? {}) as ResponseBody
-  if (body.error !== undefined) {
-    const { code, message, param = null, reason, request_id: requestId = null } = body.error
-    const whole = reason === undefined ? message : `${message} (${reason.replaceAll('_', ' ')})`
+  const told = (answer ?? {}) as Answered
+  if (told.error !== undefined) {
+    const { code, message, param = null, reason, request_id: requestId = null } = told.error
+    const why = reason === undefined ? undefined : (REASONS[reason] ?? `${reason.replaceAll('_', ' ')}.`)
+    const whole = why === undefined ? message : `${message} ${why}`
     return new Problem({ code, message: whole, status, param, requestId })
   }
   const fallback =
     status === 429
       ? 'Too many requests. Wait a minute, then try again.'
       : `Something went wrong (${status}). Try again in a moment.`
-  const { code = 'unknown', message = fallback } = body
-  return new Problem({ code, message: PLAIN[code] ?? message, status })
+  const { code = 'unknown', message = fallback } = told
+  return new Problem({ code, message: PLAIN[code] ?? message, status, param: FIELDS[code] ?? null })
 }
 
 function randomKey(): string {

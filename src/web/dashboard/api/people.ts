@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import { askPeople } from './ask.ts'
+import { askPeople, signedInAgain } from './ask.ts'
 
 /** Sign-in and everything around it, as the sign-in library's endpoints answer. */
 
@@ -51,9 +51,14 @@ type Passkey = { readonly id: string; readonly name?: string | null; readonly cr
 
 const SESSION_EVERY_MS = 60_000
 
+export const readSession = (signal?: AbortSignal) =>
+  askPeople<Session | null>('GET', '/get-session', signal === undefined ? {} : { signal })
 export const sessionQuery = queryOptions({
   queryKey: ['people', 'session'] as const,
-  queryFn: ({ signal }) => askPeople<Session | null>('GET', '/get-session', { signal }),
+  queryFn: async ({ signal }) => {
+    const session = await readSession(signal)
+    return session === null && (await signedInAgain()) ? readSession(signal) : session
+  },
   refetchInterval: SESSION_EVERY_MS,
   staleTime: SESSION_EVERY_MS,
 })

@@ -8,6 +8,7 @@ import type {
   Balance,
   BalanceEntry,
   CheckoutSession,
+  Customer,
   ImportedInvoice,
   Invoice,
   List,
@@ -51,6 +52,10 @@ function readOne<Result>(mode: Mode, path: string, everyMs = LIVE_MS) {
 }
 
 export const invoicesOf = (mode: Mode, query: Query = {}) => read<List<Invoice>>(mode, '/invoices', query)
+/** What waits for a person, to be counted: more than this is told as more. */
+const REVIEWS_COUNTED = 20
+export const reviewsOf = (mode: Mode) =>
+  read<List<Invoice>>(mode, '/invoices', { attention: 'open', limit: String(REVIEWS_COUNTED) }, SLOW_MS)
 export const importedInvoicesOf = (mode: Mode, query: Query = {}) =>
   read<List<ImportedInvoice>>(mode, '/imported-invoices', query, SLOW_MS)
 export const invoiceOf = (mode: Mode, id: string) => readOne<Invoice>(mode, `/invoices/${id}`)
@@ -74,6 +79,8 @@ export const endpointsOf = (mode: Mode) =>
   read<List<WebhookEndpoint>>(mode, '/webhook-endpoints', { limit: '100' })
 export const endpointOf = (mode: Mode, id: string) =>
   readOne<WebhookEndpoint>(mode, `/webhook-endpoints/${id}`)
+export const endpointAttemptsOf = (mode: Mode, id: string, query: Query = {}) =>
+  read<List<Attempt>>(mode, `/webhook-endpoints/${id}/attempts`, query)
 export const eventsOf = (mode: Mode, query: Query = {}) => read<List<PaylinkEvent>>(mode, '/events', query)
 export const eventOf = (mode: Mode, id: string) => readOne<PaylinkEvent>(mode, `/events/${id}`, SLOW_MS)
 export const attemptsOf = (mode: Mode, eventId: string) =>
@@ -86,5 +93,9 @@ export const statisticsOf = (mode: Mode, days: number) =>
   read<Statistics>(mode, '/statistics', { days: String(days) }, SLOW_MS)
 export const requestLogsOf = (mode: Mode, query: Query = {}) =>
   read<List<RequestLog>>(mode, '/request-logs', query)
+export const requestLogOf = (mode: Mode, id: string) =>
+  readOne<RequestLog>(mode, `/request-logs/${id}`, SLOW_MS)
+export const customersOf = (mode: Mode, query: Query = {}) =>
+  read<List<Customer>>(mode, '/customers', query, SLOW_MS)
 export const auditEntriesOf = (mode: Mode, query: Query = {}) =>
   read<List<AuditEntry>>(mode, '/audit-log', query)

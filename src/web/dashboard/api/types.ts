@@ -5,6 +5,7 @@ import type {
   auditEntryView,
   createApiKeyBody,
   createdApiKeyView,
+  customerView,
   merchantView,
   noticesView,
   paymentRulesView,
@@ -44,6 +45,7 @@ import type {
   createdWebhookEndpointView,
   createWebhookEndpointBody,
   rotatedSecretView,
+  updateWebhookEndpointBody,
   webhookEndpointView,
 } from '../../../wire/webhook-endpoint.ts'
 
@@ -79,6 +81,7 @@ export type TestPayment = z.output<typeof testPaymentView>
 export type WebhookEndpoint = z.output<typeof webhookEndpointView>
 export type CreatedWebhookEndpoint = z.output<typeof createdWebhookEndpointView>
 export type CreateWebhookEndpoint = z.input<typeof createWebhookEndpointBody>
+export type UpdateWebhookEndpoint = z.input<typeof updateWebhookEndpointBody>
 export type RotatedSecret = z.output<typeof rotatedSecretView>
 export type PaylinkEvent = z.output<typeof eventView>
 export type Attempt = z.output<typeof attemptView>
@@ -95,6 +98,7 @@ export type UpdateMerchant = z.input<typeof updateMerchantBody>
 export type Notices = z.output<typeof noticesView>
 export type UpdateNotices = z.input<typeof updateNoticesBody>
 export type RequestLog = z.output<typeof requestLogView>
+export type Customer = z.output<typeof customerView>
 export type Statistics = z.output<typeof statisticsView>
 export type AuditEntry = z.output<typeof auditEntryView>
 

@@ -1,4 +1,3 @@
-import { SCOPES } from '../../../wire/scopes.ts'
 import { askApi, Problem } from '../api/ask.ts'
 import { people } from '../api/people.ts'
 import type {
@@ -12,7 +11,17 @@ import type {
   PaymentLink,
 } from '../api/types.ts'
 
-export const FIRST_KEY: CreateApiKey = { name: 'First key', scopes: [...SCOPES] }
+/** What the first steps take: invoices, links and their events, and no money out. */
+const FIRST_SCOPES: CreateApiKey['scopes'] = [
+  'invoices:read',
+  'invoices:write',
+  'payment_links:read',
+  'payment_links:write',
+  'checkout_sessions:read',
+  'checkout_sessions:write',
+  'events:read',
+]
+export const FIRST_KEY: CreateApiKey = { name: 'First key', scopes: FIRST_SCOPES }
 const FIRST_INVOICE = { usd_amount: '25.00', external_reference: 'order-1001' }
 const FIRST_LINK: CreatePaymentLink = { name: 'Coffee, for example', usd_amount: '4.50' }
 

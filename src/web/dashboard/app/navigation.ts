@@ -10,7 +10,8 @@ export const NAVIGATION = [
     title: 'Payments',
     items: [
       { to: '/invoices', label: 'Invoices', icon: 'invoices' },
-      { to: '/attention', label: 'Needs attention', icon: 'attention' },
+      { to: '/attention', label: 'Needs review', icon: 'attention' },
+      { to: '/customers', label: 'Customers', icon: 'customers' },
       { to: '/links', label: 'Payment links', icon: 'links' },
       { to: '/balances', label: 'Balances', icon: 'balances' },
       { to: '/payouts', label: 'Payouts', icon: 'payout' },

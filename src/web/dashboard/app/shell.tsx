@@ -1,17 +1,19 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate } from '@tanstack/react-router'
-import { useEffect, useRef, useState } from 'react'
-import { onSecondFactorNeeded } from '../api/ask.ts'
-import { organizationsQuery, passkeysQuery, people, sessionQuery } from '../api/people.ts'
+import { useState, useSyncExternalStore } from 'react'
+import { onSignInNeeded, reachOf } from '../api/ask.ts'
+import { organizationsQuery, people } from '../api/people.ts'
+import { reviewsOf } from '../api/reads.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Icon } from '../parts/icons.tsx'
-import { Skeleton } from '../parts/table.tsx'
 import { usePeopleChange } from './changes.ts'
 import { useIsWithoutNetworks } from './live-networks.ts'
 import { NAVIGATION } from './navigation.ts'
-import { SecondFactorForm } from './second-factor.tsx'
+import { SearchButton } from './search-button.tsx'
 import { type Account, useAccount, useMode } from './session.ts'
+import { SignInAgain } from './sign-in-again.tsx'
+import { StepUp } from './step-up.tsx'
 import { useToast } from './toasts.tsx'
 
 /** What stands around every page of somebody who is signed in. */
@@ -45,9 +47,11 @@ export function Shell() {
             <Icon name="menu" />
           </button>
           <ShopChoice account={account} />
+          <SearchButton />
           <ModeSwitch />
           <PersonMenu account={account} />
         </header>
+        <OutOfReach />
         {isWithoutNetworks ? <NoNetworks /> : null}
         {account.person.emailVerified ? null : <VerifyReminder email={account.person.email} />}
         <main id="page" tabIndex={-1}>
@@ -59,6 +63,7 @@ export function Shell() {
           <Navigation label="Menu" onChoose={() => setMenuIsOpen(false)} />
         </Dialog>
       ) : null}
+      <SignInAgain />
       <StepUp />
     </div>
   )
@@ -90,6 +95,7 @@ function Navigation({ label, onChoose }: { label: string; onChoose?: () => void 
                 >
                   <Icon name={icon} />
                   {name}
+                  {to === '/attention' ? <ReviewCount /> : null}
                 </Link>
               </li>
             ))}
@@ -105,6 +111,18 @@ function Navigation({ label, onChoose }: { label: string; onChoose?: () => void 
         </div>
       ))}
     </nav>
+  )
+}
+
+function ReviewCount() {
+  const { data: list } = useQuery(reviewsOf(useMode()))
+  if (list === undefined || list.data.length === 0) return null
+  return (
+    <span className="count">
+      {list.data.length}
+      {list.has_more ? '+' : ''}
+      <span className="unseen"> waiting</span>
+    </span>
   )
 }
 
@@ -168,6 +186,7 @@ function PersonMenu({ account }: { account: Account }) {
   const navigate = useNavigate()
   const signOut = usePeopleChange(people.signOut, {
     onDone: () => {
+      onSignInNeeded(null)
       queries.clear()
       void navigate({ to: '/sign-in', search: {} })
     },
@@ -195,6 +214,21 @@ const NoNetworks = () => (
   </section>
 )
 
+/** The page stays as it is; what it shows is read again as soon as there is an answer. */
+function OutOfReach() {
+  const queries = useQueryClient()
+  const isReached = useSyncExternalStore(reachOf.subscribe, reachOf.read)
+  if (isReached) return null
+  return (
+    <section className="reminder bad" role="alert">
+      <span>Paylink cannot be reached. What you see may be out of date; what you typed is kept.</span>
+      <Button look="quiet" onClick={() => void queries.refetchQueries({ type: 'active' })}>
+        Retry
+      </Button>
+    </section>
+  )
+}
+
 function VerifyReminder({ email }: { email: string }) {
   const toast = useToast()
   const send = usePeopleChange(people.sendVerification, {
@@ -207,62 +241,5 @@ function VerifyReminder({ email }: { email: string }) {
         Send it again
       </Button>
     </section>
-  )
-}
-
-/**
- * The window that opens whenever a request needs a second factor proved in the last five minutes. Requests that
- * ask at once wait for the one window; the request is repeated after it.
- */
-function StepUp() {
-  const [isOpen, setIsOpen] = useState(false)
-  const waiting = useRef<((proved: boolean) => void)[]>([])
-  const queries = useQueryClient()
-  useEffect(() => {
-    onSecondFactorNeeded(
-      () =>
-        new Promise((resolve) => {
-          waiting.current.push(resolve)
-          setIsOpen(true)
-        }),
-    )
-    return () => onSecondFactorNeeded(null)
-  }, [])
-  const settle = (proved: boolean) => {
-    setIsOpen(false)
-    for (const resolve of waiting.current.splice(0)) resolve(proved)
-    void queries.invalidateQueries({ queryKey: ['people'] })
-  }
-  if (!isOpen) return null
-  return (
-    <Dialog title="Confirm that it is you" onClose={() => settle(false)}>
-      <StepUpForm onProved={() => settle(true)} onLeave={() => settle(false)} />
-    </Dialog>
-  )
-}
-
-function StepUpForm({ onProved, onLeave }: { onProved: () => void; onLeave: () => void }) {
-  const session = useQuery(sessionQuery)
-  const passkeys = useQuery(passkeysQuery)
-  if (session.data === undefined || passkeys.data === undefined) return <Skeleton lines={2} />
-  const hasTotp = session.data?.user.twoFactorEnabled === true
-  if (!hasTotp && passkeys.data.length === 0) {
-    return (
-      <div className="stack">
-        <p>
-          What touches live money, keys or rules needs a second factor, so that a stolen password is not
-          enough. You have none yet. It takes a minute with an authenticator app or a passkey.
-        </p>
-        <Link className="button primary" to="/settings/security" onClick={onLeave}>
-          Set up a second factor
-        </Link>
-      </div>
-    )
-  }
-  return (
-    <div className="stack">
-      <p>This needs your second factor, proved in the last five minutes.</p>
-      <SecondFactorForm hasTotp={hasTotp} onProved={onProved} />
-    </div>
   )
 }

@@ -4,7 +4,8 @@ import { invoicesOf } from '../api/reads.ts'
 import type { Invoice } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { StatusBadge } from '../parts/badge.tsx'
-import { coins, usd } from '../parts/money.ts'
+import { invoiceTitle } from '../parts/invoice-words.ts'
+import { coins } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Empty, Skeleton } from '../parts/table.tsx'
@@ -20,14 +21,14 @@ export function AttentionPage() {
   const queue = waiting.data?.data.toReversed() ?? []
   return (
     <Page
-      title="Needs attention"
+      title="Needs review"
       lead="Payments to review: too little, late, twice or in another coin. Nothing is lost."
     >
       <ProblemNote error={waiting.error} />
       {waiting.isPending ? (
         <Skeleton lines={5} />
       ) : waiting.data === undefined ? null : queue.length === 0 ? (
-        <Empty title="Nothing needs you">
+        <Empty title="Nothing to review">
           <p>Payments that do not fit their invoice will wait here for you.</p>
           <Link className="button plain" to="/invoices">
             See all invoices
@@ -45,14 +46,13 @@ export function AttentionPage() {
 }
 
 function Waiting({ invoice }: { invoice: Invoice }) {
-  const { id, external_reference, order_reference, asset, amount, amount_confirmed, usd_amount, created_at } =
-    invoice
+  const { id, asset, amount, amount_confirmed, external_reference, created_at } = invoice
   return (
     <Card>
       <header className="waiting-head">
         <h2>
           <Link to="/invoices/$id" params={{ id }}>
-            {external_reference ?? order_reference ?? `Invoice …${id.slice(-8)}`}
+            {invoiceTitle(invoice)}
           </Link>
         </h2>
         <StatusBadge status={invoice.status} />
@@ -61,8 +61,8 @@ function Waiting({ invoice }: { invoice: Invoice }) {
         </span>
       </header>
       <p className="quiet">
-        {usd_amount === null ? '' : `${usd(usd_amount)}, `}
-        {coins(amount, asset)} asked for, {coins(amount_confirmed, asset)} final.
+        {external_reference === null ? '' : `${external_reference}: `}
+        {coins(amount_confirmed, asset)} of {coins(amount, asset)} confirmed.
       </p>
       <Resolution invoice={invoice} withTitle={false} />
     </Card>

@@ -13,9 +13,9 @@ import { Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/settings/audit')
 const PHASES = {
-  begun: { label: 'Begun', tone: 'busy' },
-  done: { label: 'Done', tone: 'good' },
-  refused: { label: 'Refused', tone: 'bad' },
+  begun: { words: 'Not finished', tone: 'busy' },
+  done: { words: 'Done', tone: 'good' },
+  refused: { words: 'Refused', tone: 'bad' },
 } as const
 
 /** What people did here, each entry sealed to the one before. */
@@ -26,7 +26,6 @@ export function AuditPage() {
   const entries = useQuery(auditEntriesOf(mode, pageQuery(position)))
   const nameOf = useActorNames()
   const columns: readonly Column<AuditEntry>[] = [
-    { title: 'No.', cell: ({ number }) => number },
     { title: 'Who', cell: ({ actor }) => <span className="break">{nameOf(actor)}</span> },
     { title: 'What', cell: ({ action }) => actionLabel(action) },
     {
@@ -56,8 +55,8 @@ export function AuditPage() {
           columns={columns}
           read={entries}
           empty={
-            <Empty title="Nothing was done yet">
-              <p>Keys made, rules changed, endpoints added: it will stand here.</p>
+            <Empty title="No actions yet">
+              <p>Created keys, changed rules, added endpoints and second factors are listed here.</p>
             </Empty>
           }
         />

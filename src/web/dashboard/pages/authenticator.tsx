@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { encode } from 'uqr'
 import { passkeysQuery, people } from '../api/people.ts'
 import { usePeopleChange } from '../app/changes.ts'
 import { Badge } from '../parts/badge.tsx'
@@ -10,6 +9,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Field } from '../parts/field.tsx'
 import { Note, ProblemNote } from '../parts/note.tsx'
 import { Card } from '../parts/page.tsx'
+import { QrCode } from '../parts/qr.tsx'
 
 type OpenDialog = 'enable' | 'disable' | 'codes' | null
 
@@ -121,7 +121,7 @@ function EnableDialog({ onClose }: { onClose: () => void }) {
   }
   if (isProved) {
     return (
-      <Dialog title="Keep your backup codes" onClose={onClose}>
+      <Dialog title="Keep your backup codes" onClose={null}>
         <BackupCodes codes={enable.data.backupCodes} onClose={onClose} />
       </Dialog>
     )
@@ -136,7 +136,7 @@ function EnableDialog({ onClose }: { onClose: () => void }) {
           verify.mutate(code.replaceAll(' ', ''))
         }}
       >
-        <QrCode text={totpURI} />
+        <QrCode text={totpURI} label="QR code for the authenticator app" />
         <CopyField label="Or type this key" text={new URL(totpURI).searchParams.get('secret') ?? ''} />
         <Field
           label="6-digit code"
@@ -176,7 +176,7 @@ function DisableDialog({ onClose }: { onClose: () => void }) {
 function CodesDialog({ onClose }: { onClose: () => void }) {
   const make = usePeopleChange(people.newBackupCodes)
   return (
-    <Dialog title="New backup codes" onClose={onClose}>
+    <Dialog title="New backup codes" onClose={make.data === undefined ? onClose : null}>
       {make.data === undefined ? (
         <div className="stack">
           <p>The old ones stop working.</p>
@@ -215,22 +215,5 @@ function BackupCodes({ codes, onClose }: { codes: readonly string[]; onClose: ()
         </Button>
       </div>
     </div>
-  )
-}
-
-/** Black on white in both colour schemes, with the quiet zone that scanners need (ISO/IEC 18004). */
-function QrCode({ text }: { text: string }) {
-  const { data, size } = encode(text, { border: 4 })
-  const path = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : ''))).join('')
-  return (
-    <svg
-      className="qr"
-      viewBox={`0 0 ${size} ${size}`}
-      role="img"
-      aria-label="QR code for the authenticator app"
-    >
-      <rect width={size} height={size} fill="#fff" />
-      <path d={path} fill="#000" />
-    </svg>
   )
 }

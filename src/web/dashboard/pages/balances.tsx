@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { balanceEntriesOf, balancesOf } from '../api/reads.ts'
-import type { BalanceEntry } from '../api/types.ts'
+import { balanceEntriesOf, balancesOf, ratesOf } from '../api/reads.ts'
+import type { Balance, BalanceEntry, Rate } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { besides } from '../parts/besides.ts'
 import type { CsvColumn } from '../parts/csv.ts'
@@ -74,29 +74,58 @@ export function BalancesPage() {
   )
 }
 
+/** What all of it is worth now; null where a coin that is held has no price. */
+function totalUsd(balances: readonly Balance[], rates: readonly Rate[]): number | null {
+  let total = 0
+  for (const { asset, available } of balances) {
+    if (Number(available) === 0) continue
+    const price = rates.find((rate) => rate.asset === asset)?.usd_per_unit ?? null
+    if (price === null) return null
+    total += Number(available) * Number(price)
+  }
+  return total
+}
+
+function Total({ balances }: { balances: readonly Balance[] }) {
+  const rates = useQuery(ratesOf(useMode()))
+  if (rates.data === undefined) return null
+  const total = totalUsd(balances, rates.data.data)
+  return (
+    <p>
+      <strong className="big-number">{total === null ? '–' : usd(String(total))}</strong>{' '}
+      <span className="quiet">
+        {total === null ? 'No price for one of your coins right now' : 'available, at current prices'}
+      </span>
+    </p>
+  )
+}
+
 function Standings() {
   const mode = useMode()
   const balances = useQuery(balancesOf(mode))
   return (
     <Read read={balances} lines={2}>
       {({ data }) => (
-        <ul className="tiles">
-          {data.map((balance) => (
-            <li key={balance.asset}>
-              <span className="quiet">{coinName(balance.asset)}</span>
-              <strong>{coins(balance.available, balance.asset)}</strong>
-              <small className="quiet">{['available', ...besides(balance)].join(', ')}</small>
-              {balance.frozen.map(({ invoice_id, amount }) => (
-                <small key={invoice_id}>
-                  {amount} of it is frozen by its issuer:{' '}
-                  <Link to="/invoices/$id" params={{ id: invoice_id }}>
-                    the invoice
-                  </Link>
-                </small>
-              ))}
-            </li>
-          ))}
-        </ul>
+        <div className="stack">
+          <Total balances={data} />
+          <ul className="tiles">
+            {data.map((balance) => (
+              <li key={balance.asset}>
+                <span className="quiet">{coinName(balance.asset)}</span>
+                <strong>{coins(balance.available, balance.asset)}</strong>
+                <small className="quiet">{['available', ...besides(balance)].join(', ')}</small>
+                {balance.frozen.map(({ invoice_id, amount }) => (
+                  <small key={invoice_id}>
+                    {amount} of it is frozen by its issuer:{' '}
+                    <Link to="/invoices/$id" params={{ id: invoice_id }}>
+                      the invoice
+                    </Link>
+                  </small>
+                ))}
+              </li>
+            ))}
+          </ul>
+        </div>
       )}
     </Read>
   )

@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Problem } from '../api/ask.ts'
 import { merchantOf } from '../api/reads.ts'
 import type { Merchant, UpdateMerchant } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
@@ -11,9 +10,8 @@ import { ManagerForm } from '../parts/manager-form.tsx'
 import { faultOf, ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Read } from '../parts/read.tsx'
+import { logoOf } from '../parts/resize-logo.ts'
 
-/** What fits into one request, as base64. */
-const LOGO_BYTES_MAX = 44_000
 const DEFAULT_COLOUR = '#2b50d8'
 
 export function BrandingPage() {
@@ -89,12 +87,9 @@ function LogoCard({ merchant }: { merchant: Merchant }) {
   const [fault, setFault] = useState<string | null>(null)
   const choose = async (file: File | undefined) => {
     if (file === undefined) return
-    setFault(
-      file.size > LOGO_BYTES_MAX
-        ? 'The picture has more than 43 KB. Make it smaller: 320 × 72 pixels are enough.'
-        : null,
-    )
-    if (file.size <= LOGO_BYTES_MAX) save.mutate({ logo: await base64Of(file) })
+    const logo = await logoOf(file)
+    setFault(logo === null ? 'This file is no picture that can be read. Choose a PNG, JPEG or WebP.' : null)
+    if (logo !== null) save.mutate({ logo })
   }
   return (
     <Card title="Logo">
@@ -114,7 +109,7 @@ function LogoCard({ merchant }: { merchant: Merchant }) {
               label="Picture"
               type="file"
               accept="image/png,image/jpeg,image/webp"
-              hint="PNG, JPEG or WebP, up to 43 KB."
+              hint="PNG, JPEG or WebP of any size. It is made smaller here if need be."
               fault={fault}
               onChange={(event) => void choose(event.target.files?.[0])}
             />
@@ -129,20 +124,4 @@ function LogoCard({ merchant }: { merchant: Merchant }) {
       </div>
     </Card>
   )
-}
-
-function base64Of(file: File): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader()
-    reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/, ''))
-    reader.onerror = () =>
-      reject(
-        new Problem({
-          code: 'file_unreadable',
-          status: 0,
-          message: 'This file cannot be read. Choose another.',
-        }),
-      )
-    reader.readAsDataURL(file)
-  })
 }

@@ -3,6 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { attemptsOf, endpointsOf, eventOf } from '../api/reads.ts'
 import type { Attempt, PaylinkEvent } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
+import { attemptBadge, attemptWords } from '../parts/attempt-words.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Snippet } from '../parts/copy.tsx'
 import { eventLabel } from '../parts/event-labels.ts'
@@ -86,11 +87,10 @@ function Attempts({ event }: { event: PaylinkEvent }) {
     {
       title: 'Outcome',
       cell: ({ code, http_status }) => (
-        <Badge tone={code === 'ok' ? 'good' : 'bad'}>
-          {http_status === null
-            ? code.replaceAll('_', ' ')
-            : `${http_status} ${code === 'ok' ? 'ok' : code.replaceAll('_', ' ')}`}
-        </Badge>
+        <>
+          <Badge tone={code === 'ok' ? 'good' : 'bad'}>{attemptBadge({ code, http_status })}</Badge>
+          {code === 'ok' ? null : <p className="quiet small-text">{attemptWords({ code, http_status })}</p>}
+        </>
       ),
     },
     { title: 'Duration', align: 'end', wide: true, cell: ({ duration_ms }) => `${duration_ms} ms` },

@@ -1,7 +1,9 @@
 import { Link, useRouter } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { Problem } from '../api/ask.ts'
+import { Button } from '../parts/button.tsx'
 import { ProblemNote } from '../parts/note.tsx'
+import { Page } from '../parts/page.tsx'
 
 export function NotFound() {
   return (
@@ -17,8 +19,8 @@ export function NotFound() {
 
 const AGAIN_MS = 3_000
 
-/** A page that broke: what is known of it, and the way on. What passes by itself is tried again by itself. */
-export function PageFault({ error }: { error: unknown }) {
+/** Tries again by itself what passes by itself. */
+function useRetry(error: unknown): () => void {
   const router = useRouter()
   const passes = error instanceof Problem && (error.status === 0 || error.status === 503)
   useEffect(() => {
@@ -26,6 +28,12 @@ export function PageFault({ error }: { error: unknown }) {
     const timer = setInterval(() => void router.invalidate(), AGAIN_MS)
     return () => clearInterval(timer)
   }, [passes, router])
+  return () => void router.invalidate()
+}
+
+/** Where nothing can be shown at all: what is known of it, and the way on. */
+export function PageFault({ error }: { error: unknown }) {
+  useRetry(error)
   return (
     <main className="auth">
       <h1>This page could not be shown</h1>
@@ -34,5 +42,22 @@ export function PageFault({ error }: { error: unknown }) {
         Try again
       </a>
     </main>
+  )
+}
+
+/** One page that broke; everything around it stays. */
+export function OnePageFault({ error }: { error: unknown }) {
+  const retry = useRetry(error)
+  return (
+    <Page title="This page could not be shown">
+      <div className="stack">
+        <ProblemNote error={error} />
+        <div className="actions">
+          <Button look="primary" onClick={retry}>
+            Retry
+          </Button>
+        </div>
+      </div>
+    </Page>
   )
 }

@@ -38,30 +38,37 @@ export function Checklist() {
   // Who has all of it needs no list; a key just made is shown until they leave.
   if (done.every(Boolean) && key === null) return null
   const first = invoices.data?.data[0]
+  const count = done.filter(Boolean).length
   return (
-    <Card title={mode === 'test' ? 'Your first payment, in five minutes' : 'Go live'}>
-      <p className="quiet" role="status">
-        {done.filter(Boolean).length} of {done.length} done
-      </p>
-      <ol className="checklist">
-        <Step title="Create an API key" isDone={done[0] === true} stays={key !== null}>
-          <KeyStep secret={key} hasKey={has(keys)} onMade={setMade} />
-        </Step>
-        <Step title="Create your first invoice" isDone={done[1] === true} stays={key !== null}>
-          <InvoiceStep secret={key} />
-        </Step>
-        <Step title={mode === 'test' ? 'Pay it with test coins' : 'Get paid'} isDone={done[2] === true}>
-          {first === undefined ? (
-            <p className="quiet">Create the invoice first.</p>
-          ) : (
-            <PayStep invoice={first} />
-          )}
-        </Step>
-        <Step title="Set up webhooks" isDone={isVerified}>
-          <WebhookStep />
-        </Step>
-      </ol>
-      {paid.data?.data[0] === undefined ? null : <FirstPaid eventId={paid.data.data[0].id} />}
+    <Card>
+      {/* Whoever was paid once runs a shop: then the figures matter, and the rest of the list waits folded up. */}
+      <details className="checklist-card" open={done[2] !== true || key !== null}>
+        <summary>
+          <h2>{mode === 'test' ? 'Your first payment, in five minutes' : 'Go live'}</h2>
+          <span className="quiet" role="status">
+            {count} of {done.length} done
+          </span>
+        </summary>
+        <ol className="checklist">
+          <Step title="Create an API key" isDone={done[0] === true} stays={key !== null}>
+            <KeyStep secret={key} hasKey={has(keys)} onMade={setMade} />
+          </Step>
+          <Step title="Create your first invoice" isDone={done[1] === true} stays={key !== null}>
+            <InvoiceStep secret={key} />
+          </Step>
+          <Step title={mode === 'test' ? 'Pay it with test coins' : 'Get paid'} isDone={done[2] === true}>
+            {first === undefined ? (
+              <p className="quiet">Create the invoice first.</p>
+            ) : (
+              <PayStep invoice={first} />
+            )}
+          </Step>
+          <Step title="Set up webhooks" isDone={isVerified}>
+            <WebhookStep />
+          </Step>
+        </ol>
+        {paid.data?.data[0] === undefined ? null : <FirstPaid eventId={paid.data.data[0].id} />}
+      </details>
     </Card>
   )
 }

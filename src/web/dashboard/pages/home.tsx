@@ -4,8 +4,9 @@ import { balancesOf, invoicesOf, payoutsOf } from '../api/reads.ts'
 import type { Invoice } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { StatusBadge } from '../parts/badge.tsx'
-import { besides } from '../parts/besides.ts'
-import { coins, usd } from '../parts/money.ts'
+import { besides } from '../parts/balance-words.ts'
+import { invoiceAmount, invoiceName } from '../parts/invoice-words.ts'
+import { coins } from '../parts/money.ts'
 import { Note } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { type Column, DataTable, Empty } from '../parts/table.tsx'
@@ -27,8 +28,8 @@ export function HomePage() {
     >
       <div className="stack large">
         <PayoutsWaiting />
-        <Checklist />
         <HomeFigures />
+        <Checklist />
         {held.length === 0 ? null : (
           <Card title="Balances" actions={<Link to="/balances">Statement</Link>}>
             <ul className="tiles">
@@ -75,9 +76,9 @@ const NoInvoices = () => (
 const COLUMNS: readonly Column<Invoice>[] = [
   {
     title: 'Invoice',
-    cell: ({ id, external_reference, order_reference }) => (
-      <Link to="/invoices/$id" params={{ id }} preload="intent" className="row-link">
-        {external_reference ?? order_reference ?? `…${id.slice(-8)}`}
+    cell: (invoice) => (
+      <Link to="/invoices/$id" params={{ id: invoice.id }} preload="intent" className="row-link">
+        {invoiceName(invoice)}
       </Link>
     ),
   },
@@ -85,7 +86,7 @@ const COLUMNS: readonly Column<Invoice>[] = [
   {
     title: 'Amount',
     align: 'end',
-    cell: ({ usd_amount, amount, asset }) => (usd_amount === null ? coins(amount, asset) : usd(usd_amount)),
+    cell: invoiceAmount,
   },
   { title: 'Created', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ]

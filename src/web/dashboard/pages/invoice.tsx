@@ -2,22 +2,23 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { eventsOf, invoiceOf } from '../api/reads.ts'
-import type { Invoice, PaylinkEvent, Payment, Scenario, TestPayment } from '../api/types.ts'
+import type { Invoice, PaylinkEvent } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
-import { useMode } from '../app/session.ts'
-import { Badge, PAYMENT_LABELS, StatusBadge } from '../parts/badge.tsx'
+import { useAccount, useMode } from '../app/session.ts'
+import { StatusBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
-import type { CsvColumn } from '../parts/csv.ts'
-import { CsvButton } from '../parts/csv-button.tsx'
 import { EventSteps } from '../parts/event-steps.tsx'
+import { invoiceAmount, invoiceTitle } from '../parts/invoice-words.ts'
 import { coins, usd } from '../parts/money.ts'
-import { ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { RawCard } from '../parts/raw.tsx'
 import { Read, ResourcePage } from '../parts/read.tsx'
-import { formatMoment, Time } from '../parts/time.tsx'
-import { Txid } from '../parts/txid.tsx'
+import { Share } from '../parts/share.tsx'
+import { momentWords, Time } from '../parts/time.tsx'
+import { Payments } from './invoice-payments.tsx'
+import { TestPayCard } from './invoice-sandbox.tsx'
+import { NewInvoiceDialog } from './new-invoice.tsx'
 import { Resolution } from './resolution.tsx'
 
 const route = getRouteApi('/inside/invoices/$id')
@@ -38,17 +39,18 @@ export function InvoicePage() {
 function Shown({ invoice }: { invoice: Invoice }) {
   const mode = useMode()
   const events = useQuery(eventsOf(mode, { resource_id: invoice.id, limit: '50' }))
-  const name = invoice.external_reference ?? invoice.order_reference ?? `Invoice …${invoice.id.slice(-8)}`
   return (
-    <Page title={name} lead={<StatusBadge status={invoice.status} />} actions={<Actions invoice={invoice} />}>
+    <Page
+      title={invoiceTitle(invoice)}
+      lead={<StatusBadge status={invoice.status} />}
+      actions={<Actions invoice={invoice} />}
+    >
       <div className="columns">
         <div className="stack large">
           <Resolution invoice={invoice} />
           <Card title="Amount">
             <div className="amount-row">
-              <strong className="big-number">
-                {invoice.usd_amount === null ? coins(invoice.amount, invoice.asset) : usd(invoice.usd_amount)}
-              </strong>
+              <strong className="big-number">{invoiceAmount(invoice)}</strong>
               <span className="quiet">{coins(invoice.amount, invoice.asset)}</span>
             </div>
             <Facts facts={amountFacts(invoice)} />
@@ -58,6 +60,15 @@ function Shown({ invoice }: { invoice: Invoice }) {
           <RawCard path={`/invoices/${invoice.id}`} resource={invoice} />
         </div>
         <div className="stack large">
+          <Card title="Share">
+            <div className="actions">
+              <Share
+                url={invoice.checkout_url}
+                subject={`Invoice of ${invoiceAmount(invoice)}`}
+                to={invoice.customer_email}
+              />
+            </div>
+          </Card>
           <Card title="Timeline">
             <Read read={events}>{({ data }) => <Timeline invoice={invoice} events={data} />}</Read>
           </Card>
@@ -113,7 +124,8 @@ function detailFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
 }
 
 function Actions({ invoice }: { invoice: Invoice }) {
-  const [isAsking, setIsAsking] = useState(false)
+  const { mayWrite } = useAccount()
+  const [open, setOpen] = useState<'cancel' | 'duplicate' | null>(null)
   const cancel = useChange<void, Invoice>(() => ({ path: `/invoices/${invoice.id}/cancel` }), {
     done: 'The invoice is cancelled.',
   })
@@ -122,96 +134,27 @@ function Actions({ invoice }: { invoice: Invoice }) {
       <a className="button plain" href={invoice.checkout_url} target="_blank" rel="noopener">
         Open checkout
       </a>
+      {mayWrite ? <Button onClick={() => setOpen('duplicate')}>Duplicate</Button> : null}
       {CANCELLABLE.has(invoice.status) ? (
-        <Button onClick={() => setIsAsking(true)}>Cancel invoice</Button>
+        <Button onClick={() => setOpen('cancel')}>Cancel invoice</Button>
       ) : null}
-      {isAsking ? (
+      {open === 'duplicate' ? <NewInvoiceDialog like={invoice} onClose={() => setOpen(null)} /> : null}
+      {open === 'cancel' ? (
         <Confirm
           title="Cancel this invoice?"
           action="Cancel the invoice"
           danger
           onConfirm={() => cancel.mutateAsync()}
-          onClose={() => setIsAsking(false)}
+          onClose={() => setOpen(null)}
         >
           <p>
             Your buyer can no longer pay it, and it cannot be opened again. Money that is already on its way
-            is not lost: it will be under Needs attention.
+            is not lost: it will be under Needs review.
           </p>
         </Confirm>
       ) : null}
     </>
   )
-}
-
-/** What came, and how final it is. */
-function Payments({ invoice }: { invoice: Invoice }) {
-  const { payments, payments_count, address, asset, livemode } = invoice
-  return (
-    <Card title="Payments">
-      {payments.length === 0 ? (
-        <p className="quiet">
-          No payments received at <code className="break">{address}</code>.
-        </p>
-      ) : (
-        <ul className="payments">
-          {payments.map((payment) => (
-            <li key={payment.id}>
-              <div className="payment-head">
-                <strong>{coins(payment.amount, payment.asset)}</strong>
-                <Badge tone={PAYMENT_LABELS[payment.status].tone}>
-                  {PAYMENT_LABELS[payment.status].label}
-                </Badge>
-                {payment.late ? <Badge tone="warn">Late</Badge> : null}
-                {payment.asset === asset ? null : <Badge tone="warn">Another coin</Badge>}
-                <span className="quiet end">
-                  <Time at={payment.detected_at} />
-                </span>
-              </div>
-              <p className="quiet">{finalityText(payment)}</p>
-              <Txid txid={payment.txid} asset={payment.asset} livemode={livemode} />
-            </li>
-          ))}
-        </ul>
-      )}
-      {payments_count > payments.length ? (
-        <div className="actions">
-          <span className="quiet">
-            {payments_count} payments in all. These are the ones that matter most.
-          </span>
-          <CsvButton<Payment>
-            name={`payments-${invoice.id}`}
-            path={`/invoices/${invoice.id}/payments`}
-            query={{}}
-            columns={CSV_COLUMNS}
-          />
-        </div>
-      ) : null}
-    </Card>
-  )
-}
-
-const CSV_COLUMNS: readonly CsvColumn<Payment>[] = [
-  ['id', ({ id }) => id],
-  ['detected_at', ({ detected_at }) => detected_at],
-  ['txid', ({ txid }) => txid],
-  ['output_index', ({ output_index }) => String(output_index)],
-  ['transfers_count', ({ transfers_count }) => String(transfers_count)],
-  ['asset', ({ asset }) => asset],
-  ['amount', ({ amount }) => amount],
-  ['status', ({ status }) => status],
-  ['review_reason', ({ review_reason }) => review_reason],
-]
-
-function finalityText({ status, confirmations, confirmations_required, finality }: Payment): string {
-  if (status === 'replaced') return 'Another transaction took its coins. It pays you nothing.'
-  if (status === 'reorged') return 'Its block left the chain. It may come back in another.'
-  if (confirmations_required === null) {
-    return status === 'confirmed'
-      ? `The chain calls it ${finality}.`
-      : `Waits for the chain to call it ${finality}.`
-  }
-  if (status === 'confirmed') return confirmations === 1 ? '1 confirmation' : `${confirmations} confirmations`
-  return `${confirmations} of ${confirmations_required} confirmations`
 }
 
 /** The invoice's events, newest first; each is what webhooks were told. Old ones are forgotten: it was made all the same. */
@@ -232,47 +175,5 @@ function Timeline({ invoice, events }: { invoice: Invoice; events: readonly Payl
         </li>
       )}
     </ol>
-  )
-}
-
-/** What the sandbox can do to an invoice, and what it teaches. */
-const SCENARIO_LABELS: { readonly [scenario in Scenario]: { label: string; hint: string } } = {
-  exact: { label: 'Pay exactly', hint: 'What remains to be paid.' },
-  under: { label: 'Pay too little', hint: '40% of it: the invoice is paid in part.' },
-  over: { label: 'Pay too much', hint: '160% of it: you decide about the rest.' },
-  two_parts: { label: 'Pay in two parts', hint: 'Half, then the rest.' },
-  late: { label: 'Pay too late', hint: 'Lets it expire, then pays.' },
-  double_spend: { label: 'Double-spend', hint: 'Pays, then spends the coin elsewhere.' },
-  reorg: { label: 'Reorganise the chain', hint: 'Pays; the block leaves the chain and comes back.' },
-}
-const SCENARIOS = Object.keys(SCENARIO_LABELS) as Scenario[]
-
-/** In test mode: pays the invoice on its sandbox chain, well or badly. */
-function TestPayCard({ invoice }: { invoice: Invoice }) {
-  const pay = useChange<Scenario, TestPayment>(
-    (scenario) => ({ path: `/test/invoices/${invoice.id}/pay`, body: { scenario } }),
-    { done: 'The test payment is on its way.' },
-  )
-  return (
-    <Card title="Pay it in the sandbox">
-      <p className="quiet">
-        Real transactions on a chain of test coins. Everything after that is as with live money.
-      </p>
-      <div className="choices">
-        {SCENARIOS.map((scenario) => (
-          <div key={scenario}>
-            <Button
-              look={scenario === 'exact' ? 'primary' : 'plain'}
-              busy={pay.isPending}
-              onClick={() => pay.mutate(scenario)}
-            >
-              {SCENARIO_LABELS[scenario].label}
-            </Button>
-            <small className="quiet">{SCENARIO_LABELS[scenario].hint}</small>
-          </div>
-        ))}
-      </div>
-      <ProblemNote error={pay.error} />
-    </Card>
   )
 }

@@ -1,10 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Mode } from '../api/ask.ts'
-import { assetsOf, importedInvoicesOf, invoicesOf } from '../api/reads.ts'
-import type { AssetName, CreateInvoice, Invoice, InvoiceStatus } from '../api/types.ts'
-import { useChange } from '../app/changes.ts'
+import { importedInvoicesOf, invoicesOf } from '../api/reads.ts'
+import type { Invoice, InvoiceStatus } from '../api/types.ts'
 import { useIsWithoutNetworks } from '../app/live-networks.ts'
 import { useMode } from '../app/session.ts'
 import { STATUS_LABELS, StatusBadge } from '../parts/badge.tsx'
@@ -12,16 +11,15 @@ import { Button } from '../parts/button.tsx'
 import { PostSnippet } from '../parts/copy.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
-import { DialogForm } from '../parts/dialog-form.tsx'
-import { Checkbox, Field, Select } from '../parts/field.tsx'
-import { CoinFilter, DayFilter, Filter } from '../parts/filter.tsx'
+import { CoinFilter, DAY_MS, DayFilter, dayEdge, Filter } from '../parts/filter.tsx'
+import { invoiceName } from '../parts/invoice-words.ts'
 import { coins, usd } from '../parts/money.ts'
-import { faultOf } from '../parts/note.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
 import { type Column, DataTable, Empty, Narrow } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
+import { NewInvoiceDialog } from './new-invoice.tsx'
 
 const route = getRouteApi('/inside/invoices')
 const STATUS_OPTIONS = (Object.keys(STATUS_LABELS) as InvoiceStatus[]).map(
@@ -35,13 +33,8 @@ const filterOf = ({ status, asset, q, from, to }: Search) => ({
   asset,
   q,
   created_after: from === undefined ? undefined : dayEdge(from, -1),
-  created_before: to === undefined ? undefined : dayEdge(to, 24 * 3_600_000),
+  created_before: to === undefined ? undefined : dayEdge(to, DAY_MS),
 })
-
-function dayEdge(day: string, offsetMs: number): string | undefined {
-  const at = Date.parse(`${day}T00:00:00.000Z`)
-  return Number.isNaN(at) ? undefined : new Date(at + offsetMs).toISOString()
-}
 
 export function InvoicesPage() {
   const mode = useMode()
@@ -151,13 +144,13 @@ const NothingYet = ({ onMake, mode }: { onMake: () => void; mode: Mode }) => (
 const COLUMNS: readonly Column<Invoice>[] = [
   {
     title: 'Invoice',
-    cell: ({ id, external_reference, order_reference, created_at }) => (
+    cell: (invoice) => (
       <>
-        <Link to="/invoices/$id" params={{ id }} preload="intent" className="row-link">
-          {external_reference ?? order_reference ?? `…${id.slice(-8)}`}
+        <Link to="/invoices/$id" params={{ id: invoice.id }} preload="intent" className="row-link">
+          {invoiceName(invoice)}
         </Link>
         <Narrow>
-          <Time at={created_at} />
+          <Time at={invoice.created_at} />
         </Narrow>
       </>
     ),
@@ -197,80 +190,3 @@ const CSV_COLUMNS: readonly CsvColumn<Invoice>[] = [
   ['status_reason', ({ status_reason }) => status_reason],
   ['review_reason', ({ review_reason }) => review_reason],
 ]
-
-function NewInvoiceDialog({ onClose }: { onClose: () => void }) {
-  const mode = useMode()
-  const navigate = useNavigate()
-  const assets = useQuery(assetsOf(mode))
-  const available = (assets.data?.data ?? []).filter((asset) => asset.available)
-  const [form, setForm] = useState({ usd: '', asset: '', reference: '', email: '', canChoose: true })
-  const set = (name: 'usd' | 'asset' | 'reference' | 'email') => (event: { target: { value: string } }) =>
-    setForm((old) => ({ ...old, [name]: event.target.value }))
-  const chosen =
-    available.find(({ asset }) => asset === form.asset) ??
-    available.find((one) => one.is_default) ??
-    available[0]
-  const make = useChange<CreateInvoice, Invoice>((body) => ({ path: '/invoices', body }), {
-    done: 'Invoice created',
-    onDone: ({ id }) => void navigate({ to: '/invoices/$id', params: { id } }),
-  })
-  const bodyOf = (asset: AssetName | undefined): CreateInvoice => ({
-    usd_amount: form.usd.trim(),
-    allow_asset_selection: form.canChoose,
-    ...(asset === undefined ? {} : { asset }),
-    ...(form.reference === '' ? {} : { external_reference: form.reference }),
-    ...(form.email === '' ? {} : { customer_email: form.email.trim() }),
-  })
-  return (
-    <DialogForm
-      title="New invoice"
-      action="Create invoice"
-      change={make}
-      faults={['usd_amount', 'customer_email']}
-      onClose={onClose}
-      onSubmit={() => {
-        make.mutate(bodyOf(chosen?.asset))
-      }}
-    >
-      <Field
-        label="Amount in US dollars"
-        inputMode="decimal"
-        placeholder="49.99"
-        pattern="(0|[1-9][0-9]{0,5})(\.[0-9]{1,2})?"
-        title="A dollar amount such as 49.99"
-        required
-        value={form.usd}
-        onChange={set('usd')}
-        fault={faultOf(make.error, 'usd_amount')}
-      />
-      <Select label="Default coin" value={chosen?.asset ?? ''} onChange={set('asset')}>
-        {available.map(({ asset, name, network }) => (
-          <option key={asset} value={asset}>
-            {name} · {network}
-          </option>
-        ))}
-      </Select>
-      <Checkbox
-        label="The buyer may choose another coin"
-        checked={form.canChoose}
-        onChange={(event) => setForm((old) => ({ ...old, canChoose: event.target.checked }))}
-      />
-      <Field
-        label="Your reference"
-        hint="An order number, for example. Optional."
-        maxLength={255}
-        value={form.reference}
-        onChange={set('reference')}
-      />
-      <Field
-        label="Buyer's e-mail"
-        type="email"
-        hint="Optional."
-        maxLength={254}
-        value={form.email}
-        onChange={set('email')}
-        fault={faultOf(make.error, 'customer_email')}
-      />
-    </DialogForm>
-  )
-}

@@ -1,23 +1,21 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
-import { SCOPE_AREAS, SCOPES, type Scope } from '../../../wire/scopes.ts'
+import { SCOPE_AREAS, SCOPES } from '../../../wire/scopes.ts'
 import { apiKeysOf } from '../api/reads.ts'
-import type { ApiKey, CreateApiKey, CreatedApiKey } from '../api/types.ts'
+import type { ApiKey, CreatedApiKey } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { Snippet } from '../parts/copy.tsx'
-import { DialogForm } from '../parts/dialog-form.tsx'
-import { Checkbox, Field } from '../parts/field.tsx'
-import { faultOf } from '../parts/note.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { SecretDialog } from '../parts/secret.tsx'
 import { type Column, DataTable, Empty } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
+import { NewKeyDialog } from './new-key.tsx'
 
 const route = getRouteApi('/inside/developers/keys')
 
@@ -30,7 +28,7 @@ export function KeysPage() {
   const [made, setMade] = useState<CreatedApiKey | null>(null)
   const [ending, setEnding] = useState<ApiKey | null>(null)
   const revoke = useChange<string, ApiKey>((id) => ({ path: `/api-keys/${id}/revoke` }), {
-    done: 'The key is dead.',
+    done: 'Key revoked',
   })
   const columns: readonly Column<ApiKey>[] = [
     {
@@ -124,53 +122,4 @@ function scopesLabel(scopes: readonly string[]): string {
     const label = can.filter(Boolean).join(' and ')
     return label === '' ? [] : [`${area.replaceAll('_', ' ')} (${label})`]
   }).join(', ')
-}
-
-function NewKeyDialog({ onClose, onMade }: { onClose: () => void; onMade: (key: CreatedApiKey) => void }) {
-  const [name, setName] = useState('')
-  const [scopes, setScopes] = useState<ReadonlySet<Scope>>(new Set(SCOPES))
-  const make = useChange<CreateApiKey, CreatedApiKey>((body) => ({ path: '/api-keys', body }), {
-    onDone: (key) => {
-      onClose()
-      onMade(key)
-    },
-  })
-  const toggle = (scope: Scope) =>
-    setScopes((old) => new Set(old.has(scope) ? [...old].filter((one) => one !== scope) : [...old, scope]))
-  return (
-    <DialogForm
-      title="New API key"
-      action="Create key"
-      change={make}
-      faults={['name']}
-      onClose={onClose}
-      onSubmit={() => {
-        make.mutate({ name: name.trim(), scopes: SCOPES.filter((scope) => scopes.has(scope)) })
-      }}
-    >
-      <Field
-        label="Name"
-        hint="Where it will be used, to find it again."
-        required
-        maxLength={120}
-        placeholder="Shop server"
-        value={name}
-        onChange={(event) => setName(event.target.value)}
-        fault={faultOf(make.error, 'name')}
-      />
-      <fieldset>
-        <legend>Permissions</legend>
-        <div className="scopes">
-          {SCOPES.map((scope) => (
-            <Checkbox
-              key={scope}
-              label={scope.replaceAll('_', ' ').replace(':', ', ')}
-              checked={scopes.has(scope)}
-              onChange={() => toggle(scope)}
-            />
-          ))}
-        </div>
-      </fieldset>
-    </DialogForm>
-  )
 }

@@ -15,8 +15,10 @@ import { ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { ResourcePage } from '../parts/read.tsx'
+import { Share } from '../parts/share.tsx'
 import { type Column, DataTable } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
+import { NewLinkDialog } from './new-link.tsx'
 
 const route = getRouteApi('/inside/links/$id')
 
@@ -35,13 +37,16 @@ function Shown({ link }: { link: PaymentLink }) {
   return (
     <Page
       title={link.name}
-      lead={link.active ? <Badge tone="good">Active</Badge> : <Badge tone="quiet">Off</Badge>}
+      lead={link.active ? <Badge tone="good">Active</Badge> : <Badge tone="quiet">Inactive</Badge>}
       actions={<Switch link={link} />}
     >
       <div className="stack large">
         <Card title="Share">
           <div className="stack">
             <CopyField label="Link" text={link.url} />
+            <div className="actions">
+              <Share url={link.url} subject={link.name} />
+            </div>
             <Snippet
               label="Embed code"
               code={`<script src="${window.location.origin}/embed.js" async></script>
@@ -72,12 +77,13 @@ function Shown({ link }: { link: PaymentLink }) {
 
 /** On or off: nothing is lost by either, so that it is done at once and can be undone. */
 function Switch({ link }: { link: PaymentLink }) {
+  const [isCopying, setIsCopying] = useState(false)
   const toast = useToast()
   const change = useChange<UpdatePaymentLink, PaymentLink>(
     (body) => ({ method: 'PATCH', path: `/payment-links/${link.id}`, body }),
     {
       onDone: ({ active }) =>
-        toast(active ? 'The link is on.' : 'The link is off. Checkouts under way are still paid.', {
+        toast(active ? 'Link activated' : 'Link deactivated. Open checkouts can still be paid.', {
           label: 'Undo',
           run: () => change.mutate({ active: !active }),
         }),
@@ -88,10 +94,12 @@ function Switch({ link }: { link: PaymentLink }) {
       <a className="button plain" href={link.url} target="_blank" rel="noopener">
         Preview
       </a>
+      <Button onClick={() => setIsCopying(true)}>Duplicate</Button>
       <Button busy={change.isPending} onClick={() => change.mutate({ active: !link.active })}>
         {link.active ? 'Deactivate' : 'Activate'}
       </Button>
       <ProblemNote error={change.error} />
+      {isCopying ? <NewLinkDialog like={link} onClose={() => setIsCopying(false)} /> : null}
     </>
   )
 }
@@ -156,7 +164,7 @@ function NewSession({ link }: { link: PaymentLink }) {
   const make = useChange<CreateCheckoutSession, CheckoutSession>(
     (body) => ({ path: `/payment-links/${link.id}/checkout-sessions`, body }),
     {
-      done: ({ replayed }) => (replayed ? 'That order has this checkout already.' : 'The checkout is made.'),
+      done: ({ replayed }) => (replayed ? 'This order already has a checkout.' : 'Checkout created'),
     },
   )
   return (
@@ -182,11 +190,16 @@ function NewSession({ link }: { link: PaymentLink }) {
         onChange={(event) => setTotal(event.target.value)}
       />
       <Button type="submit" busy={make.isPending}>
-        Make a checkout
+        Create checkout
       </Button>
       <ProblemNote error={make.error} />
       {make.data === undefined ? null : (
-        <CopyField label="Send the buyer here" text={make.data.checkout_url} />
+        <>
+          <CopyField label="Send the buyer here" text={make.data.checkout_url} />
+          <div className="actions">
+            <Share url={make.data.checkout_url} subject={`${link.name}: ${make.data.order_reference}`} />
+          </div>
+        </>
       )}
     </form>
   )

@@ -1,75 +1,127 @@
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi } from '@tanstack/react-router'
-import { requestLogsOf } from '../api/reads.ts'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { apiKeysOf, requestLogsOf } from '../api/reads.ts'
 import type { RequestLog } from '../api/types.ts'
-import { useMode } from '../app/session.ts'
+import { useAccount, useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Breakable } from '../parts/breakable.tsx'
 import { Snippet } from '../parts/copy.tsx'
-import { Filter } from '../parts/filter.tsx'
+import { DAY_MS, DayFilter, dayEdge, Filter } from '../parts/filter.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
+import { SearchBox } from '../parts/search-box.tsx'
 import { type Column, DataTable, Empty, Narrow } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/developers/logs')
+type Search = ReturnType<typeof route.useSearch>
 
 export function LogsPage() {
   const mode = useMode()
   const search = route.useSearch()
-  const navigate = route.useNavigate()
   const logs = useQuery(
     requestLogsOf(mode, {
       outcome: search.outcome === 'failed' ? 'failed' : undefined,
+      path: search.path,
+      caller: search.caller,
+      created_after: search.from === undefined ? undefined : dayEdge(search.from, -1),
+      created_before: search.to === undefined ? undefined : dayEdge(search.to, DAY_MS),
       ...pageQuery(search),
     }),
   )
+  const { outcome, path, caller, from, to } = search
+  const isFiltered = [outcome, path, caller, from, to].some((value) => value !== undefined)
   return (
     <Page title="Request logs" lead="API requests in the last 30 days. Bodies and keys are not kept.">
-      <search className="filters">
-        <Filter
-          label="Outcome"
-          all="All requests"
-          value={search.outcome}
-          options={[['failed', 'Failed only']]}
-          onChoose={(outcome) =>
-            void navigate({ search: (old) => ({ ...old, outcome, after: undefined, before: undefined }) })
-          }
-        />
-      </search>
+      <Filters search={search} />
       <DataTable
         caption="Requests, newest first"
         columns={COLUMNS}
         read={logs}
-        empty={
-          <Empty title="No requests yet">
-            <p>Ask the API something, and it stands here within seconds.</p>
-            <Snippet
-              label="For example"
-              code={`curl ${window.location.origin}/api/v1/assets -H 'authorization: Bearer sk_${mode}_…'`}
-            />
-          </Empty>
-        }
+        empty={isFiltered ? <NothingFound /> : <NothingYet />}
       />
       <Pager list={logs.data} position={search} />
     </Page>
   )
 }
 
-const toneOf = (status: number) => (status < 400 ? 'good' : status < 500 ? 'warn' : 'bad')
+function Filters({ search }: { search: Search }) {
+  const mode = useMode()
+  const navigate = route.useNavigate()
+  const keys = useQuery(apiKeysOf(mode, { limit: '100' }))
+  const { person } = useAccount()
+  const apply = (change: Partial<Search>) =>
+    void navigate({ search: (old) => ({ ...old, ...change, after: undefined, before: undefined }) })
+  const callers = [
+    ...(keys.data?.data ?? []).map(({ id, name }) => [id, name ?? `Key …${id.slice(-8)}`] as const),
+    [person.id, 'You, in the dashboard'] as const,
+  ]
+  return (
+    <search className="filters">
+      <SearchBox
+        label="Path begins with"
+        placeholder="/api/v1/invoices"
+        value={search.path}
+        onSearch={(path) => apply({ path })}
+      />
+      <Filter
+        label="Outcome"
+        all="All requests"
+        value={search.outcome}
+        options={[['failed', 'Failed only']]}
+        onChoose={(outcome) => apply({ outcome })}
+      />
+      <Filter
+        label="API key"
+        all="All keys"
+        value={search.caller}
+        options={callers}
+        onChoose={(caller) => apply({ caller })}
+      />
+      <div className="day-filters">
+        <DayFilter label="After" value={search.from} onChoose={(from) => apply({ from })} />
+        <DayFilter label="Before" value={search.to} onChoose={(to) => apply({ to })} />
+      </div>
+    </search>
+  )
+}
+
+const NothingFound = () => (
+  <Empty title="Nothing matches">
+    <p>Remove a filter, or choose other days.</p>
+    <Link className="button plain" to="/developers/logs" search={(old) => ({ mode: old.mode })}>
+      Show all requests
+    </Link>
+  </Empty>
+)
+
+function NothingYet() {
+  const mode = useMode()
+  return (
+    <Empty title="No requests yet">
+      <p>Each API request is listed here within seconds.</p>
+      <Snippet
+        label="For example"
+        code={`curl ${window.location.origin}/api/v1/assets -H 'authorization: Bearer sk_${mode}_…'`}
+      />
+    </Empty>
+  )
+}
+
+export const toneOf = (status: number) => (status < 400 ? 'good' : status < 500 ? 'warn' : 'bad')
 
 const COLUMNS: readonly Column<RequestLog>[] = [
   {
     title: 'Request',
     long: true,
-    cell: ({ method, path, created_at }) => (
+    cell: ({ id, method, path, created_at }) => (
       <>
-        <span className="break">
-          <strong>{method}</strong>{' '}
+        <Link to="/developers/logs/$id" params={{ id }} className="row-link" preload="intent">
+          {method}{' '}
           <code>
             <Breakable text={path} />
           </code>
-        </span>
+        </Link>
         <Narrow>
           <Time at={created_at} />
         </Narrow>
@@ -77,7 +129,7 @@ const COLUMNS: readonly Column<RequestLog>[] = [
     ),
   },
   {
-    title: 'Answer',
+    title: 'Response',
     cell: ({ status, error_code }) => (
       <>
         <Badge tone={toneOf(status)}>{String(status)}</Badge>{' '}

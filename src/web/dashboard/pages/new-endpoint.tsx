@@ -6,8 +6,8 @@ import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
 import { DialogForm } from '../parts/dialog-form.tsx'
 import { FORMAT_WORDS } from '../parts/endpoint-badge.tsx'
-import { EVENT_TYPES, EVENT_WORDS, type EventType } from '../parts/event-labels.ts'
-import { Checkbox, Field, Select } from '../parts/field.tsx'
+import { EventChoice, eventTypesOf, FIRST_CHOICE } from '../parts/event-choice.tsx'
+import { Field, Select } from '../parts/field.tsx'
 import { faultOf } from '../parts/note.tsx'
 
 /** Asks for an endpoint's URL, format and events; the answer brings its signing secret, shown once. */
@@ -23,11 +23,8 @@ export function NewEndpointDialog({
   const [url, setUrl] = useState('')
   const [format, setFormat] = useState<WebhookEndpoint['format']>('paylink')
   const [isAll, setIsAll] = useState(true)
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(
-    new Set(['invoice.paid', 'invoice.manual_review']),
-  )
-  // Older services' receivers know of invoices alone.
-  const types = EVENT_TYPES.filter((type) => format === 'paylink' || type.startsWith('invoice.'))
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(FIRST_CHOICE)
+  const types = eventTypesOf(format)
   const make = useChange<CreateWebhookEndpoint, CreatedWebhookEndpoint>(
     (body) => ({ path: '/webhook-endpoints', body }),
     {
@@ -42,7 +39,7 @@ export function NewEndpointDialog({
       title="Add endpoint"
       action="Create endpoint"
       change={make}
-      faults={['url']}
+      faults={['url', 'format', 'subscribed_events']}
       onClose={onClose}
       onSubmit={() => {
         make.mutate({
@@ -67,6 +64,7 @@ export function NewEndpointDialog({
           label="Payload format"
           value={format}
           onChange={(event) => setFormat(formats.find((one) => one === event.target.value) ?? 'paylink')}
+          fault={faultOf(make.error, 'format')}
         >
           {formats.map((one) => (
             <option key={one} value={one}>
@@ -75,51 +73,14 @@ export function NewEndpointDialog({
           ))}
         </Select>
       )}
-      <EventChoice types={types} isAll={isAll} onAll={setIsAll} chosen={chosen} onChoose={setChosen} />
-    </DialogForm>
-  )
-}
-
-/** Every event, those of later versions too, or the chosen ones. */
-function EventChoice({
-  types,
-  isAll,
-  onAll,
-  chosen,
-  onChoose,
-}: {
-  types: readonly EventType[]
-  isAll: boolean
-  onAll: (isAll: boolean) => void
-  chosen: ReadonlySet<string>
-  onChoose: (chosen: ReadonlySet<string>) => void
-}) {
-  const toggle = (type: string) =>
-    onChoose(new Set(chosen.has(type) ? [...chosen].filter((one) => one !== type) : [...chosen, type]))
-  return (
-    <fieldset>
-      <legend>Events</legend>
-      <Checkbox type="radio" name="events" label="All events" checked={isAll} onChange={() => onAll(true)} />
-      <Checkbox
-        type="radio"
-        name="events"
-        label="Selected events"
-        checked={!isAll}
-        onChange={() => onAll(false)}
+      <EventChoice
+        types={types}
+        isAll={isAll}
+        onAll={setIsAll}
+        chosen={chosen}
+        onChoose={setChosen}
+        fault={faultOf(make.error, 'subscribed_events')}
       />
-      {isAll ? null : (
-        <div className="scopes">
-          {types.map((type) => (
-            <Checkbox
-              key={type}
-              label={type}
-              hint={EVENT_WORDS[type]}
-              checked={chosen.has(type)}
-              onChange={() => toggle(type)}
-            />
-          ))}
-        </div>
-      )}
-    </fieldset>
+    </DialogForm>
   )
 }

@@ -6,7 +6,6 @@ import { Confirm } from '../parts/confirm.tsx'
 import { CopyField } from '../parts/copy.tsx'
 import { Field } from '../parts/field.tsx'
 import { coins } from '../parts/money.ts'
-import { ProblemNote } from '../parts/note.tsx'
 import { Card } from '../parts/page.tsx'
 
 /** Whether there is something to decide about an invoice. */
@@ -33,7 +32,7 @@ function reasonText({ status, review_reason, amount_remaining, asset }: Invoice)
 /** What waits for a decision on this invoice, and the two ways to decide. */
 export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; withTitle?: boolean }) {
   const [note, setNote] = useState('')
-  const [isAsking, setIsAsking] = useState(false)
+  const [asked, setAsked] = useState<'accept' | 'dismiss' | null>(null)
   const resolve = useChange<'accept' | 'dismiss', Invoice>(
     (resolution) => ({
       path: `/invoices/${invoice.id}/resolve`,
@@ -57,25 +56,35 @@ export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; wi
         value={note}
         onChange={(event) => setNote(event.target.value)}
       />
-      <ProblemNote error={resolve.error} />
       <div className="actions">
-        <Button look="primary" onClick={() => setIsAsking(true)}>
+        <Button look="primary" onClick={() => setAsked('accept')}>
           Accept as paid
         </Button>
-        <Button busy={resolve.isPending} onClick={() => resolve.mutate('dismiss')}>
-          Dismiss
-        </Button>
+        <Button onClick={() => setAsked('dismiss')}>Dismiss</Button>
       </div>
-      {isAsking ? (
+      {asked === 'accept' ? (
         <Confirm
           title="Mark as paid?"
           action="Mark as paid"
           onConfirm={() => resolve.mutateAsync('accept')}
-          onClose={() => setIsAsking(false)}
+          onClose={() => setAsked(null)}
         >
           <p>
             The invoice counts as paid with what came. Your shop is told so, and may send the goods. It cannot
             be taken back.
+          </p>
+        </Confirm>
+      ) : null}
+      {asked === 'dismiss' ? (
+        <Confirm
+          title="Dismiss this payment?"
+          action="Dismiss"
+          onConfirm={() => resolve.mutateAsync('dismiss')}
+          onClose={() => setAsked(null)}
+        >
+          <p>
+            It leaves this list, and the invoice keeps the status that its payments give. Your shop is not
+            notified. It comes back here if more money arrives.
           </p>
         </Confirm>
       ) : null}

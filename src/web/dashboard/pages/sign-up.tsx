@@ -7,7 +7,7 @@ import { openShop } from '../app/first-steps.ts'
 import { AuthCard } from '../parts/auth-card.tsx'
 import { Button } from '../parts/button.tsx'
 import { Field } from '../parts/field.tsx'
-import { ProblemNote } from '../parts/note.tsx'
+import { faultOf, ProblemNote } from '../parts/note.tsx'
 
 const PASSWORD_LENGTH_MIN = 10
 const route = getRouteApi('/outside/sign-up')
@@ -79,7 +79,8 @@ export function SignUpPage() {
           required
           minLength={PASSWORD_LENGTH_MIN}
           maxLength={128}
-          hint={`At least ${PASSWORD_LENGTH_MIN} characters.`}
+          hint={`At least ${PASSWORD_LENGTH_MIN} characters: a few unrelated words are good.`}
+          fault={faultOf(signUp.error, 'password')}
           value={form.password}
           onChange={set('password')}
         />
@@ -95,7 +96,7 @@ export function SignUpPage() {
             onChange={set('shop')}
           />
         )}
-        <ProblemNote error={signUp.error} />
+        {faultOf(signUp.error, 'password') === null ? <ProblemNote error={signUp.error} /> : null}
         <Button type="submit" look="primary" busy={signUp.isPending}>
           {isInvited ? 'Sign up' : 'Open my shop'}
         </Button>

@@ -15,6 +15,7 @@ import { useAccount } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
+import { CopyButton } from '../parts/copy.tsx'
 import { DialogForm } from '../parts/dialog-form.tsx'
 import { Checkbox, Field } from '../parts/field.tsx'
 import { ProblemNote } from '../parts/note.tsx'
@@ -67,8 +68,8 @@ export function TeamPage() {
 function MemberRow({ member }: { member: Member }) {
   const { merchantId, person, isManager, role: ownRole } = useAccount()
   const [isRemoving, setIsRemoving] = useState(false)
-  const setRole = usePeopleChange(people.setRole, { done: 'The role is changed.' })
-  const remove = usePeopleChange(people.removeMember, { done: 'They are out.' })
+  const setRole = usePeopleChange(people.setRole, { done: 'Role changed' })
+  const remove = usePeopleChange(people.removeMember, { done: 'Member removed' })
   const { user, role } = member
   const isSelf = member.userId === person.id
   const canChange = isManager && !isSelf && (role !== 'owner' || ownRole === 'owner')
@@ -141,6 +142,7 @@ function Invitations() {
                 {ROLES[role].label} · expires <Time at={expiresAt} />
               </span>
             </div>
+            <CopyButton text={`${window.location.origin}/dashboard/invitation?id=${id}`} label="Copy link" />
             <Button
               busy={cancel.isPending}
               onClick={() => cancel.mutate(id)}
@@ -160,7 +162,7 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
   const { merchantId } = useAccount()
   const [email, setEmail] = useState('')
   const [role, setRole] = useState<Role>('member')
-  const invite = usePeopleChange(people.invite, { done: 'The invitation is on its way.', onDone: onClose })
+  const invite = usePeopleChange(people.invite, { done: 'Invitation created', onDone: onClose })
   return (
     <DialogForm
       title="Invite member"
@@ -178,7 +180,7 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
         maxLength={254}
         value={email}
         onChange={(event) => setEmail(event.target.value)}
-        hint="They get an e-mail with a link. Without a mail server it stands in this server's log."
+        hint="They get an e-mail with a link. If this server has no mail server set (SMTP_URL), copy the link from the list of invitations and send it yourself."
       />
       <fieldset>
         <legend>Role</legend>

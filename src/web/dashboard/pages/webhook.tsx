@@ -13,7 +13,9 @@ import { Note, ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { ResourcePage } from '../parts/read.tsx'
 import { SecretDialog } from '../parts/secret.tsx'
-import { formatMoment, Time } from '../parts/time.tsx'
+import { momentWords, Time } from '../parts/time.tsx'
+import { EditEndpointDialog } from './edit-endpoint.tsx'
+import { EndpointDeliveries } from './endpoint-deliveries.tsx'
 
 const route = getRouteApi('/inside/developers/webhooks/$id')
 
@@ -29,8 +31,13 @@ export function WebhookPage() {
 }
 
 function Shown({ endpoint }: { endpoint: WebhookEndpoint }) {
+  const [isEditing, setIsEditing] = useState(false)
   return (
-    <Page title={endpoint.url} lead={<EndpointBadge endpoint={endpoint} />}>
+    <Page
+      title={endpoint.url}
+      lead={<EndpointBadge endpoint={endpoint} />}
+      actions={<Button onClick={() => setIsEditing(true)}>Edit</Button>}
+    >
       <div className="stack large">
         <Failing endpoint={endpoint} />
         <Verification endpoint={endpoint} />
@@ -53,9 +60,11 @@ function Shown({ endpoint }: { endpoint: WebhookEndpoint }) {
             ]}
           />
         </Card>
+        <EndpointDeliveries endpoint={endpoint} />
         <Rotation endpoint={endpoint} />
         <Ending endpoint={endpoint} />
       </div>
+      {isEditing ? <EditEndpointDialog endpoint={endpoint} onClose={() => setIsEditing(false)} /> : null}
     </Page>
   )
 }
@@ -114,6 +123,7 @@ function Verification({ endpoint }: { endpoint: WebhookEndpoint }) {
 
 function Rotation({ endpoint }: { endpoint: WebhookEndpoint }) {
   const [grace, setGrace] = useState('86400')
+  const [isAsking, setIsAsking] = useState(false)
   const [made, setMade] = useState<RotatedSecret | null>(null)
   const rotate = useChange<number, RotatedSecret>(
     (grace_seconds) => ({ path: `/webhook-endpoints/${endpoint.id}/rotate-secret`, body: { grace_seconds } }),
@@ -136,13 +146,25 @@ function Rotation({ endpoint }: { endpoint: WebhookEndpoint }) {
           <option value="3600">Expire old secret in 1 hour</option>
           <option value="0">Expire old secret now</option>
         </Select>
-        <ProblemNote error={rotate.error} />
         <div className="actions">
-          <Button busy={rotate.isPending} onClick={() => rotate.mutate(Number(grace))}>
-            Roll secret
-          </Button>
+          <Button onClick={() => setIsAsking(true)}>Roll secret</Button>
         </div>
       </div>
+      {isAsking ? (
+        <Confirm
+          title="Roll the signing secret?"
+          action="Roll secret now"
+          danger={grace === '0'}
+          onConfirm={() => rotate.mutateAsync(Number(grace))}
+          onClose={() => setIsAsking(false)}
+        >
+          <p>
+            {grace === '0'
+              ? 'The old secret stops at once: until your server has the new one, it refuses every event.'
+              : 'You get a new secret, shown once. Give it to your server before the old one expires.'}
+          </p>
+        </Confirm>
+      ) : null}
       {made === null ? null : (
         <SecretDialog
           title="New signing secret"

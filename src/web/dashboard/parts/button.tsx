@@ -4,6 +4,7 @@ import { Icon, type IconName } from './icons.tsx'
 type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
   look?: 'primary' | 'plain' | 'danger' | 'quiet'
   icon?: IconName
+  small?: boolean
   /** Under way: it says so, and takes no second press. */
   busy?: boolean
 }
@@ -12,6 +13,7 @@ export function Button({
   look = 'plain',
   icon,
   busy = false,
+  small = false,
   children,
   type = 'button',
   ...rest
@@ -20,7 +22,7 @@ export function Button({
     <button
       {...rest}
       type={type}
-      className={`button ${look}`}
+      className={`button ${look} ${small ? 'small' : ''}`}
       aria-disabled={busy || undefined}
       data-busy={busy || undefined}
       onClick={busy ? (event) => event.preventDefault() : rest.onClick}

@@ -17,18 +17,21 @@ export function CsvButton<Item extends { readonly id: string }>({
   path,
   query,
   columns,
+  isOnePage = false,
 }: {
   name: string
   path: string
   query: Query
   columns: readonly CsvColumn<Item>[]
+  /** Of a list without pages. */
+  isOnePage?: boolean
 }) {
   const mode = useMode()
   const toast = useToast()
   const save = useMutation({
     mutationFn: async () => {
       const items: Item[] = []
-      for (let page = 0; page < PAGES_MAX; page++) {
+      for (let page = 0; page < (isOnePage ? 1 : PAGES_MAX); page++) {
         const position = { limit: PAGE_SIZE, starting_after: items.at(-1)?.id }
         const list = await askApi<List<Item>>(mode, 'GET', path, { query: { ...query, ...position } })
         items.push(...list.data)
@@ -40,15 +43,15 @@ export function CsvButton<Item extends { readonly id: string }>({
       saveFile(`${name}-${mode}-${new Date().toISOString().slice(0, 10)}.csv`, csvOf(columns, items))
       toast(
         isWhole
-          ? `${items.length} rows are saved.`
-          : `The newest ${items.length} rows are saved. Filter for the rest.`,
+          ? `${items.length} ${items.length === 1 ? 'row' : 'rows'} exported.`
+          : `The newest ${items.length} rows exported. Filter for the rest.`,
       )
     },
     onError: (error) => toast(messageOf(error)),
   })
   return (
     <Button busy={save.isPending} onClick={() => save.mutate()}>
-      CSV
+      Export CSV
     </Button>
   )
 }

@@ -15,7 +15,8 @@ export function Dialog({
   kind = 'window',
 }: {
   title: string
-  onClose: () => void
+  /** Null: it ends by its own buttons alone, and not by Escape either. */
+  onClose: (() => void) | null
   children: ReactNode
   kind?: 'window' | 'drawer'
 }) {
@@ -39,18 +40,25 @@ export function Dialog({
       ref={ref}
       className={kind}
       aria-labelledby={titleId}
+      // A browser lets nobody refuse the second Escape: only this keeps such a window open.
+      {...(onClose === null ? { closedby: 'none' } : {})}
+      onKeyDown={(event) => {
+        if (onClose === null && event.key === 'Escape') event.preventDefault()
+      }}
       onCancel={(event) => {
         event.preventDefault()
-        onClose()
+        onClose?.()
       }}
     >
       <header className="dialog-head">
         <h2 id={titleId} ref={heading} tabIndex={-1}>
           {title}
         </h2>
-        <button type="button" className="button quiet square" aria-label="Close" onClick={onClose}>
-          <Icon name="close" />
-        </button>
+        {onClose === null ? null : (
+          <button type="button" className="button quiet square" aria-label="Close" onClick={onClose}>
+            <Icon name="close" />
+          </button>
+        )}
       </header>
       <div className="dialog-body">{children}</div>
     </dialog>

@@ -60,3 +60,11 @@ export const DayFilter = ({
     />
   </label>
 )
+
+export const DAY_MS = 24 * 3_600_000
+
+/** The moment so long after a day of UTC begins, as the API takes it. */
+export function dayEdge(day: string, offsetMs: number): string | undefined {
+  const at = Date.parse(`${day}T00:00:00.000Z`)
+  return Number.isNaN(at) ? undefined : new Date(at + offsetMs).toISOString()
+}

@@ -3,7 +3,7 @@ import { CopyField } from './copy.tsx'
 import { Dialog } from './dialog.tsx'
 import { Note } from './note.tsx'
 
-/** A secret that is shown once, in a window that says so. */
+/** A secret that is shown once, in a window that says so and that no slip of a finger closes. */
 export function SecretDialog({
   title,
   label,
@@ -18,7 +18,7 @@ export function SecretDialog({
   children?: React.ReactNode
 }) {
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} onClose={null}>
       <div className="stack">
         <CopyField label={label} text={secret} />
         <Note kind="warn">

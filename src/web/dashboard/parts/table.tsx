@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react'
+import type { MouseEvent, ReactNode } from 'react'
 import type { List } from '../api/types.ts'
 import { ProblemNote } from './note.tsx'
 
@@ -57,7 +57,7 @@ export function DataTable<Item extends { readonly id: string }>({
                 </tr>
               ))
             : read.data.data.map((item) => (
-                <tr key={item.id}>
+                <tr key={item.id} onClick={followRow}>
                   {columns.map((column) => (
                     <td key={column.title} className={classOf(column)}>
                       {column.cell(item)}
@@ -69,6 +69,13 @@ export function DataTable<Item extends { readonly id: string }>({
       </table>
     </section>
   )
+}
+
+/** A click anywhere in a row follows its link, unless it is on something else to press or selects text. */
+function followRow({ target, currentTarget }: MouseEvent<HTMLTableRowElement>): void {
+  if (target instanceof Element && target.closest('a, button, input, select, label, dialog') !== null) return
+  if (window.getSelection()?.isCollapsed === false) return
+  currentTarget.querySelector<HTMLAnchorElement>('a.row-link')?.click()
 }
 
 const classOf = <Item,>({ align, wide, long }: Column<Item>): string | undefined =>

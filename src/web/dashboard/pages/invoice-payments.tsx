@@ -1,0 +1,77 @@
+import type { Invoice, Payment } from '../api/types.ts'
+import { Badge, PAYMENT_WORDS } from '../parts/badge.tsx'
+import type { CsvColumn } from '../parts/csv.ts'
+import { CsvButton } from '../parts/csv-button.tsx'
+import { coins } from '../parts/money.ts'
+import { Card } from '../parts/page.tsx'
+import { Time } from '../parts/time.tsx'
+import { Txid } from '../parts/txid.tsx'
+
+/** What came, and how final it is. */
+export function Payments({ invoice }: { invoice: Invoice }) {
+  const { payments, payments_count, address, asset, livemode } = invoice
+  return (
+    <Card title="Payments">
+      {payments.length === 0 ? (
+        <p className="quiet">
+          No payments received at <code className="break">{address}</code>.
+        </p>
+      ) : (
+        <ul className="payments">
+          {payments.map((payment) => (
+            <li key={payment.id}>
+              <div className="payment-head">
+                <strong>{coins(payment.amount, payment.asset)}</strong>
+                <Badge tone={PAYMENT_WORDS[payment.status].tone}>{PAYMENT_WORDS[payment.status].words}</Badge>
+                {payment.late ? <Badge tone="warn">Late</Badge> : null}
+                {payment.asset === asset ? null : <Badge tone="warn">Another coin</Badge>}
+                <span className="quiet end">
+                  <Time at={payment.detected_at} />
+                </span>
+              </div>
+              <p className="quiet">{finalityWords(payment)}</p>
+              <Txid txid={payment.txid} asset={payment.asset} livemode={livemode} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {payments_count > payments.length ? (
+        <div className="actions">
+          <span className="quiet">
+            {payments_count} payments in all. These are the ones that matter most.
+          </span>
+          <CsvButton<Payment>
+            name={`payments-${invoice.id}`}
+            path={`/invoices/${invoice.id}/payments`}
+            query={{}}
+            columns={CSV_COLUMNS}
+          />
+        </div>
+      ) : null}
+    </Card>
+  )
+}
+
+const CSV_COLUMNS: readonly CsvColumn<Payment>[] = [
+  ['id', ({ id }) => id],
+  ['detected_at', ({ detected_at }) => detected_at],
+  ['txid', ({ txid }) => txid],
+  ['output_index', ({ output_index }) => String(output_index)],
+  ['transfers_count', ({ transfers_count }) => String(transfers_count)],
+  ['asset', ({ asset }) => asset],
+  ['amount', ({ amount }) => amount],
+  ['status', ({ status }) => status],
+  ['review_reason', ({ review_reason }) => review_reason],
+]
+
+function finalityWords({ status, confirmations, confirmations_required, finality }: Payment): string {
+  if (status === 'replaced') return 'Another transaction took its coins. It pays you nothing.'
+  if (status === 'reorged') return 'Its block left the chain. It may come back in another.'
+  if (confirmations_required === null) {
+    return status === 'confirmed'
+      ? `The chain calls it ${finality}.`
+      : `Waits for the chain to call it ${finality}.`
+  }
+  if (status === 'confirmed') return confirmations === 1 ? '1 confirmation' : `${confirmations} confirmations`
+  return `${confirmations} of ${confirmations_required} confirmations`
+}

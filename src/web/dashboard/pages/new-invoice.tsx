@@ -1,0 +1,117 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { assetsOf } from '../api/reads.ts'
+import type { Asset, AssetName, CreateInvoice, Invoice } from '../api/types.ts'
+import { useChange } from '../app/changes.ts'
+import { useMode } from '../app/session.ts'
+import { DialogForm } from '../parts/dialog-form.tsx'
+import { Checkbox, Field, Select } from '../parts/field.tsx'
+import { faultOf } from '../parts/note.tsx'
+
+type Form = {
+  readonly usd: string
+  readonly asset: string
+  readonly reference: string
+  readonly email: string
+  readonly canChoose: boolean
+}
+
+const chosenOf = (available: readonly Asset[], wanted: string) =>
+  available.find(({ asset }) => asset === wanted) ?? available.find((one) => one.is_default) ?? available[0]
+
+const bodyOf = (
+  { usd, reference, email, canChoose }: Form,
+  asset: AssetName | undefined,
+  metadata: Invoice['metadata'] | undefined,
+): CreateInvoice => ({
+  usd_amount: usd.trim(),
+  allow_asset_selection: canChoose,
+  ...(asset === undefined ? {} : { asset }),
+  ...(reference === '' ? {} : { external_reference: reference }),
+  ...(email === '' ? {} : { customer_email: email.trim() }),
+  ...(metadata == null ? {} : { metadata }),
+})
+
+/** Asks for what a new invoice needs; `like` fills in another one's. */
+export function NewInvoiceDialog({ like, onClose }: { like?: Invoice; onClose: () => void }) {
+  const mode = useMode()
+  const navigate = useNavigate()
+  const assets = useQuery(assetsOf(mode))
+  const available = (assets.data?.data ?? []).filter((asset) => asset.available)
+  const [form, setForm] = useState<Form>({
+    usd: like?.usd_amount ?? '',
+    asset: like?.asset ?? '',
+    reference: '',
+    email: like?.customer_email ?? '',
+    canChoose: like?.allow_asset_selection ?? true,
+  })
+  const set = (name: 'usd' | 'asset' | 'reference' | 'email') => (event: { target: { value: string } }) =>
+    setForm((old) => ({ ...old, [name]: event.target.value }))
+  const chosen = chosenOf(available, form.asset)
+  const make = useChange<CreateInvoice, Invoice>((body) => ({ path: '/invoices', body }), {
+    done: 'Invoice created',
+    onDone: ({ id }) => {
+      onClose()
+      void navigate({ to: '/invoices/$id', params: { id } })
+    },
+  })
+  return (
+    <DialogForm
+      title={like === undefined ? 'New invoice' : 'Duplicate invoice'}
+      action="Create invoice"
+      change={make}
+      faults={['usd_amount', 'asset', 'external_reference', 'customer_email']}
+      onClose={onClose}
+      onSubmit={() => {
+        make.mutate(bodyOf(form, chosen?.asset, like?.metadata))
+      }}
+    >
+      <Field
+        label="Amount in US dollars"
+        inputMode="decimal"
+        placeholder="49.99"
+        pattern="(0|[1-9][0-9]{0,5})(\.[0-9]{1,2})?"
+        title="A dollar amount such as 49.99"
+        required
+        value={form.usd}
+        onChange={set('usd')}
+        fault={faultOf(make.error, 'usd_amount')}
+      />
+      <Select
+        label="Default coin"
+        value={chosen?.asset ?? ''}
+        onChange={set('asset')}
+        fault={faultOf(make.error, 'asset')}
+      >
+        {available.map(({ asset, name, network }) => (
+          <option key={asset} value={asset}>
+            {name} · {network}
+          </option>
+        ))}
+      </Select>
+      <Checkbox
+        label="The buyer may choose another coin"
+        checked={form.canChoose}
+        onChange={(event) => setForm((old) => ({ ...old, canChoose: event.target.checked }))}
+      />
+      <Field
+        label="Your reference"
+        hint="An order number, for example. Optional."
+        maxLength={255}
+        value={form.reference}
+        onChange={set('reference')}
+        fault={faultOf(make.error, 'external_reference')}
+      />
+      <Field
+        label="Buyer's e-mail"
+        type="email"
+        hint="Optional."
+        maxLength={254}
+        value={form.email}
+        onChange={set('email')}
+        fault={faultOf(make.error, 'customer_email')}
+      />
+    </DialogForm>
+  )
+}

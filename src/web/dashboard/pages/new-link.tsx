@@ -1,0 +1,103 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { AssetName, CreatePaymentLink, PaymentLink } from '../api/types.ts'
+import { useChange } from '../app/changes.ts'
+import { DialogForm } from '../parts/dialog-form.tsx'
+import { Checkbox, Field, Select } from '../parts/field.tsx'
+import { COIN_NAMES, COINS } from '../parts/money.ts'
+import { faultOf } from '../parts/note.tsx'
+import { isWindow, WINDOW_WORDS, WINDOWS } from '../parts/windows.ts'
+
+/** Asks for what a new link needs; `like` fills in another one's. */
+export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: () => void }) {
+  const navigate = useNavigate()
+  const [form, setForm] = useState({
+    name: like?.name ?? '',
+    usd: like?.usd_amount ?? '',
+    asset: like?.asset ?? '',
+    minutes: String(like?.duration_minutes ?? ''),
+    isDynamic: like?.allow_dynamic_amount ?? false,
+  })
+  const set = (name: 'name' | 'usd' | 'asset' | 'minutes') => (event: { target: { value: string } }) =>
+    setForm((old) => ({ ...old, [name]: event.target.value }))
+  const make = useChange<CreatePaymentLink, PaymentLink>((body) => ({ path: '/payment-links', body }), {
+    done: 'Payment link created',
+    onDone: ({ id }) => {
+      onClose()
+      void navigate({ to: '/links/$id', params: { id } })
+    },
+  })
+  const minutes = Number(form.minutes)
+  const body: CreatePaymentLink = {
+    name: form.name.trim(),
+    allow_dynamic_amount: form.isDynamic,
+    ...(form.usd.trim() === '' ? {} : { usd_amount: form.usd.trim() }),
+    ...(form.asset === '' ? {} : { asset: form.asset as AssetName }),
+    ...(isWindow(minutes) ? { duration_minutes: minutes } : {}),
+  }
+  return (
+    <DialogForm
+      title={like === undefined ? 'New payment link' : 'Duplicate payment link'}
+      action="Create link"
+      change={make}
+      faults={['name', 'usd_amount', 'asset', 'duration_minutes']}
+      onClose={onClose}
+      onSubmit={() => {
+        make.mutate(body)
+      }}
+    >
+      <Field
+        label="Product or description"
+        required
+        maxLength={120}
+        value={form.name}
+        onChange={set('name')}
+        fault={faultOf(make.error, 'name')}
+      />
+      <Checkbox
+        label="Dynamic amount"
+        hint="Amount set per order or by URL."
+        checked={form.isDynamic}
+        onChange={(event) => setForm((old) => ({ ...old, isDynamic: event.target.checked }))}
+      />
+      <Field
+        label="Amount in US dollars"
+        inputMode="decimal"
+        placeholder="49.99"
+        pattern="(0|[1-9][0-9]{0,5})(\.[0-9]{1,2})?"
+        title="A dollar amount such as 49.99"
+        required={!form.isDynamic}
+        hint={form.isDynamic ? 'Optional: taken where no total is given.' : undefined}
+        value={form.usd}
+        onChange={set('usd')}
+        fault={faultOf(make.error, 'usd_amount')}
+      />
+      <Select
+        label="Default coin"
+        value={form.asset}
+        onChange={set('asset')}
+        fault={faultOf(make.error, 'asset')}
+      >
+        <option value="">Your default coin of the moment</option>
+        {COIN_NAMES.map((coin) => (
+          <option key={coin} value={coin}>
+            {COINS[coin].name}
+          </option>
+        ))}
+      </Select>
+      <Select
+        label="Time to pay"
+        value={form.minutes}
+        onChange={set('minutes')}
+        fault={faultOf(make.error, 'duration_minutes')}
+      >
+        <option value="">Account default</option>
+        {WINDOWS.map((window) => (
+          <option key={window} value={window}>
+            {WINDOW_WORDS[window]}
+          </option>
+        ))}
+      </Select>
+    </DialogForm>
+  )
+}

@@ -1,0 +1,176 @@
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+
+type Series = {
+  readonly name: string
+  readonly values: readonly (number | null)[]
+  /** Drawn pale behind the others: the period before, or the whole that another series is a part of. */
+  readonly pale?: boolean
+}
+
+const HEIGHT_PX = 160
+const BAR_SHARE = 0.7
+const DARK = '(prefers-color-scheme: dark)'
+
+/**
+ * A chart over labels, with its values under the pointer and as a table. The library draws on a canvas, which a reader of
+ * the screen cannot read: for them, and for whoever wants the numbers, there is the table.
+ */
+export function Chart({
+  caption,
+  labels,
+  series,
+  words,
+  kind = 'bars',
+  first,
+}: {
+  caption: string
+  labels: readonly string[]
+  series: readonly Series[]
+  /** A value in words. */
+  words: (value: number) => string
+  kind?: 'bars' | 'line'
+  /** What the labels are. */
+  first: string
+}) {
+  const frame = useRef<HTMLDivElement>(null)
+  const [at, setAt] = useState<number | null>(null)
+  const [isDark, setIsDark] = useState(() => window.matchMedia(DARK).matches)
+  useEffect(() => {
+    const scheme = window.matchMedia(DARK)
+    const change = () => setIsDark(scheme.matches)
+    scheme.addEventListener('change', change)
+    return () => scheme.removeEventListener('change', change)
+  }, [])
+  const drawn = JSON.stringify([labels, series])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is drawn is told by its values, not by the lists that hold them.
+  useLayoutEffect(() => {
+    const box = frame.current
+    if (box === null) return
+    const plot = new uPlot(
+      optionsOf({ width: box.clientWidth, labels, series, words, kind, onPoint: setAt }),
+      [labels.map((_, index) => index), ...series.map(({ values }) => [...values])],
+      box,
+    )
+    const observer = new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: HEIGHT_PX }))
+    observer.observe(box)
+    return () => {
+      observer.disconnect()
+      plot.destroy()
+    }
+  }, [drawn, kind, isDark])
+  const shown = at ?? labels.length - 1
+  return (
+    <figure className="chart">
+      <p className="chart-value small-text" aria-hidden="true">
+        <strong>{labels[shown]}</strong>{' '}
+        {series.map(({ name, values }) => `${name}: ${valueWords(values[shown], words)}`).join(' · ')}
+      </p>
+      <div ref={frame} role="img" aria-label={caption} />
+      <details>
+        <summary>As a table</summary>
+        <SmallTable
+          caption={caption}
+          columns={[first, ...series.map(({ name }) => name)]}
+          rows={labels
+            .map((label, index) => [label, ...series.map(({ values }) => valueWords(values[index], words))])
+            .filter((_, index) => series.some(({ values }) => (values[index] ?? 0) !== 0))}
+        />
+      </details>
+    </figure>
+  )
+}
+
+const valueWords = (value: number | null | undefined, words: (value: number) => string): string =>
+  value === null || value === undefined ? '–' : words(value)
+
+function optionsOf(input: {
+  width: number
+  labels: readonly string[]
+  series: readonly Series[]
+  words: (value: number) => string
+  kind: 'bars' | 'line'
+  onPoint: (at: number | null) => void
+}): uPlot.Options {
+  const { width, labels, series, words, kind, onPoint } = input
+  const style = getComputedStyle(document.documentElement)
+  const colour = (name: string) => style.getPropertyValue(name).trim()
+  const bars = uPlot.paths.bars?.({ size: [BAR_SHARE] })
+  const axis = {
+    stroke: colour('--quiet'),
+    grid: { stroke: colour('--line'), width: 1 },
+    ticks: { show: false },
+  }
+  return {
+    width,
+    height: HEIGHT_PX,
+    legend: { show: false },
+    cursor: { y: false, points: { show: kind === 'line' }, drag: { x: false, y: false } },
+    scales: {
+      x: { time: false, range: [-0.5, labels.length - 0.5] },
+      y: { range: (_, min, max) => [Math.min(0, min ?? 0), Math.max(1, max ?? 1)] },
+    },
+    axes: [
+      { ...axis, grid: { show: false }, values: (_, splits) => splits.map((split) => labels[split] ?? '') },
+      { ...axis, size: 64, values: (_, splits) => splits.map(words) },
+    ],
+    series: [
+      {},
+      ...series.map(({ name, pale = false }): uPlot.Series => {
+        const stroke = colour(pale ? '--quiet' : '--accent')
+        return {
+          label: name,
+          stroke,
+          width: kind === 'line' ? 2 : 0,
+          ...(pale && kind === 'line' ? { dash: [4, 4] } : {}),
+          ...(kind === 'bars'
+            ? {
+                fill: pale ? colour('--line') : stroke,
+                ...(bars === undefined ? {} : { paths: bars }),
+                points: { show: false },
+              }
+            : {}),
+        }
+      }),
+    ],
+    hooks: { setCursor: [({ cursor: { idx } }) => onPoint(idx ?? null)] },
+  }
+}
+
+export function SmallTable({
+  caption,
+  columns,
+  rows,
+}: {
+  caption: string
+  columns: readonly string[]
+  rows: readonly (readonly ReactNode[])[]
+}) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1).
+    <section className="table-frame small" tabIndex={0} aria-label={caption}>
+      <table>
+        <caption className="unseen">{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={String(row[0])}>
+              {row.map((cell, at) => (
+                <td key={columns[at]}>{cell}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}

@@ -1,0 +1,83 @@
+// @module-tag chromium
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { askFromPage, type Dashboard, startDashboard, type Visitor } from '../support/dashboard.ts'
+import { readQr } from '../support/read-qr.ts'
+
+let dashboard: Dashboard
+let shop: Visitor
+beforeAll(async () => {
+  dashboard = await startDashboard({ WEBHOOK_ALLOW_PRIVATE: '1' })
+  shop = await dashboard.signUp('Ivy Keeper')
+})
+afterAll(() => dashboard?.close())
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { name }).waitFor()
+const make = async (body: object) => (await askFromPage(shop, 'POST', '/api/v1/invoices', body)).body
+
+test('an invoice is found by a click anywhere in its row, shared three ways, and duplicated', async () => {
+  const { page, open } = shop
+  const { id, checkout_url } = await make({
+    usd_amount: '49.99',
+    asset: 'LTC',
+    customer_email: 'ann@example.com',
+    external_reference: 'order-1',
+  })
+  await open('/invoices')
+  await page.getByRole('row').filter({ hasText: 'order-1' }).getByText('$49.99').click()
+  await heading(page, '$49.99 from ann@example.com')
+  expect(page.url()).toContain(id)
+  await press(page, 'Copy link')
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(checkout_url)
+  const mail = new URL((await page.getByRole('link', { name: 'Email' }).getAttribute('href')) ?? '')
+  expect(decodeURIComponent(mail.pathname)).toBe('ann@example.com')
+  expect(mail.searchParams.get('body')).toBe(checkout_url)
+  expect(mail.searchParams.get('subject')).toBe('Invoice of $49.99')
+  await press(page, 'QR code')
+  await page.locator('dialog .qr').waitFor()
+  expect(await readQr(page, 'dialog .qr')).toBe(checkout_url)
+  await page.keyboard.press('Escape')
+  await press(page, 'Duplicate')
+  await page.getByRole('dialog', { name: 'Duplicate invoice' }).waitFor()
+  expect(await page.getByLabel('Amount in US dollars').inputValue()).toBe('49.99')
+  await page.getByLabel('Your reference').fill('order-2')
+  await press(page, 'Create invoice')
+  await expect.poll(() => page.url()).not.toContain(id)
+  await page.getByText('order-2').first().waitFor()
+  await heading(page, '$49.99 from ann@example.com')
+})
+
+test('a payment link is shared and duplicated', async () => {
+  const { page, open } = shop
+  await open('/links')
+  await page.getByRole('row').filter({ hasText: 'Coffee' }).getByText('Active').click()
+  await heading(page, 'Coffee')
+  await press(page, 'QR code')
+  await page.locator('dialog .qr').waitFor()
+  expect(await readQr(page, 'dialog .qr')).toMatch(/\/l\/pl_/)
+  await page.keyboard.press('Escape')
+  await press(page, 'Duplicate')
+  await page.getByLabel('Product or description').fill('Cake')
+  await press(page, 'Create link')
+  await heading(page, 'Cake')
+})
+
+test('what needs a person is counted beside its page; a part payment waits for its buyer first', async () => {
+  const { page, open } = shop
+  const { id } = await make({ usd_amount: '20', asset: 'LTC', external_reference: 'order-short' })
+  await askFromPage(shop, 'POST', `/api/v1/test/invoices/${id}/pay`, { scenario: 'under' })
+  const status = async () => (await askFromPage(shop, 'GET', `/api/v1/invoices/${id}`)).body.status
+  await expect.poll(status).toBe('partially_paid')
+  await open('/attention')
+  await heading(page, 'Nothing to review')
+  expect(await page.locator('.count').count()).toBe(0)
+  await dashboard.database.owner.query(`update invoice set expires_at = now() where id = $1`, [id])
+  await open('/attention')
+  await heading(page, '$20.00 for order-short')
+  await page.getByRole('link', { name: 'Needs review 1 waiting' }).waitFor()
+  await press(page, 'Dismiss')
+  await page.getByText('Your shop is not notified').waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Dismiss', exact: true }).click()
+  await heading(page, 'Nothing to review')
+})
