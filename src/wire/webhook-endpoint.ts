@@ -10,6 +10,18 @@ const FORMAT_NAMES = ['paylink', 'btcpay', 'coinbase_commerce'] as const
 export const endpointFormat = z.enum(FORMAT_NAMES, { error: `Must be one of ${FORMAT_NAMES.join(', ')}` })
 export const GRACE_SECONDS_MAX = 86_400
 
+/** A secret that a shop's plugin has chosen: plugins make 48 to 64 hexadecimal digits. */
+const [OWN_SECRET_MIN, OWN_SECRET_MAX] = [32, 128]
+const ownSecret = z
+  .string()
+  .regex(/^[!-~]*$/, 'Must be printable ASCII without blanks')
+  .min(OWN_SECRET_MIN, `Must have at least ${OWN_SECRET_MIN} characters`)
+  .max(OWN_SECRET_MAX, `Must have at most ${OWN_SECRET_MAX} characters`)
+  .meta({
+    description:
+      'A secret that the receiver has already, in place of a new one; for the formats `btcpay` and `coinbase_commerce` alone.',
+  })
+
 const endpointUrl = text(1, URL_LENGTH_MAX).meta({
   format: 'uri',
   description: 'https, a host name, port 443 or above 1023, no credentials.',

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { ASSET_IDS, ASSETS, type AssetId } from '../../core/assets.ts'
 import { formatCoinAmount, formatUsd } from '../../core/money.ts'
-import type { PaymentRules, Tolerance } from '../../core/payment-rules.ts'
+import { confirmationTiersOf, type PaymentRules, type Tolerance } from '../../core/payment-rules.ts'
 import type { Customer } from '../../db/invoices/customers.ts'
 import type { DashboardApiKey } from '../../db/people/api-keys.ts'
 import type { StoredAuditEntry } from '../../db/people/audit-log.ts'

@@ -62,13 +62,13 @@ const outside = createRoute({ getParentRoute: () => root, id: 'outside', compone
 const signIn = createRoute({
   getParentRoute: () => outside,
   path: 'sign-in',
-  validateSearch: words('next'),
+  validateSearch: searchParams('next'),
   component: page(() => import('./pages/sign-in.tsx'), 'SignInPage'),
 })
 const signUp = createRoute({
   getParentRoute: () => outside,
   path: 'sign-up',
-  validateSearch: words('next', 'email'),
+  validateSearch: searchParams('next', 'email'),
   component: page(() => import('./pages/sign-up.tsx'), 'SignUpPage'),
 })
 const forgot = createRoute({
@@ -79,19 +79,19 @@ const forgot = createRoute({
 const reset = createRoute({
   getParentRoute: () => outside,
   path: 'reset-password',
-  validateSearch: words('token'),
+  validateSearch: searchParams('token'),
   component: page(() => import('./pages/password.tsx'), 'ResetPasswordPage'),
 })
 const verify = createRoute({
   getParentRoute: () => outside,
   path: 'verify-email',
-  validateSearch: words('token'),
+  validateSearch: searchParams('token'),
   component: page(() => import('./pages/verify-email.tsx'), 'VerifyEmailPage'),
 })
 const invitation = createRoute({
   getParentRoute: () => outside,
   path: 'invitation',
-  validateSearch: words('id'),
+  validateSearch: searchParams('id'),
   component: page(() => import('./pages/invitation.tsx'), 'InvitationPage'),
 })
 const newShop = createRoute({
@@ -137,19 +137,19 @@ const POSITION = ['after', 'before'] as const
 const home = createRoute({
   getParentRoute: () => inside,
   path: '/',
-  validateSearch: words('days', 'compare'),
+  validateSearch: searchParams('days', 'compare'),
   component: page(() => import('./pages/home.tsx'), 'HomePage'),
 })
 const invoices = createRoute({
   getParentRoute: () => inside,
   path: 'invoices',
-  validateSearch: words('status', 'asset', 'q', 'from', 'to', ...POSITION),
+  validateSearch: searchParams('status', 'asset', 'q', 'from', 'to', ...POSITION),
   component: page(() => import('./pages/invoices.tsx'), 'InvoicesPage'),
 })
 const importedInvoices = createRoute({
   getParentRoute: () => inside,
   path: 'invoices/imported',
-  validateSearch: words('q', ...POSITION),
+  validateSearch: searchParams('q', ...POSITION),
   component: page(() => import('./pages/imported-invoices.tsx'), 'ImportedInvoicesPage'),
 })
 const invoice = createRoute({
@@ -160,7 +160,7 @@ const invoice = createRoute({
 const keys = createRoute({
   getParentRoute: () => inside,
   path: 'developers/keys',
-  validateSearch: words(...POSITION),
+  validateSearch: searchParams(...POSITION),
   component: page(() => import('./pages/keys.tsx'), 'KeysPage'),
 })
 const webhooks = createRoute({
@@ -171,13 +171,13 @@ const webhooks = createRoute({
 const webhook = createRoute({
   getParentRoute: () => inside,
   path: 'developers/webhooks/$id',
-  validateSearch: words('outcome', ...POSITION),
+  validateSearch: searchParams('outcome', ...POSITION),
   component: page(() => import('./pages/webhook.tsx'), 'WebhookPage'),
 })
 const events = createRoute({
   getParentRoute: () => inside,
   path: 'developers/events',
-  validateSearch: words('type', 'resource', ...POSITION),
+  validateSearch: searchParams('type', 'resource', ...POSITION),
   component: page(() => import('./pages/events.tsx'), 'EventsPage'),
 })
 const event = createRoute({
@@ -188,7 +188,7 @@ const event = createRoute({
 const awaiting = createRoute({
   getParentRoute: () => inside,
   path: 'developers/awaiting',
-  validateSearch: words(...POSITION),
+  validateSearch: searchParams(...POSITION),
   component: page(() => import('./pages/awaiting.tsx'), 'AwaitingPage'),
 })
 const attention = createRoute({
@@ -199,25 +199,25 @@ const attention = createRoute({
 const links = createRoute({
   getParentRoute: () => inside,
   path: 'links',
-  validateSearch: words(...POSITION),
+  validateSearch: searchParams(...POSITION),
   component: page(() => import('./pages/links.tsx'), 'LinksPage'),
 })
 const link = createRoute({
   getParentRoute: () => inside,
   path: 'links/$id',
-  validateSearch: words(...POSITION),
+  validateSearch: searchParams(...POSITION),
   component: page(() => import('./pages/link.tsx'), 'LinkPage'),
 })
 const balances = createRoute({
   getParentRoute: () => inside,
   path: 'balances',
-  validateSearch: words('asset', ...POSITION),
+  validateSearch: searchParams('asset', ...POSITION),
   component: page(() => import('./pages/balances.tsx'), 'BalancesPage'),
 })
 const payouts = createRoute({
   getParentRoute: () => inside,
   path: 'payouts',
-  validateSearch: words('status', 'asset', ...POSITION),
+  validateSearch: searchParams('status', 'asset', ...POSITION),
   component: page(() => import('./pages/payouts.tsx'), 'PayoutsPage'),
 })
 const payout = createRoute({
@@ -248,7 +248,7 @@ const rules = createRoute({
 const logs = createRoute({
   getParentRoute: () => inside,
   path: 'developers/logs',
-  validateSearch: words('outcome', 'path', 'caller', 'from', 'to', ...POSITION),
+  validateSearch: searchParams('outcome', 'path', 'caller', 'from', 'to', ...POSITION),
   component: page(() => import('./pages/logs.tsx'), 'LogsPage'),
 })
 const log = createRoute({
@@ -259,7 +259,7 @@ const log = createRoute({
 const customers = createRoute({
   getParentRoute: () => inside,
   path: 'customers',
-  validateSearch: words('q'),
+  validateSearch: searchParams('q'),
   component: page(() => import('./pages/customers.tsx'), 'CustomersPage'),
 })
 const branding = createRoute({
@@ -280,7 +280,7 @@ const security = createRoute({
 const audit = createRoute({
   getParentRoute: () => inside,
   path: 'settings/audit',
-  validateSearch: words(...POSITION),
+  validateSearch: searchParams(...POSITION),
   component: page(() => import('./pages/audit.tsx'), 'AuditPage'),
 })
 

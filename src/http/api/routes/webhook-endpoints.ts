@@ -66,6 +66,40 @@ export const createWebhookEndpointRoute = defineRoute({
   },
 })
 
+export const requestWebhookEndpointRoute = defineRoute({
+  method: 'post',
+  path: '/webhook-endpoint-requests',
+  operationId: 'requestWebhookEndpoint',
+  tag: 'Webhook endpoints',
+  summary: 'Request a webhook endpoint',
+  description:
+    'For a shop’s plugin with a live key, which may add no endpoint: it stays inactive until an owner or admin verifies it in the dashboard. At most five wait in a mode, and asking again for the same URL replaces the request. `secret` is shown here only.',
+  scope: 'webhooks:write',
+  body: createWebhookEndpointBody,
+  example: { url: 'https://shop.example/webhooks/paylink', subscribed_events: ['*'] },
+  success: { status: 201, description: 'The endpoint, to be verified.', schema: createdWebhookEndpointView },
+  problems: [
+    'endpoint_url_refused',
+    'event_type_unknown',
+    'event_type_not_selectable',
+    'endpoint_limit_reached',
+  ],
+
+  refuse: (deps, { body, tenant }) => void refuseEndpoint(deps, tenant, body),
+
+  create: async (deps, { tenant, body, callerId }, tx) => {
+    const subscribedEvents = refuseEndpoint(deps, tenant, body)
+    const { url, secret, format = 'paylink' } = body
+    const asked = { tenant, url, subscribedEvents, format, secret, now: deps.clock() }
+    return createdView(await requestEndpoint(deps, tx, { ...asked, requestedBy: callerId }))
+  },
+})
+
+function createdView(created: Awaited<ReturnType<typeof createEndpoint>>) {
+  if (created.kind === 'limit_reached') throw new ApiProblem('endpoint_limit_reached')
+  return { view: { ...endpointViewOf(created.endpoint), secret: created.secret } }
+}
+
 export const updateWebhookEndpointRoute = defineRoute({
   method: 'patch',
   path: '/webhook-endpoints/:id',
@@ -136,7 +170,7 @@ function refuseEndpoint(
   tenant: Tenant,
   body: z.output<typeof createWebhookEndpointBody>,
 ): readonly string[] {
-  const { url, subscribed_events, format = 'paylink' } = body
+  const { url, subscribed_events, secret, format = 'paylink' } = body
   refuseEndpointUrl(url, mayBePrivate(deps, tenant))
   refuseFormat(format, deps.webhookFormats?.offered ?? [])
   const subscriptions = subscriptionsOf(subscribed_events, format)

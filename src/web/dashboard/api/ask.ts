@@ -227,7 +227,7 @@ const FIELDS: { readonly [code: string]: string } = {
 
 function problemOf(response: Response, answer: unknown): Problem {
   const { status } = response
-  const told = (answer ?? {}) as Answered
+  const told = (answer ?? {}) as ResponseBody
   if (told.error !== undefined) {
     const { code, message, param = null, reason, request_id: requestId = null } = told.error
     const why = reason === undefined ? undefined : (REASONS[reason] ?? `${reason.replaceAll('_', ' ')}.`)

@@ -13,9 +13,9 @@ import { Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/settings/audit')
 const PHASES = {
-  begun: { words: 'Not finished', tone: 'busy' },
-  done: { words: 'Done', tone: 'good' },
-  refused: { words: 'Refused', tone: 'bad' },
+  begun: { label: 'Not finished', tone: 'busy' },
+  done: { label: 'Done', tone: 'good' },
+  refused: { label: 'Refused', tone: 'bad' },
 } as const
 
 /** What people did here, each entry sealed to the one before. */

@@ -8,7 +8,7 @@ import { useMode } from '../app/session.ts'
 import { attemptBadge, attemptWords } from '../parts/attempt-words.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
-import { eventWords } from '../parts/event-words.ts'
+import { eventLabel } from '../parts/event-labels.ts'
 import { Select } from '../parts/field.tsx'
 import { Filter } from '../parts/filter.tsx'
 import { ProblemNote } from '../parts/note.tsx'
@@ -115,7 +115,7 @@ function TestEvent({ endpoint }: { endpoint: WebhookEndpoint }) {
       >
         {latest.map(({ event_type }) => (
           <option key={event_type} value={event_type}>
-            {event_type} ({eventWords(event_type)})
+            {event_type} ({eventLabel(event_type)})
           </option>
         ))}
       </Select>

@@ -1,5 +1,5 @@
 import type { Invoice, Payment } from '../api/types.ts'
-import { Badge, PAYMENT_WORDS } from '../parts/badge.tsx'
+import { Badge, PAYMENT_LABELS } from '../parts/badge.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { coins } from '../parts/money.ts'
@@ -22,7 +22,9 @@ export function Payments({ invoice }: { invoice: Invoice }) {
             <li key={payment.id}>
               <div className="payment-head">
                 <strong>{coins(payment.amount, payment.asset)}</strong>
-                <Badge tone={PAYMENT_WORDS[payment.status].tone}>{PAYMENT_WORDS[payment.status].words}</Badge>
+                <Badge tone={PAYMENT_LABELS[payment.status].tone}>
+                  {PAYMENT_LABELS[payment.status].label}
+                </Badge>
                 {payment.late ? <Badge tone="warn">Late</Badge> : null}
                 {payment.asset === asset ? null : <Badge tone="warn">Another coin</Badge>}
                 <span className="quiet end">

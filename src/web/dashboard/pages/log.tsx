@@ -8,7 +8,7 @@ import { Badge } from '../parts/badge.tsx'
 import { CopyButton } from '../parts/copy.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { ResourcePage } from '../parts/read.tsx'
-import { momentWords } from '../parts/time.tsx'
+import { formatMoment } from '../parts/time.tsx'
 import { toneOf } from './logs.tsx'
 
 const route = getRouteApi('/inside/developers/logs/$id')
@@ -51,7 +51,7 @@ function Shown({ request }: { request: RequestLog }) {
         <Card title="Request">
           <Facts
             facts={[
-              ['When', momentWords(created_at)],
+              ['When', formatMoment(created_at)],
               ['Route', <code key="route">{`${method} ${pattern}`}</code>],
               ['Resource', <ResourceLink key="of" path={path} />],
               ['By', nameOf(caller)],

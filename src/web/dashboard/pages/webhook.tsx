@@ -13,7 +13,7 @@ import { Note, ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { ResourcePage } from '../parts/read.tsx'
 import { SecretDialog } from '../parts/secret.tsx'
-import { momentWords, Time } from '../parts/time.tsx'
+import { formatMoment, Time } from '../parts/time.tsx'
 import { EditEndpointDialog } from './edit-endpoint.tsx'
 import { EndpointDeliveries } from './endpoint-deliveries.tsx'
 

@@ -1,5 +1,5 @@
 import type { WebhookEndpoint } from '../api/types.ts'
-import { EVENT_TYPES, EVENT_WORDS, type EventType } from './event-words.ts'
+import { EVENT_TYPES, EVENT_WORDS, type EventType } from './event-labels.ts'
 import { Checkbox } from './field.tsx'
 
 /** What most shops want to know of, to begin with. */
