@@ -139,7 +139,7 @@ test('a sandbox chain stands on core and the runtime: no database, flow, API or 
 
 test('the dashboard is a client of the API: it knows wire, core, itself and what makes pages', () => {
   const allowed =
-    /^(web\/dashboard\/|wire\/|core\/|react$|react-dom\/client$|@tanstack\/react-(?:query|router)$|uqr$|zod$)/
+    /^(web\/dashboard\/|wire\/|core\/|react$|react-dom\/client$|@tanstack\/react-(?:query|router)$|uplot(?:$|\/)|uqr$|zod$)/
   expect(importsBeyond(DASHBOARD, allowed)).toEqual([])
   expect(importsBetween(/^(?!web\/dashboard\/)/, /^web\/dashboard\//)).toEqual([])
   // The schemas would bring zod into the browser: of wire and core only types, and the scopes.

@@ -81,7 +81,7 @@ test('a day shows what became final on it, at its value then, whatever was asked
   const figures = await shop.figures()
   expect(figures).toMatchObject({ received_usd: '249.37', created: 4, paid: 3, needs_review: 1 })
   expect([5, 4, 3, 2].map((day) => receivedOn(figures, day))).toEqual(['125.00', '40.00', undefined, '84.37'])
-  expect(figures.days.at(-1)).toEqual({ day: dayOf(0), received_usd: '0.00', created: 4, paid: 3 })
+  expect(figures.days.at(-1)).toMatchObject({ day: dayOf(0), received_usd: '0.00', created: 4, paid: 3 })
   const received = formatCoinAmount(much + little + LTC, 8)
   expect(figures.assets).toMatchObject([{ asset: 'LTC', received, received_usd: '249.37' }])
 })
@@ -210,7 +210,7 @@ test('the figures of very many invoices are counted on indexes, and read few of 
     client.release(true)
   }
   const [counts, medians] = plans
-  expect(counts?.match(/Index Only Scan using invoice_by_(mode|status)/g)).toHaveLength(2)
+  expect(counts?.match(/Index Only Scan using invoice_by_(mode|status)/g)).toHaveLength(3)
   expect(counts).not.toContain('Seq Scan')
   expect(medians).toMatch(/Limit .*rows=10000/)
 })

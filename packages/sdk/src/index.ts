@@ -35,6 +35,7 @@ export type {
   RotateSecret,
   TestPayment,
   UpdatePaymentLink,
+  UpdateWebhookEndpoint,
   WebhookEndpoint,
 } from './api.ts'
 export { ApiError, type ApiErrorFields, ConnectionError, PaylinkError, UnexpectedAnswer } from './errors.ts'

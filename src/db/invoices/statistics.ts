@@ -23,8 +23,8 @@ export async function receivedByDay(tx: Tx, tenant: Tenant, firstDay: string): P
 type Day = { readonly day: string; readonly firstId: string; readonly nextId: string }
 
 /**
- * How many invoices were created on each day, how many of those are paid by now, and how many went otherwise. Counted on invoice_by_mode and
- * invoice_by_status alone, without their rows.
+ * How many invoices were created on each day, how many of those are paid by now, and how many are exceptions. Counted
+ * on invoice_by_mode and invoice_by_status alone, without their rows.
  */
 export async function countInvoicesByDay(
   tx: Tx,
@@ -61,6 +61,9 @@ export async function countInvoicesByDay(
 
 /** A median of more would be the same, and take longer. */
 const NEWEST_MAX = 10_000
+const newest = (status: string): string => `(select * from invoice
+  where merchant_id = $1 and livemode = $2 and status = '${status}' and id >= $3 order by id desc limit $4)`
+const SETTLED = `(${newest('paid')} union all ${newest('overpaid')}) settled`
 
 /**
  * The median time from creation to paid, in seconds, of the newest invoices that the money alone settled: how long a person
@@ -71,12 +74,10 @@ export async function medianTimesToPay(
   tenant: Tenant,
   firstId: string,
 ): Promise<ReadonlyMap<PaymentAsset, number>> {
-  const newest = (status: string): string => `(select * from invoice
-      where merchant_id = $1 and livemode = $2 and status = '${status}' and id >= $3 order by id desc limit $4)`
   const { rows } = await tx.query<{ asset: AssetId; median: number }>(
     `select asset,
        percentile_cont(0.5) within group (order by extract(epoch from paid_at - created_at)::double precision) as median
-     from (${newest('paid')} union all ${newest('overpaid')}) settled
+     from ${SETTLED}
      where accepted_at is null group by asset`,
     [tenant.merchantId, tenant.livemode, firstId, NEWEST_MAX],
   )
@@ -89,12 +90,10 @@ export async function medianTimesByDay(
   tenant: Tenant,
   firstId: string,
 ): Promise<ReadonlyMap<string, number>> {
-  const newest = (status: string): string => `(select * from invoice
-      where merchant_id = $1 and livemode = $2 and status = '${status}' and id >= $3 order by id desc limit $4)`
   const { rows } = await tx.query<{ day: string; median: number }>(
     `select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD') as day,
        percentile_cont(0.5) within group (order by extract(epoch from paid_at - created_at)::double precision) as median
-     from (${newest('paid')} union all ${newest('overpaid')}) settled
+     from ${SETTLED}
      where accepted_at is null and paid_at is not null group by 1`,
     [tenant.merchantId, tenant.livemode, firstId, NEWEST_MAX],
   )

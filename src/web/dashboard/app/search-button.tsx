@@ -1,9 +1,10 @@
 import { lazy, Suspense, useEffect, useState } from 'react'
 import { Button } from '../parts/button.tsx'
 
-const SearchEverything = lazy(() =>
-  import('./search-everything.tsx').then(({ SearchEverything }) => ({ default: SearchEverything })),
-)
+const SearchEverything = lazy(async () => {
+  const { SearchEverything } = await import('./search-everything.tsx')
+  return { default: SearchEverything }
+})
 
 const isMac = navigator.userAgent.includes('Mac')
 
