@@ -44,7 +44,7 @@ test('an invoice is found by a click anywhere in its row, shared three ways, and
   await page.getByLabel('Your reference').fill('order-2')
   await press(page, 'Create invoice')
   await expect.poll(() => page.url()).not.toContain(id)
-  await page.getByText('order-2').first().waitFor()
+  await page.getByText('order-2', { exact: true }).filter({ visible: true }).first().waitFor()
   await heading(page, '$49.99 from ann@example.com')
 })
 
