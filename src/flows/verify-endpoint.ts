@@ -24,7 +24,7 @@ import { newSigningSecret } from '../secrets/signing-secret.ts'
 const CHALLENGE_BYTES = 32
 
 type Verification =
-  /** The answer was right; the endpoint is enabled, unless it was disabled meanwhile. */
+  /** The answer was right; the endpoint is enabled, unless it was disabled or moved meanwhile. */
   | { readonly kind: 'verified'; readonly endpoint: WebhookEndpoint }
   | { readonly kind: 'failed'; readonly reason: ChallengeFailure }
   | { readonly kind: 'not_found' }
@@ -65,8 +65,9 @@ export async function verifyEndpoint(
     await clients.close()
   }
   return withTransaction(deps.pool, tenant, async (tx) => {
-    const verified = { statusBefore: found.endpoint.status, now: deps.clock() }
-    // Whoever disabled it while the challenge was on its way had the last word: the answer shows it as it stands.
+    const { url, status: statusBefore } = found.endpoint
+    const verified = { url, statusBefore, now: deps.clock() }
+    // Whoever disabled or moved it while the challenge was on its way had the last word: the answer shows it as it stands.
     if (await markVerified(tx, tenant, endpointId, verified)) await markRecovered(tx, tenant, endpointId)
     const endpoint = await loadEndpoint(tx, tenant, endpointId)
     return endpoint === null ? { kind: 'not_found' } : { kind: 'verified', endpoint }

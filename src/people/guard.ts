@@ -11,9 +11,11 @@ import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { canonicalEmail } from './canonical-email.ts'
 import type { GuessMemory } from './guess-memory.ts'
+import { isWeakPassword } from './is-weak-password.ts'
 import {
   CODE_PATHS,
   MANAGER_MAKING_PATHS,
+  NEW_PASSWORD_FIELDS,
   PASSKEY_MAKING_PATHS,
   SECOND_FACTOR_ENDING_PATHS,
   SECOND_FACTOR_MAKING_PATHS,
@@ -54,6 +56,7 @@ export function guardHooks(deps: GuardDeps) {
       if (ctx.path === '/sign-up/email') await requireOpenSignUp(deps, ctx)
       if (ctx.path === '/verify-email') await requireOwnAccount(ctx)
       if (STEP_UP_PATHS.has(ctx.path)) await requireFreshSecondFactor(deps, ctx)
+      refuseWeakChoice(ctx)
     }),
     after: createAuthMiddleware(async (ctx) => {
       if (ctx.context.returned instanceof APIError) return
@@ -214,6 +217,24 @@ async function requireConfirmedToEnrol(ctx: Context): Promise<void> {
   const found = await getSessionFromCtx(ctx)
   if (found !== null && found.user.twoFactorEnabled !== true && !found.user.emailVerified)
     throw emailUnverified()
+}
+
+/**
+ * At sign-in nothing is looked at: the library hashes the password there only where it knows no such person, and a
+ * refusal would say so.
+ */
+function refuseWeakChoice(ctx: Context): void {
+  const field = NEW_PASSWORD_FIELDS.get(ctx.path)
+  const password: unknown = field === undefined ? undefined : ctx.body?.[field]
+  if (typeof password !== 'string') return
+  const { minPasswordLength, maxPasswordLength } = ctx.context.password.config
+  // How long it must be, the library says.
+  if (password.length < minPasswordLength || password.length > maxPasswordLength) return
+  if (!isWeakPassword(password)) return
+  throw new APIError('BAD_REQUEST', {
+    code: 'PASSWORD_TOO_WEAK',
+    message: 'This password is easy to guess. Use a few unrelated words, or let a password manager make one.',
+  })
 }
 
 /** Whether somebody new may have an account here (`SIGN_UP`). */

@@ -18,7 +18,6 @@ import { forgetGuessesElsewhere, guardHooks } from './guard.ts'
 import { GuessMemory } from './guess-memory.ts'
 import { hashPassword } from './hash-password.ts'
 import { AUTH_PREFIX } from './paths.ts'
-import { refuseWeakPassword } from './refuse-weak-password.ts'
 import { openSealedAdapter, SEAL_FIELDS } from './sealed-adapter.ts'
 import { shopMembers } from './shop-members.ts'
 import type { SignUp } from './sign-up.ts'
@@ -144,11 +143,7 @@ function passwords({ pool, seals, guesses, baseUrl, mail }: PeopleDeps & { reado
     revokeSessionsOnPasswordReset: true,
     resetPasswordTokenExpiresIn: RESET_LINK_SECONDS,
     password: {
-      // Every password that is chosen comes through here: at sign-up, by a change, by a reset.
-      hash: async (password) => {
-        refuseWeakPassword(password)
-        return hashPassword(password)
-      },
+      hash: hashPassword,
       verify: ({ hash: stored, password }) => verify(stored, password),
     },
     sendResetPassword: ({ user, token }) => mail.send(resetMail(baseUrl, user, token)),

@@ -14,6 +14,13 @@ export const CODE_PATHS: ReadonlySet<string> = new Set([
   '/two-factor/verify-backup-code',
 ])
 
+/** Where a password is chosen, and by which field. */
+export const NEW_PASSWORD_FIELDS: ReadonlyMap<string, string> = new Map([
+  ['/sign-up/email', 'password'],
+  ['/change-password', 'newPassword'],
+  ['/reset-password', 'newPassword'],
+])
+
 /** What changes who may enter: whoever has a second factor proves it first. */
 export const STEP_UP_PATHS: ReadonlySet<string> = new Set([
   '/change-password',

@@ -373,6 +373,45 @@ test('a disabled endpoint gets nothing, its events await recovery, and verifying
   expect((await call('GET', '/events?delivery=awaiting')).body.data).toEqual([])
 })
 
+test('an edited endpoint keeps its secret, and gets nothing at a new URL before that is verified', async () => {
+  const endpoint = await createVerified(['invoice.paid'])
+  const path = `/webhook-endpoints/${endpoint.id}`
+  const events = await call('PATCH', path, { subscribed_events: ['invoice.expired'] })
+  expect(events.body).toMatchObject({ status: 'enabled', subscribed_events: ['invoice.expired'] })
+  expect((await call('PATCH', path, { url: receiver.url })).body.status).toBe('enabled')
+  for (const [body, code] of [
+    [{ url: 'ftp://shop.example/' }, 'endpoint_url_refused'],
+    [{ subscribed_events: ['invoice.gone'] }, 'event_type_unknown'],
+    [{ subscribed_events: [] }, 'parameter_invalid'],
+    [{ format: 'btcpay' }, 'parameter_unknown'],
+  ] as const) {
+    expect((await call('PATCH', path, body)).body.error.code).toBe(code)
+  }
+
+  const waiting = await emitEvent(api.database, tenant(), 'invoice.expired')
+  const elsewhere = await startReceiver({ respond: answerChallenges })
+  stops.push(() => elsewhere.close())
+  const moved = await call('PATCH', path, { url: elsewhere.url })
+  expect(moved.body).toMatchObject({ url: elsewhere.url, status: 'pending_verification', verified_at: null })
+  const later = await emitEvent(api.database, tenant(), 'invoice.expired')
+  await startWorker()
+  const awaiting = await call('GET', '/events?delivery=awaiting')
+  expect(awaiting.body.data.map((event: { id: string }) => event.id)).toEqual([later, waiting])
+  expect([dataEvents(), elsewhere.events]).toEqual([[], []])
+
+  expect((await call('POST', `${path}/verify`)).body.status).toBe('enabled')
+  const fresh = await emitEvent(api.database, tenant(), 'invoice.expired')
+  await until(() => elsewhere.events.length === 2, { what: 'the challenge and the new event arrive' })
+  const arrived = elsewhere.events[1]
+  if (arrived === undefined) throw new Error('it has just arrived')
+  expect(arrived.headers['paylink-event-id']).toBe(fresh)
+  expect(verifiedBy(arrived, [endpoint.secret])).not.toBeNull()
+  expect(dataEvents()).toEqual([])
+  await until(async () => (await call('GET', `${path}/attempts`)).body.data.length === 1, { what: 'the attempt' })
+  expect((await call('GET', `${path}/attempts`)).body.data).toMatchObject([{ event_id: fresh, code: 'ok' }])
+  expect((await call('GET', `${path}/attempts?outcome=failed`)).body.data).toEqual([])
+})
+
 test('a removed endpoint is unknown afterwards, its secrets are gone and its events await recovery', async () => {
   const endpoint = await createVerified()
   const waiting = await emitEvent(api.database, tenant())
@@ -440,6 +479,7 @@ test('an event can be read, listed, and queued past its subscription at will, an
       object: 'attempt',
       event_id: first,
       endpoint_id: endpoint.id,
+      event_type: 'invoice.expired',
       number: 1,
       http_status: 200,
       code: 'ok',
@@ -475,6 +515,7 @@ test('a live key reads its own mode and writes nothing', async () => {
   expect((await live('GET', `/events/${eventId}`)).status).toBe(404)
   const writes: [string, string, unknown?][] = [
     ['POST', '/webhook-endpoints', { url: 'https://shop.example/hooks', subscribed_events: ['*'] }],
+    ['PATCH', `/webhook-endpoints/${endpoint.id}`, { url: 'https://shop.example/hooks' }],
     ['POST', `/webhook-endpoints/${endpoint.id}/verify`],
     ['POST', `/webhook-endpoints/${endpoint.id}/rotate-secret`, {}],
     ['POST', `/webhook-endpoints/${endpoint.id}/disable`],

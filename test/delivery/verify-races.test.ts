@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { verifyEndpoint } from '../../src/flows/verify-endpoint.ts'
-import { disableEndpoint, removeEndpoint } from '../../src/flows/webhook-endpoints.ts'
+import { disableEndpoint, removeEndpoint, updateEndpoint } from '../../src/flows/webhook-endpoints.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   createTenant,
@@ -55,6 +55,14 @@ test('an endpoint that is removed while its challenge is on its way stays remove
   const input = { tenant: endpoint.tenant, endpointId: endpoint.id }
   answerAfter(() => removeEndpoint({ pool: database.pools.api, clock }, input))
   expect(await verify()).toEqual({ kind: 'not_found' })
+})
+
+test('an endpoint that moves to another URL while its challenge is on its way stays unverified', async () => {
+  const input = { tenant: endpoint.tenant, endpointId: endpoint.id, url: 'https://elsewhere.example/hook' }
+  answerAfter(() => updateEndpoint({ pool: database.pools.api }, input))
+  expect(await verify()).toMatchObject({
+    endpoint: { url: input.url, status: 'pending_verification', verifiedAt: null },
+  })
 })
 
 test('of two challenges at once both are met, and the endpoint is enabled', async () => {

@@ -168,6 +168,7 @@ const KINDS_OF_PATHS: { readonly [parent: string]: ResourceKind } = {
   'payout-destinations': 'payoutDestination',
   'checkout-sessions': 'checkoutSession',
   'api-keys': 'apiKey',
+  'request-logs': 'requestLog',
 }
 const pathOf = (route: Route): string => {
   const parent = route.path.slice(0, route.path.indexOf('/:id')).split('/').at(-1) ?? ''

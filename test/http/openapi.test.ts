@@ -129,7 +129,7 @@ test('numbers of a query string are integers with their bounds', () => {
   )
   expect(numbers.length).toBeGreaterThan(10)
   for (const { name, schema } of numbers)
-    expect(schema).toMatchObject({ type: 'integer', minimum: 1, maximum: name === 'limit' ? 100 : 90 })
+    expect(schema).toMatchObject({ type: 'integer', minimum: 1, maximum: name === 'limit' ? 100 : 180 })
 })
 
 test('every code a route can answer with stands under its status, and every code is in the document', () => {

@@ -137,6 +137,8 @@ describe('calls', () => {
       client.webhookEndpoints.request({ url: 'http://127.0.0.1:9/', subscribed_events: ['*'] }),
       client.webhookEndpoints.get(`we_${UNKNOWN}`),
       client.webhookEndpoints.list().page(),
+      client.webhookEndpoints.update(`we_${UNKNOWN}`, { subscribed_events: ['*'] }),
+      client.webhookEndpoints.attempts(`we_${UNKNOWN}`).page(),
       client.webhookEndpoints.verify(`we_${UNKNOWN}`),
       client.webhookEndpoints.rotateSecret(`we_${UNKNOWN}`),
       client.webhookEndpoints.disable(`we_${UNKNOWN}`),

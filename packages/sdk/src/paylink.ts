@@ -148,6 +148,11 @@ const webhookEndpoints = (api: Api) => ({
   get: (id: string, options?: RequestOptions) => api.call('getWebhookEndpoint', { id }, options),
   list: (query?: Query<'listWebhookEndpoints'>, options?: RequestOptions) =>
     api.list('listWebhookEndpoints', { query: query ?? {} }, options),
+  /** Changes the URL, which then has to be verified again, or the events. */
+  update: (id: string, body: Body<'updateWebhookEndpoint'>, options?: RequestOptions) =>
+    api.call('updateWebhookEndpoint', { id, body }, options),
+  attempts: (id: string, query?: Query<'listEndpointAttempts'>, options?: RequestOptions) =>
+    api.list('listEndpointAttempts', { id, query: query ?? {} }, options),
   /** Sends the challenge to your receiver; without the right answer it stays disabled (`endpoint_verification_failed`). */
   verify: (id: string, options?: RequestOptions) => api.call('verifyWebhookEndpoint', { id }, options),
   rotateSecret: (id: string, body: Body<'rotateWebhookSecret'> = {}, options?: RequestOptions) =>

@@ -33,12 +33,12 @@ export const ELIGIBLE = `w.status = 'enabled' and w.verified_at is not null and 
 
 /**
  * Whether a delivery claimed some time ago may still be sent: the lease is held with time to spare for one
- * request, the endpoint is eligible, and its valid secrets are those of the claim. By the keys and
+ * request, the endpoint is eligible, and its URL and its valid secrets are those of the claim. By the keys and
  * endpoint_secret_by_endpoint.
  */
 export async function isStillSendable(
   db: Queryable,
-  delivery: Pick<ClaimedDelivery, 'merchantId' | 'id' | 'secrets'>,
+  delivery: Pick<ClaimedDelivery, 'merchantId' | 'id' | 'url' | 'secrets'>,
   leaseId: string,
   spareMs: number,
 ): Promise<boolean> {
@@ -46,13 +46,20 @@ export async function isStillSendable(
     `select from delivery d
      join webhook_endpoint w on w.merchant_id = d.merchant_id and w.id = d.endpoint_id
      where d.merchant_id = $1 and d.id = $2 and d.lease_id = $3
-       and d.due_at > clock_timestamp() + $4 * interval '1 millisecond' and ${ELIGIBLE}
+       and d.due_at > clock_timestamp() + $4 * interval '1 millisecond' and ${ELIGIBLE} and w.url = $6
        and $5::text[] = array(
          select k.id from endpoint_secret k
          where k.merchant_id = d.merchant_id and k.endpoint_id = d.endpoint_id
            and (k.valid_until is null or k.valid_until > clock_timestamp())
          order by k.valid_until desc nulls first)`,
-    [delivery.merchantId, delivery.id, leaseId, spareMs, delivery.secrets.map((secret) => secret.id)],
+    [
+      delivery.merchantId,
+      delivery.id,
+      leaseId,
+      spareMs,
+      delivery.secrets.map((secret) => secret.id),
+      delivery.url,
+    ],
   )
   return rowCount === 1
 }

@@ -182,19 +182,19 @@ export async function listEndpoints(
 }
 
 /**
- * The receiver answered the challenge: verified and enabled. Guarded by the endpoint not being removed, and by the
- * status that it had when the challenge was sent.
+ * The receiver answered the challenge: verified and enabled. Guarded by the endpoint not being removed, and by the URL
+ * and the status that it had when the challenge was sent.
  */
 export async function markVerified(
   tx: Tx,
   tenant: Tenant,
   id: string,
-  verified: { statusBefore: EndpointStatus; now: Date },
+  verified: { url: string; statusBefore: EndpointStatus; now: Date },
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
     `update webhook_endpoint set status = 'enabled', status_reason = null, stop_told_at = null, verified_at = $4
-     where merchant_id = $1 and id = $2 and livemode = $3 and removed_at is null and status = $5`,
-    [tenant.merchantId, id, tenant.livemode, verified.now, verified.statusBefore],
+     where merchant_id = $1 and id = $2 and livemode = $3 and removed_at is null and status = $5 and url = $6`,
+    [tenant.merchantId, id, tenant.livemode, verified.now, verified.statusBefore, verified.url],
   )
   return rowCount === 1
 }
@@ -213,11 +213,13 @@ export async function setSubscriptions(
   )
 }
 
-/** Another URL, which nobody has verified yet. Guarded by the endpoint not being removed. */
+/**
+ * Another URL, which nobody has verified yet, and which no API key asked for. Guarded by the endpoint not being removed.
+ */
 export async function setUrl(tx: Tx, tenant: Tenant, id: string, url: string): Promise<void> {
   await tx.query(
     `update webhook_endpoint
-     set url = $4, status = 'pending_verification', status_reason = null, verified_at = null
+     set url = $4, status = 'pending_verification', status_reason = null, verified_at = null, requested_by = null
      where merchant_id = $1 and id = $2 and livemode = $3 and removed_at is null`,
     [tenant.merchantId, id, tenant.livemode, url],
   )

@@ -68,7 +68,7 @@ function Shown({ request }: { request: RequestLog }) {
                 : [
                     [
                       'What to do',
-                      <a key="docs" href={`/docs#error-${error_code}`} target="_blank" rel="noopener">
+                      <a key="docs" href={`/docs/errors#${error_code}`} target="_blank" rel="noopener">
                         {error_code} in the API reference
                       </a>,
                     ] as const,
