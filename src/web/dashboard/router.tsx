@@ -10,7 +10,7 @@ import {
   retainSearchParams,
   stringifySearchWith,
 } from '@tanstack/react-router'
-import { OFFLINE_WORDS, Problem } from './api/ask.ts'
+import { OFFLINE_MESSAGE, Problem } from './api/ask.ts'
 import { membersQuery, organizationsQuery, people, type Session, sessionQuery } from './api/people.ts'
 import { Shell } from './app/shell.tsx'
 import { NotFound, OnePageFault, PageFault } from './pages/faults.tsx'
@@ -44,7 +44,7 @@ const page = <Module extends Record<string, unknown>, Name extends keyof Module>
       load().catch(async (cause: unknown) => {
         // Another release has other files: then the server answers, and the router reloads.
         await fetch('/healthz').catch(() => {
-          throw new Problem({ code: 'offline', status: 0, message: OFFLINE_WORDS }, { cause })
+          throw new Problem({ code: 'offline', status: 0, message: OFFLINE_MESSAGE }, { cause })
         })
         throw cause
       }),

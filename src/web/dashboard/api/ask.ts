@@ -11,7 +11,7 @@ type Request = {
   readonly headers?: { readonly [name: string]: string }
 }
 
-export const OFFLINE_WORDS = 'Paylink cannot be reached. Check your connection, then try again.'
+export const OFFLINE_MESSAGE = 'Paylink cannot be reached. Check your connection, then try again.'
 
 /** What the server refused, or that it could not be reached: `message` says how to fix it. */
 export class Problem extends Error {
@@ -139,7 +139,7 @@ export const reachOf = {
   read: (): boolean => isReached,
 }
 
-function tellReached(reached: boolean): void {
+function setReached(reached: boolean): void {
   if (reached === isReached) return
   isReached = reached
   for (const listener of reachListeners) listener()
@@ -148,16 +148,16 @@ function tellReached(reached: boolean): void {
 async function reach(url: string, init: RequestInit): Promise<Response> {
   try {
     const response = await fetch(url, init)
-    tellReached(true)
+    setReached(true)
     return response
   } catch (cause) {
     if (init.signal?.aborted === true) throw cause
-    tellReached(false)
+    setReached(false)
     throw new Problem(
       {
         code: 'offline',
         status: 0,
-        message: OFFLINE_WORDS,
+        message: OFFLINE_MESSAGE,
       },
       { cause },
     )
@@ -227,9 +227,9 @@ const FIELDS: { readonly [code: string]: string } = {
 
 function problemOf(response: Response, answer: unknown): Problem {
   const { status } = response
-  const told = (answer ?? {}) as ResponseBody
-  if (told.error !== undefined) {
-    const { code, message, param = null, reason, request_id: requestId = null } = told.error
+  const body = (answer ?? {}) as ResponseBody
+  if (body.error !== undefined) {
+    const { code, message, param = null, reason, request_id: requestId = null } = body.error
     const why = reason === undefined ? undefined : (REASONS[reason] ?? `${reason.replaceAll('_', ' ')}.`)
     const whole = why === undefined ? message : `${message} ${why}`
     return new Problem({ code, message: whole, status, param, requestId })
@@ -238,7 +238,7 @@ function problemOf(response: Response, answer: unknown): Problem {
     status === 429
       ? 'Too many requests. Wait a minute, then try again.'
       : `Something went wrong (${status}). Try again in a moment.`
-  const { code = 'unknown', message = fallback } = told
+  const { code = 'unknown', message = fallback } = body
   return new Problem({ code, message: PLAIN[code] ?? message, status, param: FIELDS[code] ?? null })
 }
 

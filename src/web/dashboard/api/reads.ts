@@ -52,7 +52,7 @@ function readOne<Result>(mode: Mode, path: string, everyMs = LIVE_MS) {
 }
 
 export const invoicesOf = (mode: Mode, query: Query = {}) => read<List<Invoice>>(mode, '/invoices', query)
-/** What waits for a person, to be counted: more than this is told as more. */
+/** What waits for a person, to be counted: more than this shows as more. */
 const REVIEWS_COUNTED = 20
 export const reviewsOf = (mode: Mode) =>
   read<List<Invoice>>(mode, '/invoices', { attention: 'open', limit: String(REVIEWS_COUNTED) }, SLOW_MS)

@@ -12,7 +12,7 @@ import {
   payoutsOf,
 } from '../api/reads.ts'
 import { Dialog } from '../parts/dialog.tsx'
-import { invoiceName, invoiceTitle } from '../parts/invoice-words.ts'
+import { invoiceName, invoiceTitle } from '../parts/invoice-title.ts'
 import { coins, usd } from '../parts/money.ts'
 import { NAVIGATION } from './navigation.ts'
 import { useAccount, useMode } from './session.ts'

@@ -3,7 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { attemptsOf, endpointsOf, eventOf } from '../api/reads.ts'
 import type { Attempt, PaylinkEvent } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
-import { attemptBadge, attemptWords } from '../parts/attempt-words.ts'
+import { attemptBadge, attemptText } from '../parts/attempt-text.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Snippet } from '../parts/copy.tsx'
 import { eventLabel } from '../parts/event-labels.ts'
@@ -89,7 +89,7 @@ function Attempts({ event }: { event: PaylinkEvent }) {
       cell: ({ code, http_status }) => (
         <>
           <Badge tone={code === 'ok' ? 'good' : 'bad'}>{attemptBadge({ code, http_status })}</Badge>
-          {code === 'ok' ? null : <p className="quiet small-text">{attemptWords({ code, http_status })}</p>}
+          {code === 'ok' ? null : <p className="quiet small-text">{attemptText({ code, http_status })}</p>}
         </>
       ),
     },

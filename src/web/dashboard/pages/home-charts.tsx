@@ -12,15 +12,15 @@ export type Period = {
   readonly before: readonly Day[] | null
 }
 
-const DAY_WORDS = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' })
-const dayWords = ({ day }: Day): string => DAY_WORDS.format(new Date(`${day}T00:00:00Z`))
-const countWords = (value: number): string => (Number.isInteger(value) ? String(value) : '')
-const percentWords = (value: number): string => `${Math.round(value)}%`
+const DAY_FORMAT = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' })
+const formatDay = ({ day }: Day): string => DAY_FORMAT.format(new Date(`${day}T00:00:00Z`))
+const formatCount = (value: number): string => (Number.isInteger(value) ? String(value) : '')
+const formatPercent = (value: number): string => `${Math.round(value)}%`
 
 /** Six pictures of the same days, each with its values under the pointer and its table. */
 export function HomeCharts({ statistics, period }: { statistics: Statistics; period: Period }) {
   const { days, before } = period
-  const labels = days.map(dayWords)
+  const labels = days.map(formatDay)
   const chart = { labels, first: 'Day' } as const
   const compared = (name: string, read: (day: Day) => number | null) => [
     ...(before === null ? [] : [{ name: 'Period before', values: before.map(read), pale: true }]),
@@ -36,7 +36,7 @@ export function HomeCharts({ statistics, period }: { statistics: Statistics; per
         <Chart
           {...chart}
           caption="Received in US dollars, by day"
-          words={(value) => usd(String(value))}
+          format={(value) => usd(String(value))}
           series={compared('Received', ({ received_usd }) => Number(received_usd))}
         />
       </Picture>
@@ -44,7 +44,7 @@ export function HomeCharts({ statistics, period }: { statistics: Statistics; per
         <Chart
           {...chart}
           caption="Invoices created and, of those, paid, by day"
-          words={countWords}
+          format={formatCount}
           series={[
             { name: 'Created', values: days.map(({ created }) => created), pale: true },
             { name: 'Paid', values: days.map(({ paid }) => paid) },
@@ -59,7 +59,7 @@ export function HomeCharts({ statistics, period }: { statistics: Statistics; per
           {...chart}
           kind="line"
           caption="Median time to pay, by day"
-          words={durationWords}
+          format={formatDuration}
           series={compared('Median', ({ median_seconds_to_pay }) => median_seconds_to_pay)}
         />
       </Picture>
@@ -67,7 +67,7 @@ export function HomeCharts({ statistics, period }: { statistics: Statistics; per
         <Chart
           {...chart}
           caption="Invoices that did not go as planned, by day"
-          words={countWords}
+          format={formatCount}
           series={compared('Exceptions', ({ exceptions }) => exceptions)}
         />
       </Picture>
@@ -76,7 +76,7 @@ export function HomeCharts({ statistics, period }: { statistics: Statistics; per
           {...chart}
           kind="line"
           caption="Webhook attempts that succeeded, in percent, by day"
-          words={percentWords}
+          format={formatPercent}
           series={compared('Success', ({ attempts, attempts_ok }) => share(attempts_ok, attempts))}
         />
       </Picture>
@@ -101,7 +101,7 @@ function ByCoin({ assets }: { assets: Statistics['assets'] }) {
         first="Coin"
         caption="Received in US dollars, by coin"
         labels={assets.map(({ asset }) => coinName(asset))}
-        words={(value) => usd(String(value))}
+        format={(value) => usd(String(value))}
         series={[{ name: 'Received', values: assets.map(({ received_usd }) => Number(received_usd)) }]}
       />
       <SmallTable
@@ -111,14 +111,14 @@ function ByCoin({ assets }: { assets: Statistics['assets'] }) {
           coinName(asset),
           coins(received, asset),
           usd(received_usd),
-          median_seconds_to_pay === null ? '–' : durationWords(median_seconds_to_pay),
+          median_seconds_to_pay === null ? '–' : formatDuration(median_seconds_to_pay),
         ])}
       />
     </>
   )
 }
 
-function durationWords(seconds: number): string {
+function formatDuration(seconds: number): string {
   if (seconds < 60) return `${Math.round(seconds)} s`
   return seconds < 3_600 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3_600).toFixed(1)} h`
 }

@@ -31,7 +31,7 @@ export function Payments({ invoice }: { invoice: Invoice }) {
                   <Time at={payment.detected_at} />
                 </span>
               </div>
-              <p className="quiet">{finalityWords(payment)}</p>
+              <p className="quiet">{finalityText(payment)}</p>
               <Txid txid={payment.txid} asset={payment.asset} livemode={livemode} />
             </li>
           ))}
@@ -66,7 +66,7 @@ const CSV_COLUMNS: readonly CsvColumn<Payment>[] = [
   ['review_reason', ({ review_reason }) => review_reason],
 ]
 
-function finalityWords({ status, confirmations, confirmations_required, finality }: Payment): string {
+function finalityText({ status, confirmations, confirmations_required, finality }: Payment): string {
   if (status === 'replaced') return 'Another transaction took its coins. It pays you nothing.'
   if (status === 'reorged') return 'Its block left the chain. It may come back in another.'
   if (confirmations_required === null) {

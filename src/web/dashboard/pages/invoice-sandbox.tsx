@@ -5,16 +5,16 @@ import { ProblemNote } from '../parts/note.tsx'
 import { Card } from '../parts/page.tsx'
 
 /** What the sandbox can do to an invoice, and what it teaches. */
-const SCENARIO_WORDS: { readonly [scenario in Scenario]: { words: string; hint: string } } = {
-  exact: { words: 'Pay exactly', hint: 'What remains to be paid.' },
-  under: { words: 'Pay too little', hint: '40% of it: the invoice is paid in part.' },
-  over: { words: 'Pay too much', hint: '160% of it: you decide about the rest.' },
-  two_parts: { words: 'Pay in two parts', hint: 'Half, then the rest.' },
-  late: { words: 'Pay too late', hint: 'Lets it expire, then pays.' },
-  double_spend: { words: 'Double-spend', hint: 'Pays, then spends the coin elsewhere.' },
-  reorg: { words: 'Reorganise the chain', hint: 'Pays; the block leaves the chain and comes back.' },
+const SCENARIO_LABELS: { readonly [scenario in Scenario]: { label: string; hint: string } } = {
+  exact: { label: 'Pay exactly', hint: 'What remains to be paid.' },
+  under: { label: 'Pay too little', hint: '40% of it: the invoice is paid in part.' },
+  over: { label: 'Pay too much', hint: '160% of it: you decide about the rest.' },
+  two_parts: { label: 'Pay in two parts', hint: 'Half, then the rest.' },
+  late: { label: 'Pay too late', hint: 'Lets it expire, then pays.' },
+  double_spend: { label: 'Double-spend', hint: 'Pays, then spends the coin elsewhere.' },
+  reorg: { label: 'Reorganise the chain', hint: 'Pays; the block leaves the chain and comes back.' },
 }
-const SCENARIOS = Object.keys(SCENARIO_WORDS) as Scenario[]
+const SCENARIOS = Object.keys(SCENARIO_LABELS) as Scenario[]
 
 /** In test mode: pays the invoice on its sandbox chain, well or badly. */
 export function TestPayCard({ invoice }: { invoice: Invoice }) {
@@ -35,9 +35,9 @@ export function TestPayCard({ invoice }: { invoice: Invoice }) {
               busy={pay.isPending}
               onClick={() => pay.mutate(scenario)}
             >
-              {SCENARIO_WORDS[scenario].words}
+              {SCENARIO_LABELS[scenario].label}
             </Button>
-            <small className="quiet">{SCENARIO_WORDS[scenario].hint}</small>
+            <small className="quiet">{SCENARIO_LABELS[scenario].hint}</small>
           </div>
         ))}
       </div>

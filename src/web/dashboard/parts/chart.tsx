@@ -21,15 +21,15 @@ export function Chart({
   caption,
   labels,
   series,
-  words,
+  format,
   kind = 'bars',
   first,
 }: {
   caption: string
   labels: readonly string[]
   series: readonly Series[]
-  /** A value in words. */
-  words: (value: number) => string
+  /** How a value is written. */
+  format: (value: number) => string
   kind?: 'bars' | 'line'
   /** What the labels are. */
   first: string
@@ -44,12 +44,12 @@ export function Chart({
     return () => scheme.removeEventListener('change', change)
   }, [])
   const drawn = JSON.stringify([labels, series])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is drawn is told by its values, not by the lists that hold them.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is drawn is known by its values, not by the lists that hold them.
   useLayoutEffect(() => {
     const box = frame.current
     if (box === null) return
     const plot = new uPlot(
-      optionsOf({ width: box.clientWidth, labels, series, words, kind, onPoint: setAt }),
+      optionsOf({ width: box.clientWidth, labels, series, format, kind, onPoint: setAt }),
       [labels.map((_, index) => index), ...series.map(({ values }) => [...values])],
       box,
     )
@@ -65,7 +65,7 @@ export function Chart({
     <figure className="chart">
       <p className="chart-value small-text" aria-hidden="true">
         <strong>{labels[shown]}</strong>{' '}
-        {series.map(({ name, values }) => `${name}: ${valueWords(values[shown], words)}`).join(' · ')}
+        {series.map(({ name, values }) => `${name}: ${valueText(values[shown], format)}`).join(' · ')}
       </p>
       <div ref={frame} role="img" aria-label={caption} />
       <details>
@@ -74,7 +74,7 @@ export function Chart({
           caption={caption}
           columns={[first, ...series.map(({ name }) => name)]}
           rows={labels
-            .map((label, index) => [label, ...series.map(({ values }) => valueWords(values[index], words))])
+            .map((label, index) => [label, ...series.map(({ values }) => valueText(values[index], format))])
             .filter((_, index) => series.some(({ values }) => (values[index] ?? 0) !== 0))}
         />
       </details>
@@ -82,18 +82,18 @@ export function Chart({
   )
 }
 
-const valueWords = (value: number | null | undefined, words: (value: number) => string): string =>
-  value === null || value === undefined ? '–' : words(value)
+const valueText = (value: number | null | undefined, format: (value: number) => string): string =>
+  value === null || value === undefined ? '–' : format(value)
 
 function optionsOf(input: {
   width: number
   labels: readonly string[]
   series: readonly Series[]
-  words: (value: number) => string
+  format: (value: number) => string
   kind: 'bars' | 'line'
   onPoint: (at: number | null) => void
 }): uPlot.Options {
-  const { width, labels, series, words, kind, onPoint } = input
+  const { width, labels, series, format, kind, onPoint } = input
   const style = getComputedStyle(document.documentElement)
   const colour = (name: string) => style.getPropertyValue(name).trim()
   const bars = uPlot.paths.bars?.({ size: [BAR_SHARE] })
@@ -113,7 +113,7 @@ function optionsOf(input: {
     },
     axes: [
       { ...axis, grid: { show: false }, values: (_, splits) => splits.map((split) => labels[split] ?? '') },
-      { ...axis, size: 64, values: (_, splits) => splits.map(words) },
+      { ...axis, size: 64, values: (_, splits) => splits.map(format) },
     ],
     series: [
       {},

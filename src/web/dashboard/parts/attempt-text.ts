@@ -1,7 +1,7 @@
 import type { Attempt } from '../api/types.ts'
 
 /** How a delivery failed, and what a shop's developer does about it. */
-const WORDS: { readonly [code in Exclude<Attempt['code'], 'ok' | 'http_status'>]: string } = {
+const TEXTS: { readonly [code in Exclude<Attempt['code'], 'ok' | 'http_status'>]: string } = {
   redirect: 'Your server redirected. Events follow no redirect: enter the final URL.',
   timeout: 'Your server did not answer within 10 seconds. Answer first, then do the work.',
   dns: 'The host name was not found. Check the URL and the DNS record.',
@@ -19,10 +19,10 @@ const WORDS: { readonly [code in Exclude<Attempt['code'], 'ok' | 'http_status'>]
 }
 
 /** `Your server answered 500.`, or why it answered nothing. */
-export function attemptWords({ code, http_status }: Pick<Attempt, 'code' | 'http_status'>): string {
+export function attemptText({ code, http_status }: Pick<Attempt, 'code' | 'http_status'>): string {
   if (code === 'ok') return 'Delivered'
   if (code === 'http_status') return `Your server answered ${http_status}. Any 2xx status means received.`
-  return WORDS[code]
+  return TEXTS[code]
 }
 
 /** The short form, for a badge. */
