@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import type { Statistics } from '../api/types.ts'
-import { Chart, SmallTable } from '../parts/chart.tsx'
+import { Chart } from '../parts/chart.tsx'
 import { coinName, coins, usd } from '../parts/money.ts'
 import { Card } from '../parts/page.tsx'
 
@@ -21,7 +21,6 @@ const formatPercent = (value: number): string => `${Math.round(value)}%`
 export function HomeCharts({ statistics, period }: { statistics: Statistics; period: Period }) {
   const { days, before } = period
   const labels = days.map(formatDay)
-  const chart = { labels, first: 'Day' } as const
   const compared = (name: string, read: (day: Day) => number | null) => [
     ...(before === null ? [] : [{ name: 'Period before', values: before.map(read), pale: true }]),
     { name, values: days.map(read) },
@@ -34,7 +33,7 @@ export function HomeCharts({ statistics, period }: { statistics: Statistics; per
         lead="Confirmed payments by the day they became final (UTC), at their value then."
       >
         <Chart
-          {...chart}
+          labels={labels}
           caption="Received in US dollars, by day"
           format={(value) => usd(String(value))}
           series={compared('Received', ({ received_usd }) => Number(received_usd))}
@@ -42,7 +41,7 @@ export function HomeCharts({ statistics, period }: { statistics: Statistics; per
       </Picture>
       <Picture title="Conversion" lead="Invoices by the day they were created, and how many are paid now.">
         <Chart
-          {...chart}
+          labels={labels}
           caption="Invoices created and, of those, paid, by day"
           format={formatCount}
           series={[
@@ -56,7 +55,7 @@ export function HomeCharts({ statistics, period }: { statistics: Statistics; per
       </Picture>
       <Picture title="Median time to pay" lead="From creation to paid, by the day an invoice was created.">
         <Chart
-          {...chart}
+          labels={labels}
           kind="line"
           caption="Median time to pay, by day"
           format={formatDuration}
@@ -65,7 +64,7 @@ export function HomeCharts({ statistics, period }: { statistics: Statistics; per
       </Picture>
       <Picture title="Exceptions" lead="Invoices that were paid short, too much, or need a review.">
         <Chart
-          {...chart}
+          labels={labels}
           caption="Invoices that did not go as planned, by day"
           format={formatCount}
           series={compared('Exceptions', ({ exceptions }) => exceptions)}
@@ -73,10 +72,11 @@ export function HomeCharts({ statistics, period }: { statistics: Statistics; per
       </Picture>
       <Picture title="Webhook health" lead="Share of webhook attempts that your server accepted.">
         <Chart
-          {...chart}
+          labels={labels}
           kind="line"
           caption="Webhook attempts that succeeded, in percent, by day"
           format={formatPercent}
+          max={100}
           series={compared('Success', ({ attempts, attempts_ok }) => share(attempts_ok, attempts))}
         />
       </Picture>
@@ -94,27 +94,22 @@ function Picture({ title, lead, children }: { title: string; lead: string; child
 }
 
 function ByCoin({ assets }: { assets: Statistics['assets'] }) {
-  if (assets.length === 0) return <p className="quiet">Nothing received yet.</p>
   return (
-    <>
-      <Chart
-        first="Coin"
-        caption="Received in US dollars, by coin"
-        labels={assets.map(({ asset }) => coinName(asset))}
-        format={(value) => usd(String(value))}
-        series={[{ name: 'Received', values: assets.map(({ received_usd }) => Number(received_usd)) }]}
-      />
-      <SmallTable
-        caption="Received by coin"
-        columns={['Coin', 'Received', 'Value when received', 'Median time to pay']}
-        rows={assets.map(({ asset, received, received_usd, median_seconds_to_pay }) => [
+    <Chart
+      caption="Received in US dollars, by coin"
+      labels={assets.map(({ asset }) => coinName(asset))}
+      format={(value) => usd(String(value))}
+      series={[{ name: 'Received', values: assets.map(({ received_usd }) => Number(received_usd)) }]}
+      table={{
+        columns: ['Coin', 'Received', 'Value', 'Time to pay'],
+        rows: assets.map(({ asset, received, received_usd, median_seconds_to_pay }) => [
           coinName(asset),
           coins(received, asset),
           usd(received_usd),
           median_seconds_to_pay === null ? '–' : formatDuration(median_seconds_to_pay),
-        ])}
-      />
-    </>
+        ]),
+      }}
+    />
   )
 }
 

@@ -13,19 +13,22 @@ const RANGES = [7, 30, 90] as const
 const RANGE_DEFAULT = 30
 const DAY_MS = 24 * 3_600_000
 const NOTHING = { received_usd: '0', created: 0, paid: 0, exceptions: 0, attempts: 0, attempts_ok: 0 }
+
 /** The chosen days: what came in, what became of invoices, in which coins, how webhooks went. */
 export function HomeFigures() {
   const mode = useMode()
   const { days: chosen, compare } = route.useSearch()
   const range = RANGES.find((one) => String(one) === chosen) ?? RANGE_DEFAULT
   const hasComparison = compare === 'before'
-  const statistics = useQuery(statisticsOf(mode, hasComparison ? range * 2 : range))
+  const statistics = useQuery(statisticsOf(mode, range))
+  const both = useQuery({ ...statisticsOf(mode, range * 2), enabled: hasComparison })
   return (
     <Read read={statistics} lines={3}>
       {(known) => {
         if (known.days.length === 0 && known.needs_review === 0) return null
-        const all = everyDay(known.days, hasComparison ? range * 2 : range)
-        const period = { range, days: all.slice(-range), before: hasComparison ? all.slice(0, range) : null }
+        const isCompared = hasComparison && both.data !== undefined
+        const before = isCompared ? everyDay(both.data.days, range * 2).slice(0, range) : null
+        const period = { range, days: everyDay(known.days, range), before }
         return (
           <>
             <RangePicker range={range} hasComparison={hasComparison} />
@@ -82,7 +85,7 @@ function Tiles({ statistics, period }: { statistics: Statistics; period: Period 
   const received = (of: readonly Day[]) => sum(of, (day) => Number(day.received_usd))
   const [created, paid] = [sum(days, (day) => day.created), sum(days, (day) => day.paid)]
   const [attempts, ok] = [sum(days, (day) => day.attempts), sum(days, (day) => day.attempts_ok)]
-  const earlier = (words: string) => (before === null ? '' : `, ${words} before`)
+  const earlier = (text: string) => (before === null ? '' : `, ${text} before`)
   return (
     <ul className="tiles" aria-label={`Last ${range} days`}>
       <Tile

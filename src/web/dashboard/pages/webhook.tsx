@@ -127,7 +127,13 @@ function Rotation({ endpoint }: { endpoint: WebhookEndpoint }) {
   const [made, setMade] = useState<RotatedSecret | null>(null)
   const rotate = useChange<number, RotatedSecret>(
     (grace_seconds) => ({ path: `/webhook-endpoints/${endpoint.id}/rotate-secret`, body: { grace_seconds } }),
-    { onDone: setMade },
+    {
+      onDone: (rotated) => {
+        // In one step: a window that opens above another gives focus back to a button that is gone.
+        setIsAsking(false)
+        setMade(rotated)
+      },
+    },
   )
   const { active, ends_at } = endpoint.secret_rotation
   return (

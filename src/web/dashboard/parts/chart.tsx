@@ -9,7 +9,11 @@ type Series = {
   readonly pale?: boolean
 }
 
+type Table = { readonly columns: readonly string[]; readonly rows: readonly (readonly ReactNode[])[] }
+
 const HEIGHT_PX = 160
+/** A line along the top would lie on the edge. */
+const HEADROOM = 1.1
 const BAR_SHARE = 0.7
 const DARK = '(prefers-color-scheme: dark)'
 
@@ -23,7 +27,8 @@ export function Chart({
   series,
   format,
   kind = 'bars',
-  first,
+  max,
+  table,
 }: {
   caption: string
   labels: readonly string[]
@@ -31,8 +36,10 @@ export function Chart({
   /** How a value is written. */
   format: (value: number) => string
   kind?: 'bars' | 'line'
-  /** What the labels are. */
-  first: string
+  /** The top of the scale; the largest value where there is none. */
+  max?: number
+  /** In place of the values themselves. */
+  table?: Table
 }) {
   const frame = useRef<HTMLDivElement>(null)
   const [at, setAt] = useState<number | null>(null)
@@ -49,7 +56,7 @@ export function Chart({
     const box = frame.current
     if (box === null) return
     const plot = new uPlot(
-      optionsOf({ width: box.clientWidth, labels, series, format, kind, onPoint: setAt }),
+      optionsOf({ width: box.clientWidth, labels, series, format, kind, max, onPoint: setAt }),
       [labels.map((_, index) => index), ...series.map(({ values }) => [...values])],
       box,
     )
@@ -60,6 +67,8 @@ export function Chart({
       plot.destroy()
     }
   }, [drawn, kind, isDark])
+  const rows = rowsOf({ labels, series, format, kind })
+  if (rows.length === 0) return <p className="quiet">Nothing in this period.</p>
   const shown = at ?? labels.length - 1
   return (
     <figure className="chart">
@@ -72,14 +81,26 @@ export function Chart({
         <summary>As a table</summary>
         <SmallTable
           caption={caption}
-          columns={[first, ...series.map(({ name }) => name)]}
-          rows={labels
-            .map((label, index) => [label, ...series.map(({ values }) => valueText(values[index], format))])
-            .filter((_, index) => series.some(({ values }) => (values[index] ?? 0) !== 0))}
+          {...(table ?? { columns: ['Day', ...series.map(({ name }) => name)], rows })}
         />
       </details>
     </figure>
   )
+}
+
+/** Those alone in which there was something: no bar, or for a line no value, is nothing. */
+function rowsOf({
+  labels,
+  series,
+  format,
+  kind,
+}: Pick<Parameters<typeof Chart>[0], 'labels' | 'series' | 'format' | 'kind'>) {
+  const isSomething = (value: number | null | undefined) =>
+    value !== null && value !== undefined && (kind === 'line' || value !== 0)
+  return labels
+    .map((label, index) => ({ label, values: series.map(({ values }) => values[index]) }))
+    .filter(({ values }) => values.some(isSomething))
+    .map(({ label, values }) => [label, ...values.map((value) => valueText(value, format))])
 }
 
 const valueText = (value: number | null | undefined, format: (value: number) => string): string =>
@@ -91,9 +112,10 @@ function optionsOf(input: {
   series: readonly Series[]
   format: (value: number) => string
   kind: 'bars' | 'line'
+  max: number | undefined
   onPoint: (at: number | null) => void
 }): uPlot.Options {
-  const { width, labels, series, format, kind, onPoint } = input
+  const { width, labels, series, format, kind, max: top, onPoint } = input
   const style = getComputedStyle(document.documentElement)
   const colour = (name: string) => style.getPropertyValue(name).trim()
   const bars = uPlot.paths.bars?.({ size: [BAR_SHARE] })
@@ -109,10 +131,15 @@ function optionsOf(input: {
     cursor: { y: false, points: { show: kind === 'line' }, drag: { x: false, y: false } },
     scales: {
       x: { time: false, range: [-0.5, labels.length - 0.5] },
-      y: { range: (_, min, max) => [Math.min(0, min ?? 0), Math.max(1, max ?? 1)] },
+      y: { range: (_, min, max) => [Math.min(0, min ?? 0), HEADROOM * (top ?? Math.max(1, max ?? 1))] },
     },
     axes: [
-      { ...axis, grid: { show: false }, values: (_, splits) => splits.map((split) => labels[split] ?? '') },
+      {
+        ...axis,
+        size: 28,
+        grid: { show: false },
+        values: (_, splits) => splits.map((split) => labels[split] ?? ''),
+      },
       { ...axis, size: 64, values: (_, splits) => splits.map(format) },
     ],
     series: [
@@ -130,7 +157,7 @@ function optionsOf(input: {
                 ...(bars === undefined ? {} : { paths: bars }),
                 points: { show: false },
               }
-            : {}),
+            : { points: { show: true } }),
         }
       }),
     ],
@@ -138,15 +165,7 @@ function optionsOf(input: {
   }
 }
 
-export function SmallTable({
-  caption,
-  columns,
-  rows,
-}: {
-  caption: string
-  columns: readonly string[]
-  rows: readonly (readonly ReactNode[])[]
-}) {
+function SmallTable({ caption, columns, rows }: Table & { caption: string }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1).
     <section className="table-frame small" tabIndex={0} aria-label={caption}>
