@@ -17,7 +17,7 @@ const LAYOUTS = [
 ] as const
 
 let dashboard: Dashboard
-const ids = { paid: '', short: '', open: '', link: '', endpoint: '', event: '', payout: '' }
+const ids = { paid: '', short: '', open: '', link: '', endpoint: '', event: '', payout: '', log: '' }
 beforeAll(async () => {
   dashboard = await startDashboard({ WEBHOOK_ALLOW_PRIVATE: '1' })
   await fillShop()
@@ -75,6 +75,13 @@ async function fillShop(): Promise<void> {
   const { rows } = await dashboard.database.owner.query<{ id: string }>('select id from merchant')
   await importPastInvoice(dashboard.database, rows[0]?.id ?? '')
   ids.event = (await make(`/events?resource_id=${ids.paid}`)).data[0]?.id ?? ''
+  await until(async () => {
+    const logged = await dashboard.database.owner.query<{ id: string }>(
+      'select id from request_log where status = 400',
+    )
+    ids.log = logged.rows[0]?.id ?? ''
+    return ids.log !== ''
+  })
 }
 
 const OUTSIDE: { readonly [name: string]: string } = {
@@ -95,6 +102,8 @@ const INSIDE: { readonly [name: string]: () => string } = {
   'invoice-short': () => `/invoices/${ids.short}`,
   'invoice-unknown': () => '/invoices/inv_01jd0w5f3e8gqv7n5k2m9x4c6t',
   attention: () => '/attention',
+  customers: () => '/customers',
+  'customers-none': () => '/customers?q=nobody',
   links: () => '/links',
   link: () => `/links/${ids.link}`,
   balances: () => '/balances',
@@ -110,6 +119,7 @@ const INSIDE: { readonly [name: string]: () => string } = {
   event: () => `/developers/events/${ids.event}`,
   awaiting: () => '/developers/awaiting',
   logs: () => '/developers/logs',
+  log: () => `/developers/logs/${ids.log}`,
   'go-live': () => '/settings/go-live',
   coins: () => '/settings/coins',
   rules: () => '/settings/rules',

@@ -407,7 +407,9 @@ test('an edited endpoint keeps its secret, and gets nothing at a new URL before 
   expect(arrived.headers['paylink-event-id']).toBe(fresh)
   expect(verifiedBy(arrived, [endpoint.secret])).not.toBeNull()
   expect(dataEvents()).toEqual([])
-  await until(async () => (await call('GET', `${path}/attempts`)).body.data.length === 1, { what: 'the attempt' })
+  await until(async () => (await call('GET', `${path}/attempts`)).body.data.length === 1, {
+    what: 'the attempt',
+  })
   expect((await call('GET', `${path}/attempts`)).body.data).toMatchObject([{ event_id: fresh, code: 'ok' }])
   expect((await call('GET', `${path}/attempts?outcome=failed`)).body.data).toEqual([])
 })

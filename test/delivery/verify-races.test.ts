@@ -1,10 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { isStillSendable } from '../../src/db/delivery/deliveries.ts'
+import { claimDeliveries } from '../../src/delivery/claim.ts'
+import { EndpointQueues } from '../../src/delivery/endpoint-queues.ts'
 import { verifyEndpoint } from '../../src/flows/verify-endpoint.ts'
 import { disableEndpoint, removeEndpoint, updateEndpoint } from '../../src/flows/webhook-endpoints.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   createTenant,
   createVerifiedEndpoint,
+  emitEvent,
   type TestEndpoint,
   testKeyring,
 } from '../support/webhook-fixtures.ts'
@@ -63,6 +67,31 @@ test('an endpoint that moves to another URL while its challenge is on its way st
   expect(await verify()).toMatchObject({
     endpoint: { url: input.url, status: 'pending_verification', verifiedAt: null },
   })
+})
+
+test('what was claimed before its endpoint moved is not sent, even once the new URL is verified', async () => {
+  await setStatus('enabled')
+  await emitEvent(database, endpoint.tenant)
+  const pool = database.pools.delivery
+  const { leaseId, deliveries } = await claimDeliveries(
+    { pool, clock },
+    {
+      cursor: '',
+      rowsMax: 10,
+      rowsByDefault: 10,
+      roomByQueue: new Map(),
+      throttled: new EndpointQueues(10).throttledRoom(10),
+    },
+  )
+  const claimed = deliveries.find(({ endpointId }) => endpointId === endpoint.id)
+  if (claimed === undefined) throw new Error('nothing was claimed')
+  const isSendable = () => isStillSendable(pool, claimed, leaseId, 10_000)
+  expect(await isSendable()).toBe(true)
+  const moved = { tenant: endpoint.tenant, endpointId: endpoint.id, url: `${receiver.url}/new` }
+  await updateEndpoint({ pool: database.pools.api }, moved)
+  answerAfter(async () => {})
+  expect(await verify()).toMatchObject({ endpoint: { url: moved.url, status: 'enabled' } })
+  expect(await isSendable()).toBe(false)
 })
 
 test('of two challenges at once both are met, and the endpoint is enabled', async () => {

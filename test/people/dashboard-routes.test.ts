@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { insertRequests } from '../../src/db/requests/request-log.ts'
 import { createRequestRecorder } from '../../src/http/api/request-recorder.ts'
+import { newId } from '../../src/runtime/new-id.ts'
 import { createTestApi } from '../support/api.ts'
 import { createTestPeople, type TestPeople } from '../support/people.ts'
 
@@ -137,6 +139,49 @@ test('requests of keys are logged with their outcome, without keys or bodies, ea
   } finally {
     await api.drop()
   }
+})
+
+test('logged requests are found by path, key, outcome and time, in their own shop and mode alone', async () => {
+  const [shop, other] = [await people.signUp('Lou'), await people.signUp('Max')]
+  const { owner } = people.api.database
+  const startMs = Date.parse('2026-11-20T12:00:00Z')
+  const log = (merchantId: string, livemode: boolean, path: string, minute: number, status = 200) => ({
+    merchantId,
+    livemode,
+    id: newId('requestLog', new Date(startMs + minute * 60_000)),
+    requestId: `req_${path}`,
+    caller: minute % 2 === 0 ? 'key_even' : 'key_odd',
+    method: 'GET',
+    route: '/invoices',
+    path,
+    status,
+    errorCode: null,
+    durationMs: 1,
+    createdAt: new Date(startMs + minute * 60_000),
+  })
+  const rows = [
+    log(shop.merchantId, false, '/api/v1/invoices', 0),
+    log(shop.merchantId, false, '/api/v1/invoices/x', 1, 404),
+    log(shop.merchantId, false, '/api/v1/events', 2),
+    log(shop.merchantId, true, '/api/v1/invoices', 3),
+    log(other.merchantId, false, '/api/v1/invoices', 4),
+  ]
+  await insertRequests(owner, rows)
+  const found = async (query: string): Promise<number[]> => {
+    const { body, text } = await shop.browser.ask('GET', `/api/v1/request-logs?${query}`)
+    if (body.data === undefined) throw new Error(text)
+    return body.data.map(({ id }: { id: string }) => rows.findIndex((row) => row.id === id))
+  }
+  expect(await found('')).toEqual([2, 1, 0])
+  expect(await found('path=/api/v1/invoices')).toEqual([1, 0])
+  expect(await found('path=%25')).toEqual([])
+  expect(await found('caller=key_even')).toEqual([2, 0])
+  expect(await found('outcome=failed')).toEqual([1])
+  expect(await found('created_after=2026-11-20T12:00:00Z&created_before=2026-11-20T12:02:00Z')).toEqual([1])
+  expect(await found(`path=/api/v1/invoices&limit=1&starting_after=${rows[1]?.id}`)).toEqual([0])
+  const one = (at: number) => shop.browser.ask('GET', `/api/v1/request-logs/${rows[at]?.id}`)
+  expect((await one(1)).body).toMatchObject({ path: '/api/v1/invoices/x', status: 404 })
+  for (const foreign of [3, 4]) expect((await one(foreign)).status).toBe(404)
 })
 
 test('no path keeps requests out of the log, and one that cannot be stored keeps out itself alone', async () => {

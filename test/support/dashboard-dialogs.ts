@@ -32,6 +32,12 @@ const fill = (page: Page, label: string, text: string) =>
 /** The windows that can open over a page, and how. */
 export const DIALOGS: { readonly [name: string]: DialogCase } = {
   menu: { path: () => '/', trigger: 'Open the menu', title: 'Menu', widthMax: 800 },
+  search: { path: () => '/', trigger: 'Search everything', title: 'Search' },
+  'edit-endpoint': {
+    path: ({ endpoint }) => `/developers/webhooks/${endpoint}`,
+    trigger: 'Edit',
+    title: 'Edit endpoint',
+  },
   'new-invoice': { path: () => '/invoices', trigger: 'New invoice', title: 'New invoice' },
   'cancel-invoice': {
     path: ({ open }) => `/invoices/${open}`,

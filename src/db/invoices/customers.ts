@@ -41,7 +41,7 @@ export async function listCustomers(
     `select name, max(customer_email) as email,
        (array_agg(coalesce(external_reference, order_reference) order by id desc))[1] as reference,
        count(*)::int as invoices, count(*) filter (where status in ('paid', 'overpaid'))::int as paid,
-       coalesce(sum(usd_cents) filter (where status in ('paid', 'overpaid')), 0)::bigint as "paidCents",
+       coalesce(sum(usd_cents) filter (where status in ('paid', 'overpaid')), 0)::numeric as "paidCents",
        min(created_at) as "firstAt", max(created_at) as "lastAt", max(id) as "lastId"
      from (select *, coalesce(customer_email, external_reference, order_reference) as name from (${source}) read) named
      where name is not null

@@ -114,6 +114,6 @@ function ByCoin({ assets }: { assets: Statistics['assets'] }) {
 }
 
 function formatDuration(seconds: number): string {
-  if (seconds < 60) return `${Math.round(seconds)} s`
+  if (seconds < 60) return Number.isInteger(seconds) ? `${seconds} s` : ''
   return seconds < 3_600 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3_600).toFixed(1)} h`
 }

@@ -50,7 +50,7 @@ export function Dialog({
         onClose?.()
       }}
     >
-      <header className="dialog-head">
+      <div className="dialog-head">
         <h2 id={titleId} ref={heading} tabIndex={-1}>
           {title}
         </h2>
@@ -59,7 +59,7 @@ export function Dialog({
             <Icon name="close" />
           </button>
         )}
-      </header>
+      </div>
       <div className="dialog-body">{children}</div>
     </dialog>
   )
