@@ -152,7 +152,7 @@ async function walkByTab(page: Page): Promise<{ reached: number; outside: string
 
 /** Of radio buttons of one name Tab stops at one. */
 const FOCUSABLE =
-  'a[href], button:not([disabled]), input:not([type=radio]), input[type=radio]:checked, select, summary, [tabindex="0"]'
+  'a[href]:not([tabindex="-1"]), button:not([disabled]), input:not([type=radio]), input[type=radio]:checked, select, summary, [tabindex="0"]'
 
 describe.each(LAYOUTS)('in $colorScheme, $width pixels wide', (layout) => {
   let visitor: Visitor
