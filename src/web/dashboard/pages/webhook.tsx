@@ -164,6 +164,7 @@ function Rotation({ endpoint }: { endpoint: WebhookEndpoint }) {
           onConfirm={() => rotate.mutateAsync(Number(grace))}
           onClose={() => setIsAsking(false)}
         >
+          <p className="break">{endpoint.url}</p>
           <p>
             {grace === '0'
               ? 'The old secret stops at once: until your server has the new one, it refuses every event.'
