@@ -29,8 +29,8 @@ const EVENTS_OF = (kind: 'invoice' | 'payout'): string =>
 export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
   {
     name: 'event_tells_recorded_payments',
-    rule: 'every payment that an invoice event tells of was recorded, with its amount, and was final where it says so',
-    sql: `select e.merchant_id, e.id as subject, 'tells of payment ' || (p ->> 'id') || ', which was not so' as detail
+    rule: 'every payment that an invoice event reports was recorded, with its amount, and was final where it says so',
+    sql: `select e.merchant_id, e.id as subject, 'reports payment ' || (p ->> 'id') || ', which was not so' as detail
       from ${EVENTS_OF('invoice')} cross join lateral json_array_elements(data -> 'payments') p
       where not exists (select ${OF_INVOICE} and f.id = p ->> 'id' and f.txid = p ->> 'txid'
         and f.asset = p ->> 'asset' and f.output_index = (p ->> 'output_index')::numeric
@@ -39,10 +39,10 @@ export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'event_tells_no_more_than_came',
-    rule: 'no invoice event tells of more money than came to its invoice',
+    rule: 'no invoice event reports more money than came to its invoice',
     // A sum of many payments may have been more before a reorganisation took some of them.
     sql: `select e.merchant_id, e.id as subject,
-        'tells of ' || (data ->> 'amount_detected') || ', of which ' || (data ->> 'amount_confirmed') || ' is final, and less came' as detail
+        'reports ' || (data ->> 'amount_detected') || ', of which ' || (data ->> 'amount_confirmed') || ' is final, and less came' as detail
       from ${EVENTS_OF('invoice')}
       where (data ->> 'amount_detected' <> '0' or data ->> 'amount_confirmed' <> '0')
         and not exists (select ${OF_INVOICE} and ${isSum('f')})
@@ -62,8 +62,8 @@ export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'event_tells_of_its_payout',
-    rule: "a payout event tells of its payout's coin, amount and destination, and of a transaction that was signed for it",
-    sql: `select e.merchant_id, e.id as subject, 'tells of ' || (data ->> 'amount') || ' to ' || (data ->> 'destination') as detail
+    rule: "a payout event reports its payout's coin, amount and destination, and of a transaction that was signed for it",
+    sql: `select e.merchant_id, e.id as subject, 'reports ' || (data ->> 'amount') || ' to ' || (data ->> 'destination') as detail
       from ${EVENTS_OF('payout')} left join payout p on p.merchant_id = e.merchant_id and p.id = e.resource_id
       where p.id is null or data ->> 'asset' <> p.asset or data ->> 'destination' <> p.destination
         or ${units(`data ->> 'amount'`, 'p.asset')} <> p.amount

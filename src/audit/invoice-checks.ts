@@ -129,9 +129,9 @@ export const EVENT_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'milestone_is_told_once',
-    rule: 'created, payment_detected, paid, overpaid and expired are told at most once',
+    rule: 'created, payment_detected, paid, overpaid and expired are emitted at most once',
     sql: `select merchant_id, resource_id as subject,
-        'was told of ' || created || ', ' || detected || ', ' || paid || ', ' || overpaid || ', ' || expired || ' times' as detail
+        'emitted ' || created || ', ' || detected || ', ' || paid || ', ' || overpaid || ', ' || expired || ' times' as detail
       from (select merchant_id, resource_id,
           count(*) filter (where event_type = 'invoice.created') as created,
           count(*) filter (where event_type = 'invoice.payment_detected') as detected,
@@ -143,7 +143,7 @@ export const EVENT_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'event_tells_of_an_invoice',
-    rule: 'every invoice event tells of an invoice of its merchant and mode',
+    rule: 'every invoice event is about an invoice of its merchant and mode',
     sql: `select e.merchant_id, e.id as subject, e.resource_id || ' is not known' as detail from event e
       where e.event_type like 'invoice.%' and not exists (
         select from invoice i where i.merchant_id = e.merchant_id and i.id = e.resource_id and i.livemode = e.livemode)`,
@@ -151,7 +151,7 @@ export const EVENT_CHECKS: readonly AuditCheck[] = [
   {
     name: 'event_body_is_its_own',
     rule: 'the bytes of every event carry its own id, type, merchant, resource, mode and number',
-    sql: `select merchant_id, id as subject, 'its body tells of something else' as detail from event
+    sql: `select merchant_id, id as subject, 'its body is about something else' as detail from event
       where position(convert_to(concat(${HEAD.join(', ')}), 'UTF8') in body) <> 1
         or substring(body, ${HEAD.map((part) => `octet_length(${part}::text)`).join(' + ')} + 25,
           octet_length(${REST})) <> convert_to(${REST}, 'UTF8')`,

@@ -97,7 +97,7 @@ export const PAYOUT_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'payout_of_fees_is_not_told',
-    rule: 'no merchant is told of a payout of the operator’s fees',
+    rule: 'no event reports a payout of the operator’s fees to a merchant',
     sql: `select p.merchant_id, p.id as subject, 'has events' as detail from payout p
       where p.source = 'fees' and (p.event_count > 0 or exists (
         select from event e where e.merchant_id = p.merchant_id and e.resource_id = p.id))`,

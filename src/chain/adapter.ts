@@ -162,7 +162,7 @@ export interface BlockHistory {
   readFrom(height: number, count: number): Promise<ScannedBlock[]>
 }
 
-/** A chain as seen by one provider: it can be followed, or only asked whether another one told the truth. */
+/** A chain as seen by one provider: it can be followed, or only asked whether another one is right. */
 export interface ChainProvider extends ChainAdapter {
   readonly tokens?: TokenReader
   /** Hash of the block at this height on the provider's best chain; null where that chain ends below. */

@@ -79,7 +79,7 @@ export async function rescanCommand(
       }
       if (given.json) output.line(JSON.stringify(toJson(node, report)))
       else print(node, report, end, output)
-      return report.strangers.length === 0 ? 0 : 1
+      return report.unknownAddresses.length === 0 ? 0 : 1
     }),
   )
 }
@@ -162,8 +162,10 @@ async function connected(
 }
 
 type Range = { readonly from: number; readonly to: number | null; readonly ahead: number | null }
-type Stranger = RescanReport['strangers'][number] & { readonly address: string }
-type RescanFindings = Omit<RescanReport, 'strangers'> & { readonly strangers: readonly Stranger[] }
+type UnknownAddress = RescanReport['unknownAddresses'][number] & { readonly address: string }
+type RescanFindings = Omit<RescanReport, 'unknownAddresses'> & {
+  readonly unknownAddresses: readonly UnknownAddress[]
+}
 
 /** The report and the last height; or no report, and why. */
 async function rescan(
@@ -188,9 +190,9 @@ async function rescan(
   const keyspace = keyspaceOfNetwork(node.network)
   const watched = watchedOf(node)
   for await (const { addresses } of streamAddresses(pool, keyspace, -1)) watched.add(addresses)
-  const unknown = range.ahead === null ? [] : await unknownAddresses(pool, keyspace, range.ahead)
+  const unknown = range.ahead === null ? [] : await findUnknownAddresses(pool, keyspace, range.ahead)
   watched.add(unknown.map(({ addressBytes }) => addressBytes))
-  const strangers = new Map(
+  const unknownAddresses = new Map(
     unknown.map(({ index, addressBytes }) => [Buffer.from(addressBytes).toString('hex'), index]),
   )
   const notifier = createNotifier(pool)
@@ -211,7 +213,7 @@ async function rescan(
       checkpoint,
       // A chain's own word is the watcher's to hear.
       mustAgree: node.furtherUrls.length > 0 || !isUtxoNode(node),
-      strangers,
+      unknownAddresses,
       notifier,
       onBatch: ({ height, recorded }) => {
         next = height + 1
@@ -231,7 +233,7 @@ async function rescan(
 }
 
 /** Addresses of indexes that no address row has: lost ones, and so many beyond the last that was taken. */
-async function unknownAddresses(
+async function findUnknownAddresses(
   pool: Pool,
   keyspace: Keyspace,
   ahead: number,
@@ -255,7 +257,7 @@ function withAddresses(
   const addressBytesOf = new Map(unknown.map(({ index, addressBytes }) => [index, addressBytes]))
   return {
     ...report,
-    strangers: report.strangers.map((found) => {
+    unknownAddresses: report.unknownAddresses.map((found) => {
       const addressBytes = addressBytesOf.get(found.index)
       if (addressBytes === undefined) throw new Error(`index ${found.index} was found and not looked for`)
       return { ...found, address: addressOf(addressBytes) }
@@ -274,7 +276,7 @@ function print(node: ReadNode, report: RescanFindings, end: string, output: Outp
   output.line(
     `${node.network}: ${report.blocks} blocks to ${end} read again, ${report.transfers} payments in them, ${report.recorded} of them were missing and are recorded now.`,
   )
-  for (const { index, address, txid, outputIndex, asset, amount, height } of report.strangers) {
+  for (const { index, address, txid, outputIndex, asset, amount, height } of report.unknownAddresses) {
     output.line(
       `✗ ${formatCoinAmount(amount, COINS[asset].decimals)} ${COINS[asset].symbol} in block ${height} (${txid}:${outputIndex}) at ${address}, index ${index}, which no invoice has`,
     )
@@ -287,14 +289,16 @@ function toJson(node: ReadNode, report: RescanFindings): object {
     blocks: report.blocks,
     transfers: report.transfers,
     recorded: report.recorded,
-    unknown_addresses: report.strangers.map(({ index, address, txid, outputIndex, amount, height }) => ({
-      index,
-      address,
-      txid,
-      output_index: outputIndex,
-      amount_units: amount.toString(),
-      height,
-    })),
+    unknown_addresses: report.unknownAddresses.map(
+      ({ index, address, txid, outputIndex, amount, height }) => ({
+        index,
+        address,
+        txid,
+        output_index: outputIndex,
+        amount_units: amount.toString(),
+        height,
+      }),
+    ),
   }
 }
 

@@ -8,7 +8,7 @@ export type Clients = { readonly live: HttpClient; readonly test: HttpClient; cl
 type ClientOptions = {
   /** Test endpoints may be http, addresses and private (`WEBHOOK_ALLOW_PRIVATE=1`). Live ones never, but in staging. */
   readonly allowPrivateTest: boolean
-  /** Live mode is on private chains: its endpoints may be private too, and are told so in a header. */
+  /** Live mode is on private chains: its endpoints may be private too, and a header says so. */
   readonly staging?: boolean
   readonly resolve?: ResolveHost
   readonly ca?: string | Buffer

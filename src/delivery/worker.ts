@@ -33,7 +33,7 @@ export type DeliveryWorkerOptions = {
   readonly allowPrivateTest: boolean
   /** See `openClients`. */
   readonly staging?: boolean
-  /** How endpoints are told that want other words than ours; none unless given. */
+  /** Translates bodies for endpoints in another format than ours; none unless given. */
   readonly formats?: EventFormats
   /** Requests in flight at once. */
   readonly concurrency?: number
@@ -44,9 +44,9 @@ export type DeliveryWorkerOptions = {
   readonly resolve?: ResolveHost
   /** In place of the system's certificate authorities, for tests. */
   readonly ca?: string | Buffer
-  /** Told of every attempt that was made: a bounded code and milliseconds. */
+  /** Called for every attempt: a bounded code and milliseconds. */
   readonly onAttempt?: (code: string, durationMs: number) => void
-  /** Told of every attempt whose outcome the database refuses. */
+  /** Called for every attempt whose outcome the database refuses. */
   readonly onUnrecorded?: (end: UnrecordedEnd) => void
 }
 

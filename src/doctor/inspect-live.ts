@@ -135,7 +135,7 @@ async function inspectClock(config: Config, clock: Clock): Promise<Finding[]> {
   const offsets = measured.filter((offset) => offset !== null).sort((a, b) => a - b)
   const middle = offsets[Math.floor(offsets.length / 2)]
   if (middle === undefined) return [notice('Clock: nobody tells the time to compare it with')]
-  const said = `Clock: ${seconds(Math.abs(middle))} ${middle < 0 ? 'ahead' : 'behind'} (servers that told the time: ${offsets.length})`
+  const said = `Clock: ${seconds(Math.abs(middle))} ${middle < 0 ? 'ahead' : 'behind'} (servers that answered: ${offsets.length})`
   if (Math.abs(middle) <= CLOCK_OFF_MS_MAX) return [ok(said)]
   return [fault(`${said}: set it by NTP; prices, webhooks and sign-in codes are refused by a wrong one`)]
 }

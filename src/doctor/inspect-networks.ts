@@ -273,7 +273,7 @@ async function inspectEvmProvider(node: EvmChainNode, url: string): Promise<Find
     const findings = [ok(`${who} is ${version}, chain id ${chainId}`)]
     if (tip === null || safe === null || finalized === null) {
       findings.push(
-        fault(`${who} tells of no safe or finalized block, and nothing can become paid: use another node`),
+        fault(`${who} reports no safe or finalized block, and nothing can become paid: use another node`),
       )
       return findings
     }

@@ -99,9 +99,7 @@ export async function inspectCards(onramps: OnrampConfig, clock: Clock): Promise
         }
         return webhooks.has(provider.id)
           ? ok(`Cards by ${name}: answers`)
-          : notice(
-              `Cards by ${name}: answers; without its webhook key buyers are told less of their purchase`,
-            )
+          : notice(`Cards by ${name}: answers; without its webhook key buyers see less of their purchase`)
       }),
     )
     return findings

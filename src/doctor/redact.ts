@@ -13,7 +13,7 @@ const BASE64 = /[\w+/-]{6,}={0,2}/g
 const REDACTED = '[redacted]'
 
 /**
- * Makes a text fit to be shown to strangers: without the secrets of these settings, however a provider repeats them,
+ * Makes a text fit to be shown to anybody: without the secrets of these settings, however a provider repeats them,
  * without credentials and e-mail addresses.
  */
 export function redactorOf(settings: { readonly [name: string]: string }): (text: string) => string {

@@ -6,7 +6,7 @@ import { type Tenant, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../runtime/new-id.ts'
 
-/** What is told of an act; number, id, time and hash are the chain's. */
+/** What is recorded of an act; number, id, time and hash are the chain's. */
 type AuditedAct = Pick<AuditEntry, 'actor' | 'action' | 'resourceId' | 'phase' | 'code' | 'requestId'>
 
 /** Adds an entry to the merchant's chain, after whatever stands at its end. */

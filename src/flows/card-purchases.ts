@@ -217,7 +217,7 @@ function shownAnswer(response: ProviderAnswer): CardAnswer {
   }
 }
 
-/** The buyer leaves for a provider: written down, so that the page speaks of it, and told where to go. */
+/** The buyer leaves for a provider: written down, so that the page shows it; returns where to go. */
 export async function leaveForCardProvider(
   deps: {
     readonly pool: Pool

@@ -20,7 +20,7 @@ const KEEP_ALIVE_MS = 65_000
 const HEADER_BYTES_MAX = 16 * 1024
 const CONNECTIONS_CHECK_MS = 5_000
 const YEAR_SECONDS = 31_536_000
-/** Whoever is told to come back is told when; a part that knows better says so itself. */
+/** A response that asks to come back says when; a part that knows better says so itself. */
 const WAITING_STATUSES: ReadonlySet<number> = new Set([429, 503])
 const RETRY_AFTER_SECONDS = '5'
 

@@ -65,7 +65,7 @@ export function createPurchaseFollower(deps: {
     if (kind === 'foreign')
       log.warn(
         { provider, purchaseId },
-        'a card provider told of a purchase to an address that is not its own',
+        'a card provider reported a purchase to an address that is not its own',
       )
     if (transaction.update === 'completed') followed.delete(purchaseId)
   }

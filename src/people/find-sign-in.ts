@@ -18,7 +18,7 @@ export async function findSignIn(people: People, pool: Pool, headers: Headers): 
   // A sign-in is renewed where the answer can carry the renewed cookie too: at the library's own /get-session.
   const read = () => people.api.getSession({ headers, query: { disableRefresh: true } })
   const found = await read().catch(async (error: unknown) => {
-    // The library keeps to itself what the database told it; asked by us, the database tells it again, or is back.
+    // The library keeps to itself the database's error; asked by us, the database gives it again, or is back.
     if (!isAPIError(error)) throw error
     await pool.query('select')
     return read()

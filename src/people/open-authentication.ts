@@ -69,7 +69,7 @@ export function openAuthentication(deps: PeopleDeps) {
     logger: {
       log: (level, message) => deps.log[level === 'error' ? 'warn' : 'debug']({ part: 'people' }, message),
     },
-    // What the library did not expect is thrown on to whoever called it, where it is told and logged.
+    // What the library did not expect is thrown on to whoever called it, where it is reported and logged.
     onAPIError: {
       onError: (error) => {
         if (!isAPIError(error)) throw error
@@ -182,7 +182,7 @@ const PLACE_KEEP_DAYS = 180
 type SessionDeps = { readonly pool: Pool; readonly clock: Clock; readonly mail: Mail }
 type CreateHooks = NonNullable<NonNullable<BetterAuthOptions['databaseHooks']>['session']>['create']
 
-/** A sign-in opens the person's first shop, and is told to them where it came from a new place. */
+/** A sign-in opens the person's first shop, and is e-mailed to them where it came from a new place. */
 function sessionHooks(deps: SessionDeps): NonNullable<CreateHooks> {
   return {
     before: async (session) => {

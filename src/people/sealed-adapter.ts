@@ -91,7 +91,7 @@ function sealedMethods(use: Use, deps: Deps, afterCommit: AfterCommit): Methods 
   return { ...reading(context), ...writing(context), ...deleting(context) }
 }
 
-/** Told of a row that was made, changed or deleted. */
+/** Called for a row that was created, changed or deleted. */
 type Changed = (model: string, row: unknown) => Promise<void>
 type Context = { readonly use: Use; readonly seals: AccessSeals; readonly changed: Changed }
 

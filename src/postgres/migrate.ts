@@ -32,7 +32,7 @@ type MigrateOptions = {
 /**
  * Applies the migrations that this database has not had, in order, each in a transaction of its own. Several
  * callers at once are safe. Returns the names it applied. Errors name the file. With `through` it stops after that
- * version, as an earlier release did. `onWait` is told what it waits for, and how to end that.
+ * version, as an earlier release did. `onWait` gets what it waits for, and how to end that.
  */
 export async function migrate(
   ownerUrl: string,
@@ -134,7 +134,7 @@ function refuseNewerSchema(applied: ReadonlySet<number>, files: readonly string[
   }
 }
 
-/** Looked at this often; a wait of so long is told. Shorter than a migration stands in the queue for a table. */
+/** Looked at this often; a wait of so long is reported. Shorter than a migration stands in the queue for a table. */
 const LOOK_EVERY_MS = 500
 /** The same wait is reported again after this long. */
 const AGAIN_MS = 60_000
@@ -175,7 +175,7 @@ function reportLockWaits(ownerUrl: string, pid: number, onWait: (line: string) =
     looking = look()
       .catch((error) => {
         clearInterval(timer)
-        onWait(`what it may wait for cannot be told: ${withoutSecrets(describeError(error))}`)
+        onWait(`what it may wait for is not known: ${withoutSecrets(describeError(error))}`)
       })
       .finally(() => {
         isBusy = false

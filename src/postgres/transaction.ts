@@ -65,7 +65,7 @@ export async function withStatementBatch<Result>(
     await sendBatch(client, statements)
     return result
   } catch (error) {
-    // Of a connection whose server refused as it was told to, everything is known.
+    // Of a connection whose server refused as it had to, everything is known.
     broken = isRefusal(error) ? undefined : asError(error)
     throw error
   } finally {

@@ -75,7 +75,7 @@ type CheckoutRoleDeps = {
   formsPerSecond?: number
 }
 
-/** The buyers' pages, told of changes by the database's notifications, and the signed receipts beside them. */
+/** The buyers' pages, updated by the database's notifications, and the signed receipts beside them. */
 export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
   const rate = deps.formsPerSecond ?? FORMS_PER_SECOND
   const forms = createRateLimiter({ live: rate, test: rate }, () => performance.now())

@@ -10,7 +10,7 @@ export const withoutNumbers = (message: string): string =>
   message.replace(/\b(0x)?[0-9a-f]*[0-9][0-9a-f]*\b/gi, '0')
 
 /**
- * What the log was told of payouts, sweeps and authorizations, so that it says each thing of each once as long as a process
+ * What was logged about payouts, sweeps and authorizations, so that it says each thing of each once as long as a process
  * runs. The newest are remembered; what was said longest ago may be said again.
  */
 export class DeduplicatedLog {

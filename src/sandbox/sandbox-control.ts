@@ -9,7 +9,7 @@ import type { SandboxControls, SignedPayment } from './controls.ts'
 import type { Plan } from './plan.ts'
 import { SandboxUnavailable } from './sandbox-rpc.ts'
 
-/** How long a step waits until the watcher has told of the step before; then the scenario goes on regardless. */
+/** How long a step waits until the watcher has reported the step before; then the scenario goes on regardless. */
 const STEP_WAIT_MS = 60_000
 /** An invoice past its deadline is expired by the next full reading of the chain. */
 const EXPIRY_WAIT_MS = 15_000

@@ -98,7 +98,7 @@ function open(key: Buffer, sealed: Uint8Array, context: string): Buffer {
   const bytes = Buffer.from(sealed)
   if (bytes[0] !== KEY_ID) throw new SealBroken(`a sealed value names the unknown key ${bytes[0]}`)
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(1, HEADER_BYTES), {
-    // Node takes shorter tags unless it is told; a short tag is a guessable one.
+    // Node takes shorter tags by default; a short tag is a guessable one.
     authTagLength: TAG_BYTES,
   })
   decipher.setAAD(additionalData(context))

@@ -247,8 +247,7 @@ class LeadershipSession {
         }
       }
       readings += 1
-      if (readings > READINGS_MAX)
-        throw new ChainUnavailable('the node tells of another tip each time it is asked')
+      if (readings > READINGS_MAX) throw new ChainUnavailable('the node reports another tip on each request')
     }
     return { checkpoint, tipMs: performance.now() - recordedMs, hasMore: false }
   }

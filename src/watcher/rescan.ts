@@ -34,13 +34,13 @@ type RescanOptions = {
   /** Assets whose transfers are read a second time before they are final. */
   readonly readTwice: readonly PaymentAsset[]
   /** Addresses (hex) that belong to no invoice; payments to them are only reported. */
-  readonly strangers: ReadonlyMap<string, number>
+  readonly unknownAddresses: ReadonlyMap<string, number>
   /** Called after each commit. */
   readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
   readonly onBatch: (progress: { readonly height: number; readonly recorded: number }) => void
 }
 
-type FoundStranger = {
+type FoundUnknownAddress = {
   readonly index: number
   readonly txid: string
   readonly outputIndex: number
@@ -55,7 +55,7 @@ export type RescanReport = {
   readonly transfers: number
   /** Of them, those that the books did not have in that block, and now do. */
   readonly recorded: number
-  readonly strangers: readonly FoundStranger[]
+  readonly unknownAddresses: readonly FoundUnknownAddress[]
 }
 
 /**
@@ -65,7 +65,7 @@ export type RescanReport = {
  * did not know of it.
  */
 export async function rescanBlocks(options: RescanOptions): Promise<RescanReport> {
-  let report: RescanReport = { blocks: 0, transfers: 0, recorded: 0, strangers: [] }
+  let report: RescanReport = { blocks: 0, transfers: 0, recorded: 0, unknownAddresses: [] }
   let below: string | null = null
   for (let from = options.from; from <= options.to; from += BLOCKS_PER_BATCH) {
     const to = Math.min(options.to, from + BLOCKS_PER_BATCH - 1)
@@ -77,7 +77,7 @@ export async function rescanBlocks(options: RescanOptions): Promise<RescanReport
       blocks: report.blocks + blocks.length,
       transfers: report.transfers + transfers,
       recorded: report.recorded + recorded,
-      strangers: [...report.strangers, ...strangersIn(blocks, options.strangers)],
+      unknownAddresses: [...report.unknownAddresses, ...unknownIn(blocks, options.unknownAddresses)],
     }
     options.onBatch({ height: to, recorded: report.recorded })
   }
@@ -229,13 +229,13 @@ async function withOwners(
   }))
 }
 
-function strangersIn(
+function unknownIn(
   blocks: readonly ScannedBlock[],
-  strangers: ReadonlyMap<string, number>,
-): FoundStranger[] {
+  unknownAddresses: ReadonlyMap<string, number>,
+): FoundUnknownAddress[] {
   return blocks.flatMap(({ block, transfers }) =>
     transfers.flatMap(({ addressBytes, txid, outputIndex, asset, amount }) => {
-      const index = strangers.get(addressBytes)
+      const index = unknownAddresses.get(addressBytes)
       return index === undefined ? [] : [{ index, txid, outputIndex, asset, amount, height: block.height }]
     }),
   )

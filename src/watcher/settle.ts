@@ -222,7 +222,7 @@ async function checkBlock(
     pool,
     claims.filter((claim) => !ours.includes(claim)),
   )
-  return ours.length === 0 ? null : `a payment in block ${at} that was told before is not there`
+  return ours.length === 0 ? null : `a payment in block ${at} that was reported before is not there`
 }
 
 function contradiction(

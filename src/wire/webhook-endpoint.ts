@@ -5,7 +5,7 @@ import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
 const URL_LENGTH_MAX = 2_048
 const SUBSCRIPTIONS_MAX = 50
-/** In which words an endpoint is told (docs/coming-from-elsewhere.md). */
+/** The format of an endpoint's bodies (docs/coming-from-elsewhere.md). */
 const FORMAT_NAMES = ['paylink', 'btcpay', 'coinbase_commerce'] as const
 export const endpointFormat = z.enum(FORMAT_NAMES, { error: `Must be one of ${FORMAT_NAMES.join(', ')}` })
 export const GRACE_SECONDS_MAX = 86_400
@@ -47,7 +47,7 @@ export const createWebhookEndpointBody = z
     format: endpointFormat
       .meta({
         description:
-          'In which words it is told: Paylink’s own unless given. `btcpay` and `coinbase_commerce` are for a receiver that was written for those; they tell of invoices alone.',
+          'The format of the bodies: Paylink’s own by default. `btcpay` and `coinbase_commerce` are for a receiver written for those services; they have invoice events only.',
       })
       .optional(),
     secret: ownSecret.optional(),

@@ -154,7 +154,7 @@ async function rescanWhile(
     to: height,
     checkpoint: { height, hash },
     mustAgree: false,
-    strangers: new Map(),
+    unknownAddresses: new Map(),
     notifier: { invoiceChanged: onRecorded, deliveriesWaiting: () => {} },
     onBatch: () => {},
   }).finally(() => provider.close())
@@ -237,7 +237,7 @@ test('where several providers must agree, what is read again is not final before
       to: height,
       checkpoint: { height, hash: hash ?? '' },
       mustAgree,
-      strangers: new Map(),
+      unknownAddresses: new Map(),
       notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
       onBatch: () => {},
     })

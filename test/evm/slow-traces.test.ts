@@ -66,7 +66,7 @@ async function rescan(from: number): Promise<RescanReport> {
     checkpoint: { height, hash },
     mustAgree: true,
     readTwice: [],
-    strangers: new Map(),
+    unknownAddresses: new Map(),
     notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
     onBatch: () => {},
   })

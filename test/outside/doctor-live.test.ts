@@ -157,7 +157,7 @@ test('each service that answers is told with what it gives', async () => {
     told(/^notice: Cards by MoonPay: answers; without its webhook key/),
     `notice: E-mail: ${mail.url} answers and takes the password, but does not encrypt: use smtps:`,
     `ok: Backups: the last good one is 24.0 hours old (${backups} lists 2)`,
-    told(/^ok: Clock: \d\.\d s (ahead|behind) \(servers that told the time: 5\)$/),
+    told(/^ok: Clock: \d\.\d s (ahead|behind) \(servers that answered: 5\)$/),
     told(/^ok: Webhooks: connections get out \(tried with 127\.0\.0\.1:\d+\)$/),
   ])
 })
@@ -191,9 +191,7 @@ test('providers on different chains, a node that lacks a call and a wrong clock 
   const late = () => new Date(Date.now() - 3_600_000)
   const told = (await inspectLive(config, late)).map(({ kind, text }) => `${kind}: ${text}`)
   expect(told).toContainEqual(
-    expect.stringMatching(
-      /^fault: Clock: 3\d{3}\.\d s behind \(servers that told the time: 3\): set it by NTP/,
-    ),
+    expect.stringMatching(/^fault: Clock: 3\d{3}\.\d s behind \(servers that answered: 3\): set it by NTP/),
   )
   expect(told).toContainEqual(expect.stringMatching(/^fault: Price of BTC: .*invoices in it are refused/))
   expect(told).toContainEqual(expect.stringMatching(/^fault: Webhooks: no connection gets out/))

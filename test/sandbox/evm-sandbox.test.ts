@@ -285,7 +285,7 @@ const PROGRAM = `
     }
   }`
 
-test('kill -9 loses no payment and no block that was told of, and leaves no anvil behind', {
+test('kill -9 loses no payment and no block that was reported, and leaves no anvil behind', {
   tags: ['ps'],
   timeout: 90_000,
 }, async () => {

@@ -341,7 +341,7 @@ export class ReadingHistory<Driven extends DrivenChain> {
         checkpoint: { height, hash },
         mustAgree: true,
         readTwice: [],
-        strangers: new Map(),
+        unknownAddresses: new Map(),
         notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
         onBatch: () => {},
       })

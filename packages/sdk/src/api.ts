@@ -189,7 +189,7 @@ export type CreateWebhookEndpoint = {
   readonly url: string
   /** Exact event types, or `["*"]` for all. */
   readonly subscribed_events: readonly ('*' | 'invoice.created' | 'invoice.payment_detected' | 'invoice.confirming' | 'invoice.paid' | 'invoice.partially_paid' | 'invoice.overpaid' | 'invoice.expired' | 'invoice.manual_review' | 'payout.requested' | 'payout.approved' | 'payout.rejected' | 'payout.submitted' | 'payout.confirmed' | 'payout.failed')[]
-  /** In which words it is told: Paylink’s own unless given. `btcpay` and `coinbase_commerce` are for a receiver that was written for those; they tell of invoices alone. */
+  /** The format of the bodies: Paylink’s own by default. `btcpay` and `coinbase_commerce` are for a receiver written for those services; they have invoice events only. */
   readonly format?: 'paylink' | 'btcpay' | 'coinbase_commerce' | undefined
   /** A secret that the receiver has already, in place of a new one; for the formats `btcpay` and `coinbase_commerce` alone. */
   readonly secret?: string | undefined

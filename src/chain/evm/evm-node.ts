@@ -28,7 +28,7 @@ export const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11
 const BALANCES_PROGRAM = '0x5f5f5b36821015601d57813560601c31815260200190601401906002565b5ff3'
 const BALANCES_ACCOUNT = '0x00000000000000000000000000000000ba1a4ce5'
 const BALANCES_PER_CALL = 15_000
-/** 50 million: the most that geth gives to a call unless told otherwise. */
+/** 50 million: the most that geth gives to a call by default. */
 const BALANCES_GAS = '0x2faf080'
 const WORD_DIGITS = 64
 

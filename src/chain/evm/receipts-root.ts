@@ -31,7 +31,7 @@ function encodeReceipt(receipt: EvmReceipt): Uint8Array {
     receipt.logsBloom,
     receipt.logs.map(encodeLog),
   ]
-  // Before Canyon the nonce was told and stood in no receipt: only a version says that it does.
+  // Before Canyon the nonce was returned and stood in no receipt: only a version says that it does.
   if (depositReceiptVersion != null) fields.push(depositNonce ?? 0n, depositReceiptVersion)
   const body = RLP.encode(fields)
   return type === LEGACY_TYPE ? body : concatBytes(new Uint8Array([type]), body)

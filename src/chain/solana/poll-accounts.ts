@@ -26,7 +26,7 @@ const REMEMBERED = { maxSize: REMEMBERED_MAX, sizeCalculation: () => 1 }
 /** What transactions did to accounts; catching up in steps reads each of them once. */
 const TOUCHES_MAX = 50_000
 
-/** An account as we last saw it, all of whose transactions up to that slot were told. */
+/** An account as we last saw it, all of whose transactions up to that slot were reported. */
 type KnownAccount = { readonly lamports: bigint; readonly slot: number; readonly touchedSlot: number }
 
 type Reading = { readonly account: string; readonly lamports: bigint; readonly slot: number }
@@ -72,7 +72,7 @@ export class AccountPolling {
   #reported: { readonly hash: string; readonly slot: number; readonly accounts: readonly string[] } | null =
     null
   readonly #touched = new LRUCache<string, Touch>({ max: TOUCHES_MAX })
-  /** The block up to which `#known` was told; another checkpoint makes it worthless. */
+  /** The block up to which `#known` was reported; another checkpoint makes it worthless. */
   #at: string | null = null
   #closedFrom = 0
 
@@ -234,7 +234,7 @@ export class AccountPolling {
       if (touches === null) {
         if (!isOpen.has(reading.account)) return null
         throw new Unexplained(
-          `the node tells of a balance of ${reading.account} that its list of transactions does not explain`,
+          `the node reports a balance of ${reading.account} that its list of transactions does not explain`,
         )
       }
       const later = touches.filter((touch) => touch.slot > slot)
@@ -259,7 +259,7 @@ export class AccountPolling {
     return { touches: whole.flatMap(({ reported }) => reported), looked }
   }
 
-  /** The account's transactions that were not told yet; null where they do not explain its balance. */
+  /** The account's transactions that were not reported yet; null where they do not explain its balance. */
   async #history(reading: Reading, ancestor: BlockRef): Promise<Touch[] | null> {
     const known = this.#known.get(reading.account)
     if (known === undefined || known.slot > ancestor.height) {
@@ -289,7 +289,7 @@ export class AccountPolling {
     return null
   }
 
-  /** Another fork may have other differences under the same names, and what was told above the ancestor was of this one. */
+  /** Another fork may have other differences under the same names, and what was reported above the ancestor was of this one. */
   #leaveFork({ height }: BlockRef): void {
     this.#touched.clear()
     const reported = this.#reportedThrough.dump()

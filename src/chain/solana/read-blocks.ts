@@ -40,7 +40,7 @@ export async function readBlocks(
 }
 
 /**
- * The blocks in a range of slots, told once more: each stands on the one before, and the block above the range stands
+ * The blocks in a range of slots, reported once more: each stands on the one before, and the block above the range stands
  * on the last of them, so that a list which leaves one out is found out. Throws `ChainHalted` where the node no longer
  * has the range, since it would list nothing there.
  */

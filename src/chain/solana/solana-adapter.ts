@@ -234,7 +234,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
         if (!(error instanceof TipLeft)) throw error
       }
     }
-    throw new ChainUnavailable('the node tells of another tip each time it is asked')
+    throw new ChainUnavailable('the node reports another tip on each request')
   }
 
   async #read(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {

@@ -88,7 +88,7 @@ export class EsploraClient {
     )
   }
 
-  /** Says that the server told what cannot be. Another provider may take over. */
+  /** Says that the server reported what cannot be. Another provider may take over. */
   untrue(what: string): ChainUnavailable {
     return new ChainUnavailable(
       `the Esplora server at ${this.#where} shows ${what}: it is broken or lies; replace it in ${this.#setting}`,

@@ -16,7 +16,7 @@ export type TrackedTransfer = InvoiceOwner & { readonly payment: Payment }
 
 export type OwnedBlock = { readonly block: BlockRef; readonly transfers: readonly OwnedTransfer[] }
 
-/** The facts for one invoice, to be told in one transaction. */
+/** The facts for one invoice, to be recorded in one transaction. */
 export type InvoiceFacts = InvoiceOwner & { readonly facts: readonly TransferFact[] }
 
 export type BlocksReading = {

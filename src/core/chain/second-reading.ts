@@ -41,7 +41,7 @@ export function compareReadings(reading: {
       open.delete(name)
       if (known !== undefined) continue
       const firstSeenMs = Math.min(block.timeMs, readAtMs)
-      // Told without depth: it becomes final like any other, once this reading has passed its block.
+      // Reported without depth: it becomes final like any other, once this reading has passed its block.
       const place = { state: 'block', block, confirmations: 0 } as const
       facts.add(transfer, { ...identityOf(network, transfer), knownIn: null, firstSeenMs, ...place })
     }

@@ -2,7 +2,7 @@ import { ASSETS, type AssetId, isToken } from '../assets.ts'
 import { evmNetworkOf, isEvmChain } from '../chain/evm-networks.ts'
 import { formatCoinAmount } from '../money.ts'
 
-/** What a wallet must be told of a test network that is not the public one. */
+/** What a wallet must know of a test network that is not the public one. */
 export type EvmIdentity = { readonly chainId: number; readonly usdcContract: string | null }
 
 export type PaymentRequest = {

@@ -12,7 +12,7 @@ export const PAYOUT_EVENT_TYPES = [
 /** What an endpoint may subscribe to (spec §6.1). */
 export const SUBSCRIBABLE_EVENT_TYPES = [...INVOICE_EVENT_TYPES, ...PAYOUT_EVENT_TYPES] as const
 
-/** In which words an endpoint is told: our own, or those of an older service whose receiver a shop keeps. */
+/** The format of an endpoint's bodies: our own, or that of an older service whose receiver a shop keeps. */
 export const ENDPOINT_FORMATS = ['paylink', 'btcpay', 'coinbase_commerce'] as const
 export type EndpointFormat = (typeof ENDPOINT_FORMATS)[number]
 

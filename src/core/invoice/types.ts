@@ -120,7 +120,7 @@ export type ChainReading = {
   readonly tipHash: string
   /** When the reading began: all that was seen before this moment is in it. */
   readonly readAtMs: number
-  /** Host names of the nodes or servers that told it. */
+  /** Host names of the nodes or servers that reported it. */
   readonly providers: readonly string[]
 }
 
@@ -172,7 +172,7 @@ export type Invoice = {
     readonly paid: boolean
     readonly overpaid: boolean
     readonly expired: boolean
-    /** The invoice is, by what was last told, in review because settled value left the chain. */
+    /** The invoice is, by its last event, in review because settled value left the chain. */
     readonly reorged: boolean
     /** Confirmed sums (base units, decimal) for which `invoice.partially_paid` went out. */
     readonly partialSums: readonly string[]

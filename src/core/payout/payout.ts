@@ -86,7 +86,7 @@ export const requestEffects = (payout: Payout): readonly PayoutEffect[] => [
   ...eventOf(payout, 'requested'),
 ]
 
-/** A payout of fees is not the merchant's, who is not told about it. */
+/** A payout of fees is not the merchant's, who gets no event about it. */
 const eventOf = ({ source }: Payout, status: PayoutStatus): readonly PayoutEffect[] =>
   source === 'available' ? [{ kind: 'event', type: `payout.${status}` }] : []
 

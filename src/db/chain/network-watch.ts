@@ -3,7 +3,7 @@ import type { Queryable } from '../../postgres/pool.ts'
 import type { Tx } from '../../postgres/transaction.ts'
 
 /**
- * Says that a network is watched from now on, and in whose turn: addresses beyond what its watcher has told of wait
+ * Says that a network is watched from now on, and in whose turn: addresses beyond what its watcher has reported wait
  * for it. A mark that is there stays. On the lead's own connection, as `raiseWatch`; waits for what the turn before is
  * committing.
  */

@@ -218,7 +218,7 @@ export async function loadCardPurchase(tx: Tx, tenant: Tenant, id: string): Prom
 
 /**
  * Writes what a provider says of a purchase, where that goes beyond what it said of the same transaction; another
- * transaction is another try of the buyer's. That there is none says nothing where anything was told. By primary key.
+ * transaction is another try of the buyer's. That there is none says nothing where anything was reported. By primary key.
  */
 export async function setProviderUpdate(
   tx: Tx,

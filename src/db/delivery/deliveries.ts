@@ -18,7 +18,7 @@ export type ClaimedDelivery = {
   /** The try before this one was never recorded: whoever made it is gone. */
   readonly lapsed: boolean
   readonly url: string
-  /** In which words the endpoint is told; `paylink` for the stored body as it is. */
+  /** The format of the endpoint's bodies; `paylink` for the stored body as it is. */
   readonly format: string
   readonly body: Buffer
   readonly schemaVersion: number

@@ -207,7 +207,7 @@ function toClaim(rows: readonly ClaimRow[]): Claim & { queues: number; lastQueue
   const deliveries = rows.flatMap((row): ClaimedDelivery[] => {
     if (row.claim !== null) return []
     const receiver = receivers.get(row.endpoint_id)
-    if (receiver === undefined) throw new Error('a claim told a delivery and not its endpoint')
+    if (receiver === undefined) throw new Error('a claim returned a delivery and not its endpoint')
     return [toDelivery(row, receiver)]
   })
   return {

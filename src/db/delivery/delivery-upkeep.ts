@@ -197,6 +197,6 @@ export async function deleteEndedSignIns(db: Queryable): Promise<number> {
 export async function readDatabaseClock(db: Queryable): Promise<Date> {
   const { rows } = await db.query<{ now: Date }>('select clock_timestamp() as now')
   const now = rows[0]?.now
-  if (now === undefined) throw new Error('the database told no time')
+  if (now === undefined) throw new Error('the database returned no time')
   return now
 }

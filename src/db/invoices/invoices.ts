@@ -167,7 +167,7 @@ export async function loadInvoice(
 }
 
 /**
- * Writes what an advance may change. Guarded by the number of events, which every told change moves, and by the
+ * Writes what an advance may change. Guarded by the number of events, which every emitted change moves, and by the
  * row lock that `loadInvoice` with `forUpdate` took; false means that the invoice is not as it was read.
  */
 export async function updateInvoice(

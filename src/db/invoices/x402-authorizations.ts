@@ -34,7 +34,7 @@ const COLUMNS = `merchant_id as "merchantId", livemode, id, invoice_id as "invoi
   key_index as "keyIndex", value, valid_after as "validAfter", valid_before as "validBefore", nonce, signature, status,
   reason, txid`
 
-/** Keeps a handed-in authorization; its recipient must be an address of the invoice, else nothing is written and false told. */
+/** Keeps a handed-in authorization; its recipient must be an address of the invoice, else nothing is written and it returns false. */
 export async function insertX402Authorization(
   tx: Tx,
   tenant: Tenant,

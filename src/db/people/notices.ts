@@ -53,7 +53,7 @@ export async function newestEventId(db: Queryable): Promise<string | null> {
   return rows[0]?.id ?? null
 }
 
-/** Live endpoints that stopped by themselves and of which nobody was told, told now. Served by webhook_endpoint_stopped. */
+/** Live endpoints that stopped by themselves and that nobody was e-mailed about; marked as notified now. Served by webhook_endpoint_stopped. */
 export async function takeStoppedEndpoints(
   db: Queryable,
   limit: number,
@@ -93,7 +93,7 @@ export type NewDestination = {
   readonly payableAt: Date
 }
 
-/** Destinations that the signer has seen and nobody was told of, those that can be paid first. Served by destination_sighting_untold. */
+/** Destinations that the signer has seen and nobody was notified of, those that can be paid first. Served by destination_sighting_untold. */
 export async function listUntoldDestinations(db: Queryable, limit: number): Promise<NewDestination[]> {
   const { rows } = await db.query<NewDestination>(
     `select merchant_id as "merchantId", destination_id as id, asset, address, payable_at as "payableAt"
@@ -190,7 +190,7 @@ export async function noteManagers(db: Queryable, limit: number): Promise<void> 
 
 type FormerAddress = { readonly merchantId: string; readonly personId: string; readonly email: string }
 
-/** Managers who are none any more at the address where they were, and were not told so. Reads known_manager, by its key. */
+/** Managers who are none any more at the address where they were, and were not notified of it. Reads known_manager, by its key. */
 export async function listLeavingManagers(db: Queryable, limit: number): Promise<FormerAddress[]> {
   const { rows } = await db.query<FormerAddress>(
     `select merchant_id as "merchantId", person_id as "personId", email from known_manager k
@@ -200,7 +200,7 @@ export async function listLeavingManagers(db: Queryable, limit: number): Promise
   return rows
 }
 
-/** Keeps that a former manager was told. By primary key. */
+/** Records that a former manager was notified. By primary key. */
 export async function markManagerLeft(
   db: Queryable,
   { merchantId, personId, email }: FormerAddress,

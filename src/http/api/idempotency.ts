@@ -170,7 +170,7 @@ const contextOf = (scope: IdempotencyScope): string => `idempotency_key/${scopeT
 const scopeText = ({ tenant, method, route, key }: IdempotencyScope): string =>
   JSON.stringify([tenant.merchantId, tenant.livemode, method, route, key])
 
-/** The lock's number. Two scopes share one with a chance of 2⁻⁶⁴; then one of them is told to try again. */
+/** The lock's number. Two scopes share one with a chance of 2⁻⁶⁴; then one of them is asked to try again. */
 function lockOf(scope: IdempotencyScope): bigint {
   return createHash('sha256')
     .update(`idempotency_key/${scopeText(scope)}`)

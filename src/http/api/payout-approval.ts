@@ -75,7 +75,7 @@ type Given = {
 }
 
 /**
- * What is stored with the approval of a live payout. What a passkey signed is looked at here first, so that a mistake is told
+ * What is stored with the approval of a live payout. What a passkey signed is looked at here first, so that a mistake is reported
  * at once; the signer looks again, by what it knows itself. Throws the problem that says what is missing.
  */
 export async function evidenceFor(

@@ -143,7 +143,7 @@ async function pay(deps: X402Deps, { found, offer, path, header }: Payment): Pro
   // What is too late now may have been handed in, and settled, in time.
   const isLate = refusal === TOO_LATE
   const { tenant, invoice } = found
-  // Whose invoice nobody can pay so is not told what it asks for.
+  // Terms are not shown of an invoice that cannot be paid in this way.
   const turnedDown = (reason: X402Refusal): Response =>
     isPayableByAuthorization(invoice, deps.clock().getTime())
       ? refused(deps, { offer, path, reason, payer: authorization.from })
@@ -173,7 +173,7 @@ function parse(header: string): X402Payment | null {
     const parsed = x402PaymentSchema.safeParse(JSON.parse(Buffer.from(header, 'base64').toString('utf8')))
     return parsed.success ? parsed.data : null
   } catch {
-    // No JSON: the caller is told that it is no payment.
+    // No JSON: the response says that it is no payment.
     return null
   }
 }

@@ -218,7 +218,7 @@ function withComponentRefs(schema: object): JsonSchema {
 /** Codes that need no route: the path or the method is wrong. */
 export const CODES_OUTSIDE_ROUTES: readonly ErrorCode[] = ['path_not_found', 'method_not_allowed']
 
-/** Every code that a route can answer with, in the order in which mistakes are told. */
+/** Every code that a route can answer with, in the order in which mistakes are reported. */
 export function problemCodesOf(route: Route): readonly ErrorCode[] {
   const when = (condition: boolean, ...codes: ErrorCode[]): ErrorCode[] => (condition ? codes : [])
   const hasId = route.path.includes('/:id')

@@ -86,7 +86,7 @@ function pageOf(run: AuditRun | null): string {
       )}
       <p class="soft">
         An audit compares what the chains say with the ledger, the ledger with every invoice and payout, and
-        these with every event that was told. It runs by itself several times a day.
+        these with every event that was emitted. It runs by itself several times a day.
       </p>
     </main>
   )

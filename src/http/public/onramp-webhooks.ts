@@ -69,7 +69,10 @@ function logMismatch(
   { kind }: RecordedProviderUpdate,
 ): void {
   if (kind === 'foreign')
-    log.warn({ provider, purchaseId }, 'a card provider told of a purchase to an address that is not its own')
+    log.warn(
+      { provider, purchaseId },
+      'a card provider reported a purchase to an address that is not its own',
+    )
 }
 
 const json = (status: number, body: object, headers: { readonly [name: string]: string } = {}): Response =>

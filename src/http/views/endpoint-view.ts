@@ -93,7 +93,7 @@ export function subscriptionsOf(eventTypes: readonly string[], format: EndpointF
     case 'untellable':
       throw new ApiProblem('event_type_not_selectable', {
         param,
-        message: `${name} has no words in the format ${format}, which tells of invoices alone.`,
+        message: `${name} does not exist in the format ${format}, which has invoice events only.`,
       })
     case 'redundant':
       throw new ApiProblem('parameter_invalid', {

@@ -5,7 +5,7 @@ const hex = z.string().regex(/^(?:[0-9a-f]{2})+$/)
 const units = z.string().regex(/^[0-9]{1,60}$/)
 const outpoint = z.object({ txid: hex, output_index: z.int().nonnegative() })
 
-/** What a signature is for, as far as a restored database must be told of it. */
+/** What a signature is for, as far as a restored database must know it. */
 const intent = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('payout'),

@@ -104,7 +104,7 @@ export class PayoutJournal {
   }
 
   /**
-   * Reads the journal of a folder; a last line that was cut off by a crash was told to nobody and goes. `reads`: a signer
+   * Reads the journal of a folder; a last line that was cut off by a crash was reported to nobody and goes. `reads`: a signer
    * may be writing to it, and nothing is changed.
    */
   static async open(folder: string, mode: 'writes' | 'reads' = 'writes'): Promise<PayoutJournal> {
@@ -121,7 +121,7 @@ export class PayoutJournal {
 
   /**
    * Remembers all lines but those that were written at the same moment as the one before them: who wrote them found the file
-   * longer than it meant to leave it, and told nobody. A line that stands elsewhere for another reason is damage.
+   * longer than it meant to leave it, and reported to nobody. A line that stands elsewhere for another reason is damage.
    */
   #read(lines: Buffer): void {
     let start = 0
@@ -136,7 +136,7 @@ export class PayoutJournal {
     }
   }
 
-  /** Payouts that stood in the journal when it was opened and that `see` was not told of, oldest first. */
+  /** Payouts that stood in the journal when it was opened and that `see` was not called for, oldest first. */
   unseenPayouts(): readonly string[] {
     return [...this.#unseen]
   }

@@ -73,7 +73,7 @@ export async function signPayouts(signer: SigningContext): Promise<void> {
     // Nothing was ever approved, or nobody knows by whom.
     if (key === null) continue
     const payouts = (await listPayoutsUnderWay(signer.pool, network, TURN_MAX)).map(({ payout }) => payout)
-    // What was signed before is told first, where the database has forgotten it: what is signed anew goes by what is left.
+    // What was signed before is reported first, where the database has forgotten it: what is signed anew goes by what is left.
     const isSigned = ({ id }: Payout) => signer.journal.entriesOf(id).length > 0
     const inOrder = [...payouts.filter(isSigned), ...payouts.filter((payout) => !isSigned(payout))]
     const isSetBack = setBack.has(network)
@@ -116,7 +116,7 @@ async function publishJournaled(signer: SigningContext, subject: Published): Pro
 }
 
 /**
- * What was signed to sweep for a payout's sake is told before the payout itself: once that is paid, nobody asks for it any
+ * What was signed to sweep for a payout's sake is reported before the payout itself: once that is paid, nobody asks for it any
  * more, and what was swept would be missing in the books.
  */
 async function publishSweepsOf(signer: SigningContext, payout: Published): Promise<void> {

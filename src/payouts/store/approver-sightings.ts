@@ -7,7 +7,7 @@ type ApproverSighting = Pick<ApproverCredential, 'merchantId' | 'personId' | 'ki
 }
 
 /**
- * Says which credentials the signer has seen, each once. Those of before it kept a list are no news and are told to nobody.
+ * Says which credentials the signer has seen, each once. Those of before it kept a list are not new and nobody is notified.
  * By primary key.
  */
 export async function saveApproverSightings(

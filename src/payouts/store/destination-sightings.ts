@@ -57,7 +57,7 @@ export async function listLiveFeeDestinations(db: Queryable, limit: number): Pro
 }
 
 /**
- * Says from when on the signer pays to merchants' destinations. What can be paid to already is no news and is told to
+ * Says from when on the signer pays to merchants' destinations. What can be paid to already is not new and is reported to
  * nobody. By primary key.
  */
 export async function saveSightings(

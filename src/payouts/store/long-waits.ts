@@ -14,7 +14,7 @@ export type LongWait = {
 
 /**
  * What is in one state since before the moment given for its network. A sweep whose payout failed waits for the next
- * payout, and is told only once it is in a block. Served by payout_under_way, sweep_under_way and account_nonce's key.
+ * payout, and is reported only once it is in a block. Served by payout_under_way, sweep_under_way and account_nonce's key.
  */
 export async function listLongWaits(
   db: Queryable,

@@ -316,7 +316,7 @@ export async function loadVaultDue(
 export type FoundSweep = { readonly txid: string; readonly index: number; readonly lamports: bigint }
 
 /**
- * Books a sweep that the database does not know, or knows as one that did not happen; told twice, it is booked once,
+ * Books a sweep that the database does not know, or knows as one that did not happen; reported twice, it is booked once,
  * for whoever books one for a network holds its row of solana_house. Whether it was booked. Reads the network's maintenance transactions.
  */
 export async function bookFoundSweep(

@@ -45,7 +45,7 @@ export class AnvilRefused extends Error {
   }
 }
 
-/** One anvil, listening on a free port of the loopback interface that nobody else is told of. */
+/** One anvil, listening on a free port of the loopback interface that nobody else knows. */
 export class AnvilProcess {
   readonly #child: ChildProcess
   readonly #pool: Pool

@@ -219,7 +219,7 @@ export class EvmChain {
   }
 
   /**
-   * Writes what a change has done in one piece, before anybody is told: a kill leaves all of it or nothing. Where it
+   * Writes what a change has done in one piece, before anybody is notified: a kill leaves all of it or nothing. Where it
    * failed half-way anvil has done what the journal does not know, and is started again from the journal.
    */
   #change<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -18,7 +18,7 @@ const SEQUENCE_FINAL = 0xffffffff
 const SEQUENCE_NO_RELATIVE_LOCK = 0x80000000
 const SEQUENCE_LOCK_MASK = 0xffff
 
-/** A wrong transaction, told as Bitcoin Core tells it: its RPC error code and the reason of `testmempoolaccept`. */
+/** A wrong transaction, reported as Bitcoin Core does: its RPC error code and the reason of `testmempoolaccept`. */
 type Refusal = {
   readonly kind: 'refused'
   readonly code: typeof RPC_MISSING_INPUTS | typeof RPC_REJECTED | typeof RPC_ALREADY_IN_CHAIN

@@ -60,7 +60,7 @@ export function snapshotOf(deps: CheckoutDeps, page: CheckoutPage): FullSnapshot
   }
 }
 
-/** The open pages, each told in its own language; an invoice is read once for all of them. */
+/** The open pages, each in its own language; an invoice is read once for all of them. */
 export function liveStreamsOf(deps: CheckoutDeps): LiveStreams {
   return new LiveStreams({
     read: async (token, languages) => {

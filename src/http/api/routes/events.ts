@@ -134,7 +134,7 @@ export const queueEventRoute = defineRoute({
     if (queued.kind === 'untellable') {
       throw new ApiProblem('endpoint_not_eligible', {
         param: 'endpoint_id',
-        message: 'This endpoint’s format tells of invoices alone.',
+        message: 'This endpoint’s format has invoice events only.',
       })
     }
     return {

@@ -243,7 +243,7 @@ const TOP_UP_EVERY_MS = 30_000
  */
 class GasAlarm {
   readonly #parts: EvmBroadcasterParts
-  /** What the log was last told that it lacks. */
+  /** What it lacked when that was last logged. */
   #raised: 'owed' | 'gas' | null = null
   #wasShort = false
   #toppedUpAtMs = Number.NEGATIVE_INFINITY

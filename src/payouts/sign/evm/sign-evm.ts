@@ -44,7 +44,7 @@ export const depositAddress = (account: HDKey, index: number): Uint8Array =>
 function signHash(hash: Uint8Array, key: Uint8Array): EvmSignature {
   const bytes = secp256k1.sign(hash, key, { prehash: false, format: 'recovered' })
   const { r, s, recovery } = secp256k1.Signature.fromBytes(bytes, 'recovered')
-  if (recovery !== 0 && recovery !== 1) throw new Error('a signature whose point cannot be told')
+  if (recovery !== 0 && recovery !== 1) throw new Error('a signature whose point cannot be recovered')
   return { parity: recovery, r, s }
 }
 

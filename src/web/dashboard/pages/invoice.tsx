@@ -157,7 +157,7 @@ function Actions({ invoice }: { invoice: Invoice }) {
   )
 }
 
-/** The invoice's events, newest first; each is what webhooks were told. Old ones are forgotten: it was made all the same. */
+/** The invoice's events, newest first; each is what webhooks carried. Old ones are forgotten: it was made all the same. */
 function Timeline({ invoice, events }: { invoice: Invoice; events: readonly PaylinkEvent[] }) {
   return (
     <ol className="timeline">

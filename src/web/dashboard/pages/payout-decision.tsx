@@ -187,7 +187,7 @@ function ApproveForm({
   )
 }
 
-/** Asks for the passkey; a code the sign-in looks at first, so that a wrong one is told here. */
+/** Asks for the passkey; a code the sign-in looks at first, so that a wrong one shows here. */
 async function proofOf(
   { method, challenge, passkeys }: PayoutApproval,
   code: string,

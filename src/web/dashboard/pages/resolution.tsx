@@ -70,8 +70,8 @@ export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; wi
           onClose={() => setAsked(null)}
         >
           <p>
-            The invoice counts as paid with what came. Your shop is told so, and may send the goods. It cannot
-            be taken back.
+            The invoice counts as paid with what came. Your shop gets an event, and may send the goods. It
+            cannot be taken back.
           </p>
         </Confirm>
       ) : null}

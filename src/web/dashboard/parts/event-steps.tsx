@@ -3,7 +3,7 @@ import type { PaylinkEvent } from '../api/types.ts'
 import { eventLabel } from './event-labels.ts'
 import { Time } from './time.tsx'
 
-/** The steps of a timeline that webhooks were told of. */
+/** The steps of a timeline that webhooks reported. */
 export function EventSteps({ events }: { events: readonly PaylinkEvent[] }) {
   return events.map((event) => (
     <li key={event.id}>
