@@ -283,7 +283,7 @@ test('a receiver that takes anything, or nothing, stays unverified', async () =>
   ).toEqual(unverified('signature_not_checked'))
 })
 
-test('these formats have invoice events only: nothing else can be subscribed to, queued or recovered to them', async () => {
+test('these formats have invoice events only: nothing else is subscribed to, queued or recovered', async () => {
   const endpoint = await createVerified('btcpay')
   const types = ['invoice.paid', 'payout.confirmed']
   const body = { url: receiver.url, subscribed_events: types, format: 'btcpay' }
