@@ -2,7 +2,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import type { Config } from '../config/config.ts'
-import { ASSET_IDS, ASSETS } from '../core/assets.ts'
+import { ASSETS } from '../core/assets.ts'
+import { ON_BY_DEFAULT } from '../core/payment-rules.ts'
 import { findApiKey } from '../db/people/api-keys.ts'
 import { createApiKey } from '../flows/create-api-key.ts'
 import { createMerchant } from '../flows/create-merchant.ts'
@@ -178,7 +179,9 @@ async function findOrMakeInvoice(
 
 /** Whoever pastes the banner's first command must not be the one who waits for addresses. */
 async function untilCoinsAreReady(config: Config, shop: Remembered, stop: AbortSignal): Promise<void> {
-  const expected = ASSET_IDS.filter((asset) => FOLLOWED_CHAINS.some((chain) => chain === ASSETS[asset].chain))
+  const expected = ON_BY_DEFAULT.filter((asset) =>
+    FOLLOWED_CHAINS.some((chain) => chain === ASSETS[asset].chain),
+  )
   const giveUpAt = Date.now() + COINS_MS_MAX
   while (!stop.aborted && Date.now() < giveUpAt) {
     const { data } = assetsShape.parse((await askOwnApi(config, shop.api_key, 'GET', '/api/v1/assets')).body)

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { CHAINS } from '../core/assets.ts'
+import { EVM_CHAINS } from '../core/chain/evm-networks.ts'
 import type { OnrampConfig } from '../onramp/open-onramps.ts'
 import { SIGN_UPS, type SignUp } from '../people/sign-up.ts'
 import type { DatabaseRole } from '../postgres/roles.ts'
@@ -61,8 +62,8 @@ export type Config = {
   readonly networks: NetworksConfig
   /** Live mode with all its rules, on private chains: `STAGING`. */
   readonly staging: boolean
-  /** A contract that somebody puts on Base's sandbox chain, in place of ours. */
-  readonly testBaseUsdcAddress: string | null
+  /** By chain: a contract that somebody puts on its sandbox chain, in place of our test USDC. */
+  readonly testUsdcAddresses: { readonly [chain: string]: string | null }
   readonly priceSources: readonly PriceSourceName[]
   readonly priceUrls: { readonly [source in PriceSourceName]: string | null }
   readonly webhookAllowPrivate: boolean
@@ -199,7 +200,9 @@ export function loadConfig(env: Environment): Config {
     watcherKey: read(env, 'WATCHER_KEY') ?? null,
     networks,
     staging,
-    testBaseUsdcAddress: readUsdc(env, { chain: 'base', mode: 'test', staging }),
+    testUsdcAddresses: Object.fromEntries(
+      EVM_CHAINS.map((chain) => [chain, readUsdc(env, { chain, mode: 'test', staging })]),
+    ),
     priceSources: read(env, 'PRICE_SOURCES') ?? PRICE_SOURCE_NAMES,
     priceUrls: {
       coinbase: read(env, 'PRICE_COINBASE_URL') ?? null,

@@ -17,7 +17,7 @@ export const NETWORKS: readonly Network[] = CHAINS.flatMap((chain) => [
 export type KeyFamily = 'bitcoin' | 'litecoin' | 'evm' | 'solana'
 export type Keyspace = `${KeyFamily}-${'live' | 'test'}`
 
-export const ASSET_IDS = ['BTC', 'LTC', 'ETH', 'ETH_BASE', 'USDC_BASE', 'SOL'] as const
+export const ASSET_IDS = ['BTC', 'LTC', 'ETH', 'ETH_BASE', 'USDC_BASE', 'SOL', 'USDC_ETHEREUM'] as const
 export type AssetId = (typeof ASSET_IDS)[number]
 
 /** How a token's holder lets others move it: by a signature (EIP-3009). */
@@ -25,7 +25,7 @@ type TokenStandard = 'eip3009'
 
 /** A token of an EVM network. Nothing but its pinned contracts is money, whatever it calls itself. */
 type Token = {
-  /** The issuer's contracts on the network's two public chains. */
+  /** The issuer's contracts on the network's two public chains. Circle's: developers.circle.com/stablecoins/usdc-contract-addresses. */
   readonly contracts: { readonly live: string; readonly test: string }
   readonly standard: TokenStandard
 }
@@ -47,6 +47,8 @@ export type Asset = {
   readonly minimum: bigint | null
   /** A transfer below this many base units is recorded, but starts nothing and blocks nothing. */
   readonly dustBelow: bigint
+  /** Whether merchants who chose no coins accept it. What came later is theirs to turn on. */
+  readonly isOnByDefault: boolean
   /** Null for a chain's own coin. */
   readonly token: Token | null
 }
@@ -63,6 +65,7 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
     priceSymbol: 'BTC',
     minimum: 330n,
     dustBelow: 294n,
+    isOnByDefault: true,
     token: null,
   },
   LTC: {
@@ -76,6 +79,7 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
     priceSymbol: 'LTC',
     minimum: 5_000n,
     dustBelow: 294n,
+    isOnByDefault: true,
     token: null,
   },
   ETH: {
@@ -89,6 +93,7 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
     priceSymbol: 'ETH',
     minimum: 50_000_000_000_000n,
     dustBelow: 1_000_000_000_000n,
+    isOnByDefault: true,
     token: null,
   },
   ETH_BASE: {
@@ -102,6 +107,7 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
     priceSymbol: 'ETH',
     minimum: 10_000_000_000_000n,
     dustBelow: 1_000_000_000_000n,
+    isOnByDefault: true,
     token: null,
   },
   USDC_BASE: {
@@ -115,6 +121,7 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
     priceSymbol: 'USDC',
     minimum: 100_000n,
     dustBelow: 10_000n,
+    isOnByDefault: true,
     token: {
       contracts: {
         live: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
@@ -134,26 +141,9 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
     priceSymbol: 'SOL',
     minimum: null,
     dustBelow: 5_000n,
+    isOnByDefault: true,
     token: null,
   },
-}
-
-/**
- * Money that no invoice asks for but a buyer may send anyway: a token of ours on the wrong network, or a coin of ours
- * inside a token account. No payout is made in it, and none of it is balance of another asset.
- */
-const FOREIGN_COIN_IDS = ['USDC_ETHEREUM', 'WSOL'] as const
-type ForeignCoinId = (typeof FOREIGN_COIN_IDS)[number]
-
-/** What may arrive at one of our addresses. Only an `AssetId` can be invoiced and priced. */
-export type PaymentAsset = AssetId | ForeignCoinId
-export const PAYMENT_ASSET_IDS: readonly PaymentAsset[] = [...ASSET_IDS, ...FOREIGN_COIN_IDS]
-
-/** What we must know about a kind of money to record that it arrived. */
-type Coin = Omit<Asset, 'id' | 'priceSymbol' | 'minimum'> & { readonly id: PaymentAsset }
-
-export const COINS: { readonly [id in PaymentAsset]: Coin } = {
-  ...ASSETS,
   USDC_ETHEREUM: {
     id: 'USDC_ETHEREUM',
     name: 'USDC',
@@ -162,7 +152,11 @@ export const COINS: { readonly [id in PaymentAsset]: Coin } = {
     chain: 'ethereum',
     keyFamily: 'evm',
     decimals: 6,
+    priceSymbol: 'USDC',
+    // The hot wallet pays for its sweep, some 100,000 gas: a dollar at three gwei, where ether is at 3,000 dollars.
+    minimum: 10_000_000n,
     dustBelow: 10_000n,
+    isOnByDefault: false,
     token: {
       contracts: {
         live: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
@@ -171,6 +165,24 @@ export const COINS: { readonly [id in PaymentAsset]: Coin } = {
       standard: 'eip3009',
     },
   },
+}
+
+/**
+ * Money that no invoice asks for but a buyer may send anyway: a coin of ours inside a token account. No payout is made in
+ * it, and none of it is balance of another asset.
+ */
+export const FOREIGN_COIN_IDS = ['WSOL'] as const
+type ForeignCoinId = (typeof FOREIGN_COIN_IDS)[number]
+
+/** What may arrive at one of our addresses. Only an `AssetId` can be invoiced and priced. */
+export type PaymentAsset = AssetId | ForeignCoinId
+export const PAYMENT_ASSET_IDS: readonly PaymentAsset[] = [...ASSET_IDS, ...FOREIGN_COIN_IDS]
+
+/** What we must know about a kind of money to record that it arrived. */
+type Coin = Omit<Asset, 'id' | 'priceSymbol' | 'minimum' | 'isOnByDefault'> & { readonly id: PaymentAsset }
+
+export const COINS: { readonly [id in PaymentAsset]: Coin } = {
+  ...ASSETS,
   WSOL: {
     id: 'WSOL',
     name: 'Wrapped SOL',
@@ -185,7 +197,7 @@ export const COINS: { readonly [id in PaymentAsset]: Coin } = {
 }
 
 /** What foreign money is worth as much as. */
-const WORTH_AS: { readonly [id in ForeignCoinId]: AssetId } = { USDC_ETHEREUM: 'USDC_BASE', WSOL: 'SOL' }
+const WORTH_AS: { readonly [id in ForeignCoinId]: AssetId } = { WSOL: 'SOL' }
 
 /** The asset whose price this money has. */
 export const pricedAs = (asset: PaymentAsset): AssetId => (isAssetId(asset) ? asset : WORTH_AS[asset])

@@ -45,8 +45,16 @@ test('whatever is not understood in a document is the default', () => {
   for (const document of [...nonsense, inside]) expect(readPaymentRules(document)).toEqual(defaults)
 })
 
-test('test mode accepts every asset, live mode those whose network runs here, unless the merchant chose', () => {
-  expect(acceptedAssets(defaults, false, only())).toEqual(ASSET_IDS)
+test('what is on by default is accepted, in live mode where its network runs, unless the merchant chose', () => {
+  expect(acceptedAssets(defaults, false, only())).toEqual([
+    'BTC',
+    'LTC',
+    'ETH',
+    'ETH_BASE',
+    'USDC_BASE',
+    'SOL',
+  ])
+  expect(acceptedAssets(defaults, true, only('USDC_BASE', 'USDC_ETHEREUM'))).toEqual(['USDC_BASE'])
   expect(acceptedAssets(defaults, true, only('LTC', 'SOL'))).toEqual(['LTC', 'SOL'])
   expect(acceptedAssets(readPaymentRules({ accepted_assets: ['SOL', 'LTC', 'XXX'] }), true, only())).toEqual([
     'LTC',
@@ -59,6 +67,7 @@ test('the default coin is USDC on Base, or the first accepted one whose network 
   expect(defaultAsset(defaults, ASSET_IDS, only('LTC', 'BTC'))).toBe('BTC')
   expect(defaultAsset(defaults, ['SOL', 'LTC'], only('LTC', 'BTC'))).toBe('LTC')
   expect(defaultAsset(defaults, ASSET_IDS, only())).toBe('USDC_BASE')
+  expect(defaultAsset(defaults, ['USDC_ETHEREUM'], only())).toBe('USDC_ETHEREUM')
   expect(defaultAsset(defaults, [], only('BTC'))).toBeNull()
   const chosen = readPaymentRules({ default_asset: 'SOL' })
   expect(defaultAsset(chosen, ASSET_IDS, only('BTC'))).toBe('SOL')

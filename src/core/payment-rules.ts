@@ -21,7 +21,7 @@ type ConfirmationTiers = readonly [Finality, Finality, Finality]
 
 /** What a merchant has set for one mode; null means the current default. */
 export type PaymentRules = {
-  /** Null: every asset in test mode; in live mode those whose network runs here. */
+  /** Null: every asset that is on by default; in live mode those whose network runs here. */
   readonly acceptedAssets: readonly AssetId[] | null
   readonly defaultAsset: AssetId | null
   readonly windowMinutes: number
@@ -86,6 +86,9 @@ export function minimumOf(rules: PaymentRules, asset: AssetId, chainMinimum: big
   return raised > own ? raised : own
 }
 
+/** What a merchant accepts who chose nothing, as far as it runs here. */
+export const ON_BY_DEFAULT: readonly AssetId[] = ASSET_IDS.filter((id) => ASSETS[id].isOnByDefault)
+
 /** The assets a merchant accepts. `isConfigured` tells whether an asset's network runs here. */
 export function acceptedAssets(
   rules: PaymentRules,
@@ -93,11 +96,11 @@ export function acceptedAssets(
   isConfigured: (asset: AssetId) => boolean,
 ): readonly AssetId[] {
   if (rules.acceptedAssets !== null) return rules.acceptedAssets
-  return livemode ? ASSET_IDS.filter(isConfigured) : ASSET_IDS
+  return livemode ? ON_BY_DEFAULT.filter(isConfigured) : ON_BY_DEFAULT
 }
 
 /** Where the merchant named no default: the first of these that is accepted and whose network runs here. */
-const DEFAULT_ASSET_ORDER: readonly AssetId[] = ['USDC_BASE', 'BTC', 'LTC', 'ETH', 'ETH_BASE', 'SOL']
+const DEFAULT_ASSET_ORDER: readonly AssetId[] = ['USDC_BASE', ...ASSET_IDS.filter((id) => id !== 'USDC_BASE')]
 
 /** The asset of an invoice that names none; null where the merchant accepts nothing. */
 export function defaultAsset(

@@ -22,6 +22,7 @@ import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { isOtherChain } from '../watcher/find-checkpoint.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
+import { inspectTokens } from './inspect-tokens.ts'
 
 /** A watcher reads its network every few seconds; an older reading means that none is at work. */
 const READ_AGE_MS_MAX = 60_000
@@ -285,6 +286,7 @@ async function inspectEvmProvider(node: EvmChainNode, url: string): Promise<Find
             `${who}: ${blockTags}; payments wait until the safe block follows: see that its consensus client is in sync`,
           ),
     )
+    findings.push(...(await inspectTokens(node, client)))
     return findings
   } finally {
     await client.rpc.close()

@@ -1,7 +1,12 @@
 import { ASSET_IDS, ASSETS, type AssetId } from '../core/assets.ts'
 import { type Finality, isFinalityFor } from '../core/finality.ts'
 import { parseCoinAmount, parseUsd } from '../core/money.ts'
-import { CONFIRMATIONS_MAX, type PaymentRules, readPaymentRules } from '../core/payment-rules.ts'
+import {
+  CONFIRMATIONS_MAX,
+  ON_BY_DEFAULT,
+  type PaymentRules,
+  readPaymentRules,
+} from '../core/payment-rules.ts'
 import { lockPaymentRules, storePaymentRules } from '../db/invoices/payment-rules.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../postgres/transaction.ts'
@@ -41,7 +46,7 @@ export async function changePaymentRules(
 }
 
 function refuse(changes: RuleChanges, rules: PaymentRules): Refused | null {
-  const accepted = rules.acceptedAssets ?? ASSET_IDS
+  const accepted = rules.acceptedAssets ?? ON_BY_DEFAULT
   if (rules.defaultAsset !== null && !accepted.includes(rules.defaultAsset)) {
     const param = changes.default_asset === undefined ? 'accepted_assets' : 'default_asset'
     return { kind: 'refused', param, message: 'The default coin must be one of the accepted ones.' }

@@ -89,7 +89,8 @@ async function openUtxoSandbox({ dataDir }: Config, chain: UtxoChain, deps: Deps
 }
 
 async function openEvmSandbox(config: Config, chain: EvmChain, deps: Deps): Promise<ChainNode> {
-  const { dataDir, testBaseUsdcAddress: usdcContract } = config
+  const { dataDir } = config
+  const usdcContract = config.testUsdcAddresses[chain] ?? null
   const blockIntervalMs = SANDBOX_BLOCK_INTERVAL_MS
   const sandbox = await startEvmChain({ ...deps, chain, dataDir, blockIntervalMs, usdcContract })
   return {

@@ -92,6 +92,7 @@ const SOLD: { readonly [asset in AssetId]: { readonly currency: string; readonly
   ETH_BASE: { currency: 'ETH', network: 'base' },
   USDC_BASE: { currency: 'USDC', network: 'base' },
   SOL: { currency: 'SOL', network: 'solana' },
+  USDC_ETHEREUM: { currency: 'USDC', network: 'ethereum' },
 }
 
 /** The hosted onramp of Coinbase's Developer Platform: one session for each purchase, with its quote. */

@@ -46,6 +46,7 @@ const CODES: { readonly [asset in AssetId]: string } = {
   ETH_BASE: 'eth_base',
   USDC_BASE: 'usdc_base',
   SOL: 'sol',
+  USDC_ETHEREUM: 'usdc',
 }
 
 /** MoonPay's amounts are JSON numbers. They serve to compare limits and show prices, never to credit. */

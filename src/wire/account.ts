@@ -58,8 +58,7 @@ export const balanceView = z
     available: amountView.meta({ description: 'Final and yours to pay out.' }),
     pending: amountView.meta({ description: 'In a block, not yet final.' }),
     suspense: amountView.meta({
-      description:
-        'Final, and waiting for your decision, or in a coin that no payout is made in (`USDC_ETHEREUM`, `WSOL`).',
+      description: 'Final, and waiting for your decision, or in a coin that no payout is made in (`WSOL`).',
     }),
     reserved: amountView.meta({ description: 'Set aside for payouts under way.' }),
     frozen: z

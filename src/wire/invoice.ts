@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ASSET_IDS } from '../core/assets.ts'
+import { ASSET_IDS, FOREIGN_COIN_IDS } from '../core/assets.ts'
 import { INVOICE_STATUSES, PAYMENT_REVIEW_REASONS, PAYMENT_STATUSES } from '../core/invoice/types.ts'
 import {
   amountView,
@@ -17,9 +17,9 @@ import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 export const assetName = z.enum(ASSET_IDS, { error: `Must be one of ${ASSET_IDS.join(', ')}` })
 
 /** What may arrive: besides the assets, a token of ours where no invoice asks for it. */
-export const paymentAssetName = z.enum([...ASSET_IDS, 'USDC_ETHEREUM', 'WSOL']).meta({
+export const paymentAssetName = z.enum([...ASSET_IDS, ...FOREIGN_COIN_IDS]).meta({
   description:
-    'The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `USDC_ETHEREUM`, USDC that came on Ethereum, and `WSOL`, wrapped SOL.',
+    'The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `WSOL`, wrapped SOL.',
 })
 
 const METADATA_KEYS_MAX = 50

@@ -46,7 +46,7 @@ function describeWrongAsset<Driven extends DrivenAnvil | DrivenSolana>(of: Case<
     let watched: WatchedChain<Driven>
     beforeAll(async () => {
       watched = await WatchedChain.open(of.driver)
-    }, 60_000)
+    }, 180_000)
     afterEach(() => watched.stopWatchers())
     afterAll(() => watched?.close())
 
@@ -100,19 +100,61 @@ describeWrongAsset({
   send: async ({ payer }, to) => payer.send(await payer.wrap(address(to), UNITS)),
 })
 
+// It lies where the sweeps of its own asset find it.
 describeWrongAsset({
   driver: evmDriver('ETH'),
   sent: 'USDC_ETHEREUM',
-  stands: 'suspense',
+  stands: 'available',
   send: ({ anvil, token }, to) => anvil.send(token.mint(to, UNITS)),
 })
 
-// It lies where the sweeps of its own asset find it.
 describeWrongAsset({
   driver: evmDriver('ETH_BASE'),
   sent: 'USDC_BASE',
   stands: 'available',
   send: ({ anvil, token }, to) => anvil.send(token.mint(to, UNITS)),
+})
+
+test('USDC on Ethereum that was decided of while it had no payouts becomes available, less the service fee', async () => {
+  const database = await createTestDatabase()
+  try {
+    const tenant = await seedMerchant(database)
+    const { id: invoiceId } = await seedInvoice(database, tenant, { asset: 'ETH', serviceFeeBps: 100 })
+    for (const [id, resolution] of [
+      ['pay_decided', 'accepted'],
+      ['pay_open', null],
+    ] as const) {
+      await withTransaction(database.owner, tenant, async (tx) => {
+        await tx.query(
+          `insert into transfer (merchant_id, id, livemode, invoice_id, network, txid, output_index, asset, amount, status,
+             first_seen_at, detected_at, confirmed_at, confirmations_required, late, dust, announced_confirming,
+             announced_review, review_reason, resolution, ledger_bucket, ledger_postings)
+           values ($1, $4, false, $2, 'ethereum-test', $4, 1, 'USDC_ETHEREUM', $3, 'confirmed', now(), now(), now(), 1,
+             false, false, true, true, 'wrong_asset', $5, 'suspense', 1)`,
+          [tenant.merchantId, invoiceId, UNITS, id, resolution],
+        )
+        const move = { invoiceId, asset: 'USDC_ETHEREUM', usdCents: null, createdAt: new Date() } as const
+        const deposit = {
+          ...move,
+          id: `dep:ethereum-test:${id}:1:${invoiceId}:1`,
+          paymentId: id,
+          kind: 'deposit',
+        }
+        await insertLedgerTransfer(tx, tenant, { ...deposit, amount: UNITS, from: 'chain', to: 'suspense' })
+      })
+    }
+    expect(await ledgerFindings(database)).toEqual([])
+    const migration = new URL('../../migrations/0700_usdc_on_ethereum.sql', import.meta.url)
+    await database.owner.query(await readFile(migration, 'utf8'))
+    expect(await standings(database)).toEqual([
+      `USDC_ETHEREUM available ${(UNITS * 99n) / 100n}`,
+      `USDC_ETHEREUM fees ${UNITS / 100n}`,
+      `USDC_ETHEREUM suspense ${UNITS}`,
+    ])
+    expect(await ledgerFindings(database)).toEqual([])
+  } finally {
+    await database.drop()
+  }
 })
 
 test('wrapped SOL that an earlier version booked as SOL is taken back and stands in suspense', async () => {

@@ -31,6 +31,7 @@ const PRICES: { readonly [asset in AssetId]: string } = {
   ETH_BASE: '3105.2',
   USDC_BASE: '1',
   SOL: '187.5',
+  USDC_ETHEREUM: '1',
 }
 
 export type TestApi = {

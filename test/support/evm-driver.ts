@@ -1,5 +1,7 @@
 import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
-import type { AssetId, Network } from '../../src/core/assets.ts'
+import { ASSETS, type AssetId, isToken } from '../../src/core/assets.ts'
+import { isEvmChain } from '../../src/core/chain/evm-networks.ts'
+import { rpcSettingOf } from '../../src/nodes/chain-nodes.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { type Anvil, type AnvilOptions, newEvmAddress, startAnvil } from './anvil.ts'
 import type { ChainDriver, DrivenChain } from './chain-driver.ts'
@@ -8,27 +10,21 @@ import { evmLies } from './evm-lies.ts'
 
 export type DrivenAnvil = DrivenChain & { readonly anvil: Anvil; readonly token: TestToken }
 
-const CHAINS: {
-  readonly [asset in 'ETH' | 'ETH_BASE' | 'USDC_BASE']: { chain: 'ethereum' | 'base'; network: Network }
-} = {
-  ETH: { chain: 'ethereum', network: 'ethereum-test' },
-  ETH_BASE: { chain: 'base', network: 'base-test' },
-  USDC_BASE: { chain: 'base', network: 'base-test' },
-}
-
 /** Drives an anvil as Ethereum or Base, paid in one of its assets. */
 export function evmDriver(
-  asset: AssetId & keyof typeof CHAINS,
+  asset: AssetId,
   changes: Partial<EvmAdapterOptions> = {},
   node: AnvilOptions = {},
 ): ChainDriver<DrivenAnvil> {
-  const { chain, network } = CHAINS[asset]
+  const { chain } = ASSETS[asset]
+  if (!isEvmChain(chain)) throw new Error(`${chain} has no anvil`)
+  const network = `${chain}-test` as const
   const how = changes.nativeMode === 'balances' ? ', without traces' : ''
   return {
     title: `${asset} on anvil${how}`,
     network,
     asset,
-    amount: asset === 'USDC_BASE' ? 10_000_000n : 10n ** 16n,
+    amount: isToken(asset) ? 10_000_000n : 10n ** 16n,
     seesWaiting: false,
     settlesLater: true,
     start: async () => {
@@ -37,7 +33,7 @@ export function evmDriver(
       const options = {
         chain,
         livemode: false,
-        setting: settingOf(network),
+        setting: rpcSettingOf(network),
         usdcContract: token.contract,
         probeIntervalMs: 30,
         ...changes,
@@ -46,9 +42,6 @@ export function evmDriver(
     },
   }
 }
-
-const settingOf = (network: Network): string =>
-  network === 'base-test' ? 'TEST_BASE_RPC_URL' : 'TEST_ETHEREUM_RPC_URL'
 
 function driveAnvil(parts: {
   anvil: Anvil
@@ -78,9 +71,7 @@ function driveAnvil(parts: {
       return made
     },
     pay: (address, amount) =>
-      asset === 'USDC_BASE'
-        ? anvil.send(token.mint(address, amount))
-        : anvil.send({ to: address, value: amount }),
+      isToken(asset) ? anvil.send(token.mint(address, amount)) : anvil.send({ to: address, value: amount }),
     replace: async () => {
       throw new Error('payments are not seen before they are in a block')
     },

@@ -1,5 +1,5 @@
 import type { NativeMode } from '../../src/chain/evm/block-reader.ts'
-import type { AssetId } from '../../src/core/assets.ts'
+import { type AssetId, isToken } from '../../src/core/assets.ts'
 import { type Anvil, hex } from './anvil.ts'
 import { type ChainLie, unstorableWords } from './chain-driver.ts'
 
@@ -61,7 +61,7 @@ export function evmLies(anvil: Anvil, asset: AssetId, mode: NativeMode): readonl
     },
     { name: 'is slow', outcome: 'harmless', tell: (proxy) => proxy.delay(40) },
   ]
-  if (asset === 'USDC_BASE') return [...common, ...tokenLies]
+  if (isToken(asset)) return [...common, ...tokenLies]
   return mode === 'traces' ? [...common, ...traceLies(blockBelow)] : [...common, ...balanceLies(blockBelow)]
 }
 

@@ -2,8 +2,8 @@ import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { contractCall } from '../../src/chain/evm/contract-call.ts'
 import { hotWalletOf } from '../../src/chain/evm/hot-wallet.ts'
 import { receiveEvmAddresses } from '../../src/chain/evm/receive-addresses.ts'
-import { ASSETS } from '../../src/core/assets.ts'
-import { evmTokensOf } from '../../src/core/chain/evm-parameters.ts'
+import { isToken, nativeAssetOf } from '../../src/core/assets.ts'
+import { payoutTokenOn } from '../../src/core/chain/evm-parameters.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { EvmBroadcaster } from '../../src/payouts/broadcast/evm/evm-broadcaster.ts'
@@ -18,7 +18,7 @@ import { bytecodeOf, callData } from './evm-contracts.ts'
 import { type PayoutParts, type PayoutProcess, PayoutSteps } from './payout-steps.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
 
-export type EvmAsset = 'ETH' | 'ETH_BASE' | 'USDC_BASE'
+export type EvmAsset = 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'USDC_ETHEREUM'
 
 /** What the holder of the test token begins with. */
 const TOKEN_SUPPLY = 10n ** 15n
@@ -27,8 +27,8 @@ const TOKEN_SUPPLY = 10n ** 15n
 export class EvmPayoutWorld extends PayoutSteps {
   readonly anvil: Anvil
   readonly chain: 'ethereum' | 'base'
-  /** Address of the token's contract; null on Ethereum. */
-  readonly token: string | null
+  /** Address of the token's contract. */
+  readonly token: string
   readonly #holder: string
   readonly #transaction: EvmPayoutClient
   readonly #addresses: (index: number) => Uint8Array
@@ -36,7 +36,7 @@ export class EvmPayoutWorld extends PayoutSteps {
 
   private constructor(
     parts: PayoutParts,
-    of: { anvil: Anvil; chain: 'ethereum' | 'base'; token: string | null; holder: string },
+    of: { anvil: Anvil; chain: 'ethereum' | 'base'; token: string; holder: string },
   ) {
     super(parts)
     this.anvil = of.anvil
@@ -58,7 +58,7 @@ export class EvmPayoutWorld extends PayoutSteps {
   static async open(chain: 'ethereum' | 'base'): Promise<EvmPayoutWorld> {
     const anvil = await startAnvil()
     const holder = (await anvil.rpc<string[]>('eth_accounts')).at(-1) ?? ''
-    const token = chain === 'base' ? await anvil.deploy(tokenCode(holder)) : null
+    const token = await anvil.deploy(tokenCode(holder))
     const world = new EvmPayoutWorld(await PayoutSteps.openParts(), { anvil, chain, token, holder })
     await world.knowNetwork(world.network)
     await world.tracker().pass()
@@ -76,7 +76,7 @@ export class EvmPayoutWorld extends PayoutSteps {
   }
 
   #tokenParameters() {
-    return evmTokensOf(this.network, 'test', this.token).find(({ asset }) => asset === 'USDC_BASE') ?? null
+    return payoutTokenOn(this.network, 'test', this.token)
   }
 
   /** A merchant with final deposits of these amounts, each at an address of its own. */
@@ -110,7 +110,7 @@ export class EvmPayoutWorld extends PayoutSteps {
     const { invoiceId, address, asset, amount } = of
     const txid = await this.pay(asset, address, amount)
     await this.anvil.mine(1)
-    const place = { network: this.network, asset, txid, output: asset === 'USDC_BASE' ? 1 : 0 }
+    const place = { network: this.network, asset, txid, output: isToken(asset) ? 1 : 0 }
     await this.record(tenant, { ...place, invoiceId, amount })
   }
 
@@ -144,12 +144,12 @@ export class EvmPayoutWorld extends PayoutSteps {
   async freeze(address: Uint8Array | string | null, isFrozen = true): Promise<void> {
     const who = typeof address === 'string' ? address : encodeEvmAddress(address ?? new Uint8Array(20))
     const data = callData('freeze(address,bool)', who, isFrozen ? 1n : 0n)
-    await this.anvil.send({ to: this.token ?? '', data })
+    await this.anvil.send({ to: this.token, data })
     await this.anvil.mine(1)
   }
 
   pay(asset: EvmAsset, address: string, amount: bigint): Promise<string> {
-    if (asset !== 'USDC_BASE') return this.anvil.send({ to: address, value: amount })
+    if (!isToken(asset)) return this.anvil.send({ to: address, value: amount })
     const data = contractCall('transfer(address,uint256)', Buffer.from(address.slice(2), 'hex'), amount)
     const call = { from: this.#holder, to: this.token, data: `0x${Buffer.from(data).toString('hex')}` }
     return this.anvil.rpc('eth_sendTransaction', [call])
@@ -211,9 +211,13 @@ export class EvmPayoutWorld extends PayoutSteps {
 
   /** See `startPayoutProcess`. */
   startProcess(): Promise<PayoutProcess> {
-    const token = this.token === null ? {} : { token: this.token }
-    const at = { network: this.network, asset: 'ETH_BASE', rpcUrl: this.anvil.url } as const
-    return this.startPayoutProcess({ ...at, ...token })
+    const { network, token } = this
+    return this.startPayoutProcess({
+      network,
+      asset: nativeAssetOf(this.chain),
+      rpcUrl: this.anvil.url,
+      token,
+    })
   }
 
   /** Everybody takes their turns, with a block in between, until the payout stands so. */
@@ -232,7 +236,7 @@ export class EvmPayoutWorld extends PayoutSteps {
   /** What an address holds of an asset on the chain. */
   holds(asset: EvmAsset, address: Uint8Array | string): Promise<bigint> {
     const addressBytes = typeof address === 'string' ? Buffer.from(address.slice(2), 'hex') : address
-    return ASSETS[asset].id === 'USDC_BASE'
+    return isToken(asset)
       ? this.#transaction.tokenBalanceOf(addressBytes)
       : this.#transaction.balanceOf(addressBytes)
   }

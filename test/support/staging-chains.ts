@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { address } from '@solana/kit'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
-import type { AssetId } from '../../src/core/assets.ts'
+import { ASSETS, type AssetId } from '../../src/core/assets.ts'
 import { tokenTransferCall } from '../../src/core/checkout/wallet-transaction.ts'
 import { parseCoinAmount } from '../../src/core/money.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -42,14 +42,17 @@ export async function startStagingChains(): Promise<StagingChains> {
   const ethereum = await started(startAnvil({ chainId: ETHEREUM_ID }), remove)
   const base = await started(startAnvil({ chainId: BASE_ID }), remove)
   const holder = (await base.rpc<string[]>('eth_accounts')).at(-1) ?? ''
-  const usdc = await base.deploy(tokenCode(holder))
+  const usdc = {
+    USDC_BASE: await base.deploy(tokenCode(holder)),
+    USDC_ETHEREUM: await ethereum.deploy(tokenCode(holder)),
+  }
   const folder = await started(temporaryFolder(), remove)
   const log = createLogger('silent')
   const solana = await started(startSolanaChain({ dataDir: folder.path, clock: systemClock, log }), (one) =>
     one.stop(),
   )
   const payer = await SolanaPayer.fund(solana.rpcUrl)
-  const evm = { ETH: ethereum, ETH_BASE: base, USDC_BASE: base }
+  const evm = { ETH: ethereum, ETH_BASE: base, USDC_BASE: base, USDC_ETHEREUM: ethereum }
   const nodes = { BTC: bitcoin, LTC: litecoin }
   const genesisOf = async (anvil: Anvil) =>
     (await anvil.rpc<{ hash: string }>('eth_getBlockByNumber', ['0x0', false])).hash
@@ -67,22 +70,20 @@ export async function startStagingChains(): Promise<StagingChains> {
       LIVE_BASE_RPC_URL: base.url,
       LIVE_BASE_GENESIS: await genesisOf(base),
       LIVE_BASE_CHAIN_ID: String(BASE_ID),
-      LIVE_BASE_USDC_ADDRESS: usdc,
+      LIVE_BASE_USDC_ADDRESS: usdc.USDC_BASE,
+      LIVE_ETHEREUM_USDC_ADDRESS: usdc.USDC_ETHEREUM,
       LIVE_SOLANA_RPC_URL: solana.rpcUrl,
       LIVE_SOLANA_GENESIS: await payer.client.getGenesisHash().send(),
     },
     pay: async (asset, to, amount) => {
-      const units = parseCoinAmount(
-        amount,
-        { BTC: 8, LTC: 8, ETH: 18, ETH_BASE: 18, USDC_BASE: 6, SOL: 9 }[asset],
-      )
+      const units = parseCoinAmount(amount, ASSETS[asset].decimals)
       if (units === null) throw new Error(`no amount: ${amount}`)
       if (asset === 'BTC' || asset === 'LTC') await nodes[asset].pay(to, amount)
       else if (asset === 'SOL') await payer.pay(address(to), units)
-      else if (asset !== 'USDC_BASE') await evm[asset].send({ to, value: units })
+      else if (asset !== 'USDC_BASE' && asset !== 'USDC_ETHEREUM') await evm[asset].send({ to, value: units })
       else {
         const data = tokenTransferCall(to, units)
-        await base.rpc('eth_sendTransaction', [{ from: holder, to: usdc, data }])
+        await evm[asset].rpc('eth_sendTransaction', [{ from: holder, to: usdc[asset], data }])
       }
     },
     strangersAddress: async (asset) => {
@@ -97,9 +98,10 @@ export async function startStagingChains(): Promise<StagingChains> {
           0n
         )
       if (asset === 'SOL') return (await payer.client.getBalance(address(at)).send()).value
-      if (asset !== 'USDC_BASE') return BigInt(await evm[asset].rpc<string>('eth_getBalance', [at, 'latest']))
+      if (asset !== 'USDC_BASE' && asset !== 'USDC_ETHEREUM')
+        return BigInt(await evm[asset].rpc<string>('eth_getBalance', [at, 'latest']))
       const data = `0x70a08231${at.slice(2).toLowerCase().padStart(64, '0')}`
-      return BigInt(await base.rpc<string>('eth_call', [{ to: usdc, data }, 'latest']))
+      return BigInt(await evm[asset].rpc<string>('eth_call', [{ to: usdc[asset], data }, 'latest']))
     },
     mine: async () => {
       await Promise.all([bitcoin.mine(1), litecoin.mine(1), ethereum.mine(1), base.mine(1)])

@@ -14,7 +14,7 @@ export type ApprovePayout = {
 }
 
 export type Asset = {
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM'
   readonly object: 'asset'
   readonly livemode: boolean
   readonly name: string
@@ -58,7 +58,7 @@ export type Attempt = {
 }
 
 export type Balance = {
-  /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `USDC_ETHEREUM`, USDC that came on Ethereum, and `WSOL`, wrapped SOL. */
+  /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `WSOL`, wrapped SOL. */
   readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'WSOL'
   readonly object: 'balance'
   readonly livemode: boolean
@@ -66,7 +66,7 @@ export type Balance = {
   readonly available: string
   /** In a block, not yet final. */
   readonly pending: string
-  /** Final, and waiting for your decision, or in a coin that no payout is made in (`USDC_ETHEREUM`, `WSOL`). */
+  /** Final, and waiting for your decision, or in a coin that no payout is made in (`WSOL`). */
   readonly suspense: string
   /** Set aside for payouts under way. */
   readonly reserved: string
@@ -84,7 +84,7 @@ export type BalanceEntry = {
   readonly id: string
   readonly object: 'balance_entry'
   readonly livemode: boolean
-  /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `USDC_ETHEREUM`, USDC that came on Ethereum, and `WSOL`, wrapped SOL. */
+  /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `WSOL`, wrapped SOL. */
   readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'WSOL'
   /** Which of the balances of this asset it moved. */
   readonly account: 'available' | 'pending' | 'suspense' | 'reserved' | 'shortfall'
@@ -141,7 +141,7 @@ export type CreateInvoice = {
   /** Total in coins in place of dollars; needs `asset`, refuses `usd_amount`. */
   readonly amount?: string | undefined
   /** Starting coin; your default coin unless given. */
-  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | undefined
+  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | undefined
   /** Whether the buyer may change the coin. */
   readonly allow_asset_selection?: boolean | undefined
   readonly customer_email?: string | undefined
@@ -161,7 +161,7 @@ export type CreatePaymentLink = {
   /** Charged where a checkout gives no total of its own; needed unless `allow_dynamic_amount` is true. 0.50 to 100000.00, and at least the minimum of the asset. */
   readonly usd_amount?: string | undefined
   /** The coin to begin with; your default coin of the moment unless given. */
-  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | undefined
+  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | undefined
   /** Whether checkout sessions, and buyers by `?usd=`, give the total. */
   readonly allow_dynamic_amount?: boolean | undefined
   /** Minutes that a buyer has to pay, one of 15, 30, 60, 180, 720 and 1440; your default of the moment unless given. */
@@ -173,11 +173,11 @@ export type CreatePayout = {
   /** What leaves your balance, in coins. The network fee is taken from it. */
   readonly amount: string
   /** The destination's asset unless given; it cannot be another one. */
-  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | undefined
+  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | undefined
 }
 
 export type CreatePayoutDestination = {
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM'
   /** Where the money goes. Checked for the network of the mode and for typing errors. */
   readonly address: string
   /** What it is to you, such as "Treasury". */
@@ -292,7 +292,7 @@ export type Invoice = {
   /** Null where a coin amount was asked for. */
   readonly usd_amount: string | null
   readonly amount_source: 'merchant' | 'buyer'
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM'
   /** Canonical decimal in coin units. */
   readonly amount: string
   /** Canonical decimal in coin units. */
@@ -351,7 +351,7 @@ export type Invoice = {
   readonly payments_count: number
   /** What came in amounts too small to be a payment: recorded, and otherwise ignored. */
   readonly dust: readonly {
-    /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `USDC_ETHEREUM`, USDC that came on Ethereum, and `WSOL`, wrapped SOL. */
+    /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `WSOL`, wrapped SOL. */
     readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'WSOL'
     readonly transfers_count: number
     /** Canonical decimal in coin units. */
@@ -374,7 +374,7 @@ export type PayTestInvoice = {
 
 export type Payment = {
   readonly id: string
-  /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `USDC_ETHEREUM`, USDC that came on Ethereum, and `WSOL`, wrapped SOL. */
+  /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `WSOL`, wrapped SOL. */
   readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'WSOL'
   readonly txid: string
   readonly output_index: number
@@ -406,7 +406,7 @@ export type PaymentLink = {
   readonly url: string
   readonly usd_amount: string | null
   /** Null: your default coin of the moment. */
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | null
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | null
   readonly allow_dynamic_amount: boolean
   /** Null: your default of the moment. */
   readonly duration_minutes: number | null
@@ -420,7 +420,7 @@ export type Payout = {
   readonly object: 'payout'
   readonly livemode: boolean
   readonly status: 'requested' | 'approved' | 'submitted' | 'confirmed' | 'rejected' | 'failed'
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM'
   /** What left the available balance. */
   readonly amount: string
   /** Taken from the amount: an estimate until the payout is submitted, then what it is. */
@@ -448,7 +448,7 @@ export type PayoutDestination = {
   readonly id: string
   readonly object: 'payout_destination'
   readonly livemode: boolean
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM'
   readonly address: string
   readonly name: string
   /** From then on payouts may go there: a day after it was added in live mode. */
@@ -462,7 +462,7 @@ export type PayoutDestination = {
 export type PayoutQuote = {
   readonly object: 'payout_quote'
   readonly livemode: boolean
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM'
   /** What would leave the available balance. */
   readonly amount: string
   /** Taken from the amount: an estimate of this moment. */
@@ -492,7 +492,7 @@ export type QueuedDelivery = {
 }
 
 export type Rate = {
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM'
   readonly object: 'rate'
   readonly livemode: boolean
   readonly available: boolean
@@ -968,7 +968,7 @@ export type Operations = {
       /** Return items newer than this one. */
       readonly ending_before?: string | undefined
       readonly status?: 'awaiting_payment' | 'payment_detected' | 'confirming' | 'partially_paid' | 'paid' | 'overpaid' | 'expired' | 'cancelled' | 'manual_review' | undefined
-      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | undefined
+      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | undefined
       /** Only invoices that wait for your decision: under review, overpaid, or still paid in part after the deadline, and not dismissed since the last payment. */
       readonly attention?: 'open' | undefined
       readonly external_reference?: string | undefined
@@ -1008,7 +1008,7 @@ export type Operations = {
       /** Return items newer than this one. */
       readonly ending_before?: string | undefined
       /** Only destinations of this asset. */
-      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | undefined
+      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | undefined
     }
     readonly body: undefined
     readonly answer: undefined
@@ -1026,7 +1026,7 @@ export type Operations = {
       readonly ending_before?: string | undefined
       readonly status?: 'requested' | 'approved' | 'submitted' | 'confirmed' | 'rejected' | 'failed' | undefined
       /** Only payouts in this asset. */
-      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | undefined
+      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | undefined
     }
     readonly body: undefined
     readonly answer: undefined

@@ -24,3 +24,12 @@ export function contractCall(signature: string, ...words: readonly Word[]): Uint
 /** The call of a token's own transfer (EIP-20). */
 export const tokenTransfer = (to: Uint8Array, amount: bigint): Uint8Array =>
   contractCall('transfer(address,uint256)', to, amount)
+
+const WORD_DIGITS = WORD_BYTES * 2
+/** A text as Solidity's ABI returns it: where it begins, its length, its bytes. */
+export function textOfAnswer(answer: string): string {
+  const digits = answer.slice(2)
+  const length = Number.parseInt(digits.slice(WORD_DIGITS, 2 * WORD_DIGITS), 16)
+  const text = digits.slice(2 * WORD_DIGITS, 2 * WORD_DIGITS + length * 2)
+  return Buffer.from(text, 'hex').toString('utf8')
+}

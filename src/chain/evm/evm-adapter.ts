@@ -1,4 +1,4 @@
-import { isAssetId, type Network, nativeAssetOf } from '../../core/assets.ts'
+import { type Network, nativeAssetOf } from '../../core/assets.ts'
 import type { EvmChain } from '../../core/chain/evm-networks.ts'
 import {
   type EvmParameters,
@@ -100,11 +100,9 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     const parts = { node: this.#node, traces: this.#traces, watched: this.watched }
     this.#reader = new BlockReader({ ...parts, tokens: this.#tokens, asset, openAddresses })
     this.#walk = new EvmWalk(this.#node, (headers) => this.#reader.read(headers, this.#requireMode()))
-    // A token that no invoice asks for never pays one: one reading is enough.
-    const money = this.#tokens.filter((token) => isAssetId(token.asset))
     const modeOf = (header: EvmHeader) => this.#modeAt(header)
     this.credits = new EvmCreditCheck({ node: this.#node, traces: this.#traces, asset, modeOf })
-    this.tokens = new EvmTokenReader({ ...parts, tokens: money, reader: this.#reader })
+    this.tokens = new EvmTokenReader({ ...parts, tokens: this.#tokens, reader: this.#reader })
   }
 
   /** How native coin is found on this node; null before that was determined. */

@@ -2,6 +2,7 @@ import { note, select } from '@clack/prompts'
 import { loadConfig } from '../../config/config.ts'
 import { ConfigError } from '../../config/config-values.ts'
 import { ASSET_IDS, ASSETS, type AssetId, CHAINS, type Chain, type Network } from '../../core/assets.ts'
+import { ON_BY_DEFAULT } from '../../core/payment-rules.ts'
 import { rpcSettingOf } from '../../nodes/chain-nodes.ts'
 import { SIGN_UPS } from '../../people/sign-up.ts'
 import { emailProblem, nameProblem } from '../create-merchant.ts'
@@ -46,7 +47,7 @@ export async function askShop(questions: Questionnaire): Promise<ShopAnswers> {
     message: 'Which coins does your shop accept?',
     choices: ASSET_IDS.map((id) => ({ value: id, label: `${ASSETS[id].name} on ${ASSETS[id].networkName}` })),
     isList: true,
-    ...(livemode ? {} : { fallback: ASSET_IDS.join(',') }),
+    ...(livemode ? {} : { fallback: ON_BY_DEFAULT.join(',') }),
   })
   const picked = coins.split(',')
   return { name, email, livemode, coins: ASSET_IDS.filter((id) => picked.includes(id)) }

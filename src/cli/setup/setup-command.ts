@@ -10,7 +10,7 @@ import {
 } from '../../config/config.ts'
 import type { Environment } from '../../config/config-values.ts'
 import { readEnvFile } from '../../config/env-file.ts'
-import { ASSET_IDS } from '../../core/assets.ts'
+import { ON_BY_DEFAULT } from '../../core/payment-rules.ts'
 import { findMerchant } from '../../db/people/merchants.ts'
 import { changePaymentRules } from '../../flows/change-payment-rules.ts'
 import { systemClock } from '../../runtime/clock.ts'
@@ -137,7 +137,8 @@ const findOrCreateShop = (shop: ShopAnswers, output: Output): Promise<string> =>
       known === null
         ? await createShop(pool, config, { name, email })
         : { id: known, setPasswordUrl: await renewPasswordUrl(pool, config, email) }
-    const accepted = coins.length === ASSET_IDS.length ? null : coins
+    const isUsual = coins.join() === ON_BY_DEFAULT.join()
+    const accepted = isUsual ? null : coins
     const changes = { accepted_assets: accepted, default_asset: null }
     await changePaymentRules({ pool, clock: systemClock }, { tenant: { merchantId, livemode }, changes })
     output.line(`Shop ${name} is ${merchantId}.`)

@@ -98,8 +98,9 @@ export function invoiceData(invoice: Invoice, storeId: string, now: Date) {
   }
 }
 
+/** USDC on Ethereum is named apart: the service's own USDC is that on Base. */
 export const methodOf = ({ asset }: Pick<Invoice['payments'][number], 'asset'>): string =>
-  `${tickerOf(asset)}-CHAIN`
+  asset === 'USDC_ETHEREUM' ? 'USDC-ETHEREUM' : `${tickerOf(asset)}-CHAIN`
 
 /** The statuses that `POST …/status` accepts for this invoice now. */
 function markable({ status }: Invoice): string[] {

@@ -156,8 +156,7 @@ function reviewed(invoice: InvoiceSnapshot) {
 
 function paymentOf(invoice: InvoiceSnapshot, payment: InvoiceSnapshot['payments'][number] | undefined) {
   if (payment === undefined) return {}
-  // USDC sent on Ethereum is never the invoice's coin, so its method must not look like it.
-  const paymentMethod = payment.asset === 'USDC_ETHEREUM' ? 'USDC-ETHEREUM' : methodOf(payment)
+  const paymentMethod = methodOf(payment)
   return {
     afterExpiration: Date.parse(payment.detected_at) > Date.parse(invoice.expires_at),
     paymentMethodId: paymentMethod,

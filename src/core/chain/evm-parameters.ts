@@ -1,10 +1,10 @@
-import { COINS, isAssetId, type Network, type PaymentAsset } from '../assets.ts'
+import { ASSETS, type AssetId, type Network } from '../assets.ts'
 import { EVM_CHAINS, type EvmChain, evmNetworkOf } from './evm-networks.ts'
 import type { Realm } from './realm.ts'
 
 /** A token contract whose transfers are looked for. Nothing else is money, whatever it calls itself. */
 export type EvmToken = {
-  readonly asset: PaymentAsset
+  readonly asset: AssetId
   /** 20 bytes, lower-case hex with 0x. */
   readonly contract: string
   readonly decimals: number
@@ -80,7 +80,7 @@ export function evmTokensOf(
   usdcContract: string | null,
 ): readonly EvmToken[] {
   const own = realm === 'live' ? null : usdcContract
-  return Object.values(COINS).flatMap(({ id: asset, chain, decimals, token }) => {
+  return Object.values(ASSETS).flatMap(({ id: asset, chain, decimals, token }) => {
     const isLive = network === `${chain}-live`
     if (token === null || (!isLive && network !== `${chain}-test`)) return []
     const contract = own ?? (isLive ? token.contracts.live : token.contracts.test)
@@ -90,4 +90,4 @@ export function evmTokensOf(
 
 /** The one that payouts are made in; null where no payout is. */
 export const payoutTokenOn = (network: Network, realm: Realm, usdcContract: string | null): EvmToken | null =>
-  evmTokensOf(network, realm, usdcContract).find(({ asset }) => isAssetId(asset)) ?? null
+  evmTokensOf(network, realm, usdcContract)[0] ?? null

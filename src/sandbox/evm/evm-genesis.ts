@@ -1,10 +1,25 @@
 import { z } from 'zod'
+import type { EvmChain } from '../../core/chain/evm-networks.ts'
 
 /**
  * The test USDC on the sandbox's Base: where the first transaction of the first account creates a contract
  * (Yellow Paper, 7).
  */
 export const SANDBOX_USDC_CONTRACT = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
+
+/**
+ * The test USDC on other chains, whose first account may have sent something before it came: where CREATE2 puts the same
+ * bytes, whoever asks for it (EIP-1014), through the contract that anvil has for that from its first block.
+ */
+const CREATED_USDC_CONTRACT = '0x5F07ca59b72553E04Bbf2dEE3155f0b1A9C11782'
+export const CREATE2_CALL = {
+  to: '0x4e59b44847b379578588920cA78FbF26c0B4956C',
+  /** Stands before the bytes that create the contract. */
+  salt: `0x${'00'.repeat(32)}`,
+}
+
+export const sandboxUsdcOf = (chain: EvmChain): string =>
+  chain === 'base' ? SANDBOX_USDC_CONTRACT : CREATED_USDC_CONTRACT
 
 /** The words that every EVM developer's tools know: play money that anybody may spend in a wallet of theirs. */
 const MNEMONIC = 'test test test test test test test test test test test junk'

@@ -6,6 +6,7 @@ import { tokenTransferCall } from '../../core/checkout/wallet-transaction.ts'
 import type { SignedPayment, SignedTransaction } from '../controls.ts'
 import type { RpcAnswer } from './anvil-process.ts'
 import type { EvmChain } from './evm-chain.ts'
+import { CREATE2_CALL, SANDBOX_USDC_CONTRACT } from './evm-genesis.ts'
 import { TEST_USDC_BYTECODE } from './test-usdc.ts'
 
 /** A payment that was signed and not sent gives its account back after this long. */
@@ -38,13 +39,13 @@ export class EvmWallet {
   readonly #chain: EvmChain
   readonly #accounts: readonly string[]
   readonly #chainId: number
-  readonly #usdcContract: string | null
+  readonly #usdcContract: string
   /** Accounts with a payment that is not sent yet, by that payment, and when it ends. */
   readonly #reserved = new Map<string, { readonly account: string; readonly until: number }>()
 
   private constructor(
     chain: EvmChain,
-    known: { accounts: readonly string[]; chainId: number; usdcContract: string | null },
+    known: { accounts: readonly string[]; chainId: number; usdcContract: string },
   ) {
     this.#chain = chain
     this.#accounts = known.accounts
@@ -52,23 +53,29 @@ export class EvmWallet {
     this.#usdcContract = known.usdcContract
   }
 
-  /** `usdcContract` is what USDC payments call; null where the chain has none. */
-  static async open(chain: EvmChain, usdcContract: string | null): Promise<EvmWallet> {
+  /** `usdcContract` is what USDC payments call. */
+  static async open(chain: EvmChain, usdcContract: string): Promise<EvmWallet> {
     const accounts = accountsSchema.parse(resultOf(await chain.ask('eth_accounts', [])))
     const chainId = hexNumber.parse(resultOf(await chain.ask('eth_chainId', [])))
     return new EvmWallet(chain, { accounts, chainId, usdcContract })
   }
 
-  /** Puts the test USDC on the chain as the first transaction of the first account; nothing where it is there. */
+  /** Puts the test USDC on the chain at its address (`sandboxUsdcOf`); nothing where it is there. */
   async deployUsdc(contract: string): Promise<void> {
     if (resultOf(await this.#chain.ask('eth_getCode', [contract, 'latest'])) !== '0x') return
-    const [owner = ''] = this.#accounts
     const head = [word(64n), word(USDC_EACH), word(BigInt(this.#accounts.length))]
     const data = `${TEST_USDC_BYTECODE}${head.join('')}${this.#accounts.map(addressWord).join('')}`
-    await this.#chain.send(await this.#sign(owner, 0, { data, gas: DEPLOY_GAS }, FEES))
+    await this.#chain.send(await this.#signCreation(contract, data))
     await this.#chain.mine()
     if (resultOf(await this.#chain.ask('eth_getCode', [contract, 'latest'])) === '0x')
       throw new Error(`the test USDC did not come to stand at ${contract}`)
+  }
+
+  async #signCreation(contract: string, data: string): Promise<string> {
+    const [first = '', last = ''] = [this.#accounts[0], this.#accounts.at(-1)]
+    if (contract === SANDBOX_USDC_CONTRACT) return this.#sign(first, 0, { data, gas: DEPLOY_GAS }, FEES)
+    const call = { to: CREATE2_CALL.to, data: `${CREATE2_CALL.salt}${data.slice(2)}`, gas: DEPLOY_GAS }
+    return this.#sign(last, await this.#nonceOf(last), call, FEES)
   }
 
   /** Signs a payment and what replaces it, which pays nobody; sends neither. Throws `WalletRefused`. */
@@ -114,7 +121,6 @@ export class EvmWallet {
 
   #callOf(asset: AssetId, address: string, amount: bigint): Call {
     if (!isToken(asset)) return { to: address, value: amount }
-    if (this.#usdcContract === null) throw new WalletRefused('there is no USDC on this chain')
     return { to: this.#usdcContract, data: tokenTransferCall(address, amount) }
   }
 

@@ -12,7 +12,7 @@ import { createPasswordServer } from '../password-server.ts'
 import { SandboxRpc } from '../sandbox-rpc.ts'
 import { findAnvil } from './anvil-program.ts'
 import { EvmChain } from './evm-chain.ts'
-import { SANDBOX_USDC_CONTRACT } from './evm-genesis.ts'
+import { sandboxUsdcOf } from './evm-genesis.ts'
 import { EvmMiner } from './evm-miner.ts'
 import { answerEvmRpc, type EvmSandboxNode } from './evm-rpc.ts'
 import { EvmWallet } from './evm-wallet.ts'
@@ -20,8 +20,8 @@ import { EvmWallet } from './evm-wallet.ts'
 export type SandboxEvm = {
   readonly chain: EvmNetworkName
   readonly chainId: number
-  /** What counts as USDC there; null on Ethereum. */
-  readonly usdcContract: string | null
+  /** What counts as USDC there. */
+  readonly usdcContract: string
   /** Address of its RPC, credentials included; the same after every restart. */
   readonly rpcUrl: string
   readonly client: EvmSandboxClient
@@ -35,7 +35,7 @@ type Options = {
   readonly log: Log
   /** Time between blocks while something happens; 0: blocks come only when asked for. */
   readonly blockIntervalMs: number
-  /** `TEST_BASE_USDC_ADDRESS`: a contract that somebody puts there, in place of ours. */
+  /** `TEST_…_USDC_ADDRESS`: a contract that somebody puts there, in place of ours. */
   readonly usdcContract?: string | null
   readonly place?: SandboxPlace
   /** Whether an anvil that is not here may be fetched. */
@@ -50,7 +50,7 @@ export async function startEvmChain(options: Options): Promise<SandboxEvm> {
   const { chain, log, place = THIS_MACHINE } = options
   const program = await findAnvil(options)
   const folder = join(options.dataDir, 'sandbox', chain)
-  const usdcContract = chain === 'base' ? (options.usdcContract ?? SANDBOX_USDC_CONTRACT) : null
+  const usdcContract = options.usdcContract ?? sandboxUsdcOf(chain)
   const onError = (error: unknown, method?: string) =>
     log.error({ err: error, chain, method }, 'the sandbox chain failed')
   const changes = new Changes()
@@ -100,7 +100,7 @@ async function openNode(
   folder: string,
   parts: Options & {
     readonly program: string
-    readonly usdcContract: string | null
+    readonly usdcContract: string
     readonly onError: (error: unknown) => void
     readonly changes: Changes
   },
@@ -114,7 +114,7 @@ async function openNode(
   const chain = await EvmChain.open({ folder, program, chainId, clock, log, onChange: changes.emit })
   try {
     const wallet = await EvmWallet.open(chain, parts.usdcContract)
-    if (name === 'base') await wallet.deployUsdc(SANDBOX_USDC_CONTRACT)
+    await wallet.deployUsdc(sandboxUsdcOf(name))
     const miner = new EvmMiner({ chain, blockIntervalMs, onError })
     miner.start()
     return { chain, wallet, miner, clock }

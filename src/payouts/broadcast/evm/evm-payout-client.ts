@@ -2,7 +2,7 @@ import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { ChainUnavailable } from '../../../chain/adapter.ts'
-import { contractCall } from '../../../chain/evm/contract-call.ts'
+import { contractCall, textOfAnswer } from '../../../chain/evm/contract-call.ts'
 import { bytes, count, hash, quantity } from '../../../chain/evm/evm-answers.ts'
 import { EvmNode } from '../../../chain/evm/evm-node.ts'
 import { EvmRpcError } from '../../../chain/evm/evm-rpc.ts'
@@ -290,8 +290,8 @@ export class EvmPayoutClient {
     const { contract } = token
     const separator = await this.#read(contract, contractCall('DOMAIN_SEPARATOR()'))
     if (separator === '0x') return null
-    const name = stringOf(await this.#read(contract, contractCall('name()')))
-    const version = stringOf(await this.#read(contract, contractCall('version()')))
+    const name = textOfAnswer(await this.#read(contract, contractCall('name()')))
+    const version = textOfAnswer(await this.#read(contract, contractCall('version()')))
     const { chainId } = await this.parameters()
     const own = domainSeparatorOf({
       name,
@@ -327,12 +327,3 @@ export class EvmPayoutClient {
 }
 
 const textOf = (address: Uint8Array): string => `0x${bytesToHex(address)}`
-
-const WORD_DIGITS = 64
-/** A text as Solidity's ABI returns it: where it begins, its length, its bytes. */
-function stringOf(answer: string): string {
-  const digits = answer.slice(2)
-  const length = Number.parseInt(digits.slice(WORD_DIGITS, 2 * WORD_DIGITS), 16)
-  const text = digits.slice(2 * WORD_DIGITS, 2 * WORD_DIGITS + length * 2)
-  return Buffer.from(text, 'hex').toString('utf8')
-}

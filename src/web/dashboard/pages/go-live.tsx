@@ -10,7 +10,7 @@ import { chainsOf, type LiveAnswers, PUBLIC_CHAINS, setupCommandFor } from '../a
 import { AssetBadge } from '../parts/asset-badge.tsx'
 import { Snippet } from '../parts/copy.tsx'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
-import { COIN_NAMES, COINS } from '../parts/money.ts'
+import { COIN_NAMES, COINS, USUAL_COINS } from '../parts/money.ts'
 import { Note } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 
@@ -75,7 +75,7 @@ const SIGN_UPS = {
 
 function Plan({ shop, email }: { shop: string; email: string | null }) {
   const [answers, setAnswers] = useState<Omit<LiveAnswers, 'shop' | 'email'>>({
-    coins: new Set(COIN_NAMES),
+    coins: new Set(USUAL_COINS),
     baseUrl: window.location.origin,
     publicChains: new Set(),
     signerKeyFile: '',

@@ -223,7 +223,7 @@ function ToleranceFields({
 
 const TIER_TITLES = ['Under $1,000', 'Under $10,000', 'Above'] as const
 /** Chains that say themselves what is final; the others count blocks. */
-const BY_WORD = new Set<AssetName>(['ETH', 'ETH_BASE', 'USDC_BASE', 'SOL'])
+const BY_WORD = new Set<AssetName>(['ETH', 'ETH_BASE', 'USDC_BASE', 'SOL', 'USDC_ETHEREUM'])
 
 /** How deep a payment must lie before it is final. */
 function TierCard({ tiers, onChange }: { tiers: Form['tiers']; onChange: (tiers: Form['tiers']) => void }) {

@@ -12,6 +12,8 @@ type Coin = {
   readonly on?: string
   readonly name: string
   readonly explorer: string
+  /** Whether a shop has to turn it on. */
+  readonly isOptional?: true
 }
 
 /**
@@ -37,17 +39,21 @@ export const COINS: { readonly [coin in AssetName]: Coin & { readonly chain: Cha
     explorer: 'https://basescan.org/tx/',
   },
   SOL: { chain: 'solana', symbol: 'SOL', name: 'Solana', explorer: 'https://solscan.io/tx/' },
-}
-export const COIN_NAMES = Object.keys(COINS) as AssetName[]
-
-/** What else may come to an address of ours, never asked for. */
-const MISSENT: { readonly [coin in Exclude<PaidAssetName, AssetName>]: Coin } = {
   USDC_ETHEREUM: {
+    chain: 'ethereum',
     symbol: 'USDC',
     on: 'Ethereum',
     name: 'USDC on Ethereum',
     explorer: 'https://etherscan.io/tx/',
+    isOptional: true,
   },
+}
+export const COIN_NAMES = Object.keys(COINS) as AssetName[]
+/** What a shop accepts that has chosen nothing. */
+export const USUAL_COINS = COIN_NAMES.filter((coin) => COINS[coin].isOptional !== true)
+
+/** What else may come to an address of ours, never asked for. */
+const MISSENT: { readonly [coin in Exclude<PaidAssetName, AssetName>]: Coin } = {
   WSOL: { symbol: 'WSOL', name: 'Wrapped SOL', explorer: 'https://solscan.io/tx/' },
 }
 /** Whether no invoice asks for it, and no payout is made in it. */
