@@ -1,6 +1,7 @@
 import { keepAuditing } from '../audit/keep-auditing.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
 import { listOpenAddresses } from '../db/chain/watched-addresses.ts'
+import { releaseDecided } from '../flows/release-decided.ts'
 import { type ChainNode, evmIdentitiesOf } from '../nodes/chain-nodes.ts'
 import { openProviders } from '../nodes/open-providers.ts'
 import { startPayouts } from '../payouts/broadcast/follow-payouts.ts'
@@ -8,12 +9,16 @@ import { openBroadcaster } from '../payouts/broadcast/open-broadcaster.ts'
 import { OutcomeSealer } from '../payouts/broadcast/outcome-sealer.ts'
 import { loadSolanaSignerAccounts } from '../payouts/store/solana-accounts.ts'
 import type { Notifier } from '../postgres/notify.ts'
+import { repeat } from '../runtime/repeat.ts'
 import type { SigningKey } from '../secrets/signing-key.ts'
 import { exposeMetrics } from '../watcher/expose-metrics.ts'
 import type { FollowOptions } from '../watcher/follow-network.ts'
 import { endWatchOfOthers, startWatcher } from '../watcher/start-watcher.ts'
 import { supplyAddresses } from '../watcher/supply-addresses.ts'
 import type { RoleContext, RunningRole } from './role.ts'
+
+/** For as long as processes of an earlier release decide beside this one. */
+const RELEASE_EVERY_MS = 10 * 60_000
 
 type WatcherContext = RoleContext & {
   readonly notifier: Notifier
@@ -32,11 +37,13 @@ export function startWatcherRole(context: WatcherContext): RunningRole {
   const payouts = startPayouts(trackers.map(({ follower }) => follower))
   const supply = supplyAddresses({ pool, networks, clock, log, pause: activity.pause })
   const audits = keepAuditing({ pool, nodes, clock, log, addressKeysFile: config.addressKeysFile })
+  const releases = releasesOfDecided(context)
   exposeMetrics({ metrics, pool, networks, clock })
   return {
     stop: async () => {
       await others.stop()
       await audits.stop()
+      await releases.stop()
       const stopped = payouts.stop()
       // Closing the connections ends calls that wait for a node's answer.
       await Promise.all(trackers.map(({ close }) => close()))
@@ -45,6 +52,16 @@ export function startWatcherRole(context: WatcherContext): RunningRole {
       await watcher.stop()
     },
   }
+}
+
+function releasesOfDecided({ clock, log, nodes, poolOf }: WatcherContext) {
+  const onFailed = (invoiceId: string, error: unknown) =>
+    log.error({ err: error, invoiceId }, 'what was decided of this invoice could not be made available')
+  const parts = { pool: poolOf('watcher'), clock, evmOf: evmIdentitiesOf(nodes), onFailed }
+  return repeat(() => releaseDecided(parts), {
+    everyMs: RELEASE_EVERY_MS,
+    onError: (error) => log.error({ err: error }, 'what was decided could not be made available'),
+  })
 }
 
 function payoutFollowers(context: WatcherContext) {

@@ -3,11 +3,12 @@ import { address } from '@solana/kit'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { LEDGER_CHECKS } from '../../src/audit/ledger-checks.ts'
 import { runAudit } from '../../src/audit/run-audit.ts'
-import type { AssetId, PaymentAsset } from '../../src/core/assets.ts'
+import { type AssetId, COINS, type PaymentAsset } from '../../src/core/assets.ts'
 import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
 import { resolveInvoice } from '../../src/flows/invoices.ts'
+import { releaseDecided } from '../../src/flows/release-decided.ts'
 import { requestPayoutAlone } from '../../src/payouts/request-payout.ts'
-import { withTransaction } from '../../src/postgres/transaction.ts'
+import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { anyAddress } from '../support/any-address.ts'
 import type { ChainDriver } from '../support/chain-driver.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -115,46 +116,92 @@ describeWrongAsset({
   send: ({ anvil, token }, to) => anvil.send(token.mint(to, UNITS)),
 })
 
-test('USDC on Ethereum that was decided of while it had no payouts becomes available, less the service fee', async () => {
-  const database = await createTestDatabase()
-  try {
+describe('what an earlier release left in suspense after a decision', () => {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await createTestDatabase()
+  })
+  afterAll(() => database?.drop())
+
+  const release = () =>
+    releaseDecided({
+      pool: database.pools.watcher,
+      clock: () => new Date(),
+      onFailed: (_, error) => {
+        throw error
+      },
+    })
+
+  /** A final payment in suspense, as an earlier release booked it. */
+  async function leave(
+    tenant: Tenant,
+    of: { id: string; asset: PaymentAsset; resolution: string | null; invoiceId: string; isBlockSum?: boolean },
+  ): Promise<void> {
+    const { id, asset, resolution, invoiceId, isBlockSum = false } = of
+    const index = isBlockSum ? -7 : 1
+    await withTransaction(database.owner, tenant, async (tx) => {
+      await tx.query(
+        `insert into transfer (merchant_id, id, livemode, invoice_id, network, txid, output_index, asset, amount, status,
+           first_seen_at, detected_at, confirmed_at, block_height, block_hash, block_time, confirmations_required, late, dust,
+           announced_confirming, announced_review, review_reason, resolution, ledger_bucket, ledger_postings, is_block_sum)
+         values ($1, $4, false, $2, $6, $4, $7, $8, $3, 'confirmed', now(), now(), now(), 5, 'h', now(), 1,
+           false, false, true, true, 'wrong_asset', $5, 'suspense', 1, $9)`,
+        [
+          tenant.merchantId,
+          invoiceId,
+          UNITS,
+          id,
+          resolution,
+          `${COINS[asset].chain}-test`,
+          index,
+          asset,
+          isBlockSum,
+        ],
+      )
+      const name = `dep:${COINS[asset].chain}-test:${id}:${index}:${invoiceId}:1`
+      const deposit = { id: name, kind: 'deposit', invoiceId, paymentId: id, asset, usdCents: 2_498n }
+      const move = { amount: UNITS, from: 'chain', to: 'suspense', createdAt: new Date() } as const
+      await insertLedgerTransfer(tx, tenant, { ...deposit, ...move })
+    })
+  }
+
+  const checked = new Set([...LEDGER_CHECKS.map(({ name }) => name)])
+  const findings = async () => {
+    const results = await runAudit(database.owner, [])
+    return results.flatMap(({ name, findings }) =>
+      checked.has(name) ? findings : findings.filter(({ detail }) => detail.includes('stands in')),
+    )
+  }
+
+  test('becomes available, less the service fee, at what it was worth, once and no more', async () => {
     const tenant = await seedMerchant(database)
     const { id: invoiceId } = await seedInvoice(database, tenant, { asset: 'ETH', serviceFeeBps: 100 })
-    for (const [id, resolution] of [
-      ['pay_decided', 'accepted'],
-      ['pay_open', null],
-    ] as const) {
-      await withTransaction(database.owner, tenant, async (tx) => {
-        await tx.query(
-          `insert into transfer (merchant_id, id, livemode, invoice_id, network, txid, output_index, asset, amount, status,
-             first_seen_at, detected_at, confirmed_at, confirmations_required, late, dust, announced_confirming,
-             announced_review, review_reason, resolution, ledger_bucket, ledger_postings)
-           values ($1, $4, false, $2, 'ethereum-test', $4, 1, 'USDC_ETHEREUM', $3, 'confirmed', now(), now(), now(), 1,
-             false, false, true, true, 'wrong_asset', $5, 'suspense', 1)`,
-          [tenant.merchantId, invoiceId, UNITS, id, resolution],
-        )
-        const move = { invoiceId, asset: 'USDC_ETHEREUM', usdCents: null, createdAt: new Date() } as const
-        const deposit = {
-          ...move,
-          id: `dep:ethereum-test:${id}:1:${invoiceId}:1`,
-          paymentId: id,
-          kind: 'deposit',
-        }
-        await insertLedgerTransfer(tx, tenant, { ...deposit, amount: UNITS, from: 'chain', to: 'suspense' })
-      })
-    }
-    expect(await ledgerFindings(database)).toEqual([])
-    const migration = new URL('../../migrations/0700_usdc_on_ethereum.sql', import.meta.url)
-    await database.owner.query(await readFile(migration, 'utf8'))
-    expect(await standings(database)).toEqual([
-      `USDC_ETHEREUM available ${(UNITS * 99n) / 100n}`,
-      `USDC_ETHEREUM fees ${UNITS / 100n}`,
+    const other = await seedInvoice(database, tenant, { asset: 'SOL' })
+    const asset = 'USDC_ETHEREUM'
+    await leave(tenant, { id: 'pay_accepted', asset, resolution: 'accepted', invoiceId })
+    await leave(tenant, { id: 'pay_dismissed', asset, resolution: 'dismissed', invoiceId })
+    await leave(tenant, { id: 'pay_sum', asset, resolution: 'dismissed', invoiceId, isBlockSum: true })
+    await leave(tenant, { id: 'pay_open', asset, resolution: null, invoiceId })
+    await leave(tenant, { id: 'pay_wsol', asset: 'WSOL', resolution: 'accepted', invoiceId: other.id })
+    expect(await release()).toBe(1)
+    const stands = [
+      `USDC_ETHEREUM available ${(3n * UNITS * 99n) / 100n}`,
+      `USDC_ETHEREUM fees ${(3n * UNITS) / 100n}`,
       `USDC_ETHEREUM suspense ${UNITS}`,
-    ])
-    expect(await ledgerFindings(database)).toEqual([])
-  } finally {
-    await database.drop()
-  }
+      `WSOL suspense ${UNITS}`,
+    ]
+    expect(await standings(database)).toEqual(stands)
+    const { rows } = await database.owner.query<{ worth: string }>(
+      `select kind || ' ' || usd_cents as worth from ledger_transfer where payment_id = 'pay_sum' order by id`,
+    )
+    expect(rows.map(({ worth }) => worth)).toEqual(['deposit 2498', 'deposit 2498', 'service_fee 24'])
+    expect(await findings()).toEqual([])
+    expect(await release()).toBe(0)
+    expect(await standings(database)).toEqual(stands)
+    // The buyers of these invoices are told nothing: nothing happened to them.
+    const events = await database.owner.query(`select from event where merchant_id = $1`, [tenant.merchantId])
+    expect(events.rowCount).toBe(0)
+  })
 })
 
 test('wrapped SOL that an earlier version booked as SOL is taken back and stands in suspense', async () => {
