@@ -348,6 +348,7 @@ const READ_UNSHOWN = [
   'flows/checkout-sessions.ts',
   'flows/expire-invoices.ts',
   'flows/record-transfers.ts',
+  'flows/release-decided.ts',
   'flows/reopen-invoice.ts',
   'flows/steps/load-session.ts',
   'flows/steps/shown-invoices.ts',

@@ -1,7 +1,6 @@
 import { ASSETS, type AssetId, isToken, networkOf } from '../core/assets.ts'
 import { formatCoinAmount, parseCoinAmount } from '../core/money.ts'
 import type { PaymentRules } from '../core/payment-rules.ts'
-import { gasCostOf, gasPriceOf, TRANSFER_GAS } from '../core/payout/gas.ts'
 import type { Payout, PayoutSource } from '../core/payout/payout.ts'
 import { fixedPayoutMin, LIMIT_WINDOW_MS, planFee } from '../core/payout/payout-limits.ts'
 import { feeFor, INPUTS_MAX, mostThatFits, selectCoins, vbytesOf } from '../core/payout/select-coins.ts'
@@ -18,6 +17,7 @@ import { isChangeComing, listSpendableCoins, loadNetworkFee } from './store/payo
 import { loadPayoutDestination, type PayoutDestination } from './store/payout-destinations.ts'
 import { sumRequestedSince } from './store/payouts.ts'
 import { loadSolanaSignerAccounts } from './store/solana-accounts.ts'
+import { loadSweepCost } from './store/sweep-cost.ts'
 import { listSweepSources } from './store/sweeps.ts'
 import { loadSweptCredit, sumUnsignedPayouts } from './store/swept-credit.ts'
 
@@ -286,8 +286,8 @@ async function estimateFromHotWallet(
   const network = networkOf(asset, tenant.livemode)
   const wallet = await loadHotWallet(tx, network)
   if (wallet === null || now.getTime() - wallet.updatedAt.getTime() > FEE_KNOWN_MS) return null
-  if (isToken(asset)) return wallet.token === null ? null : 0n
-  const cost = gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
+  if (isToken(asset) && wallet.token === null) return null
+  const cost = await loadSweepCost(tx, { asset, livemode: tenant.livemode, wallet })
   const of = { network, asset }
   const credit = await loadSweptCredit(tx, tenant, { ...of, counts: 'planned' })
   let missing = amount + (await sumUnsignedPayouts(tx, tenant, { ...of, before: null })) - credit
@@ -303,5 +303,6 @@ async function estimateFromHotWallet(
     transactions += 1n
   }
   // Where the rest is not in the merchant's balance either, the ledger says so.
-  return missing > 0n && missing <= dust ? null : cost * transactions
+  if (missing > 0n && missing <= dust) return null
+  return isToken(asset) ? 0n : cost * transactions
 }

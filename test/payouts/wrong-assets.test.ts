@@ -135,7 +135,13 @@ describe('what an earlier release left in suspense after a decision', () => {
   /** A final payment in suspense, as an earlier release booked it. */
   async function leave(
     tenant: Tenant,
-    of: { id: string; asset: PaymentAsset; resolution: string | null; invoiceId: string; isBlockSum?: boolean },
+    of: {
+      id: string
+      asset: PaymentAsset
+      resolution: string | null
+      invoiceId: string
+      isBlockSum?: boolean
+    },
   ): Promise<void> {
     const { id, asset, resolution, invoiceId, isBlockSum = false } = of
     const index = isBlockSum ? -7 : 1

@@ -45,7 +45,8 @@ export const NO_MONEY: { readonly [table: string]: string } = {
   audit_run: 'what is told, sold or logged; no payout and no address is made from it',
   invoice_resolution: 'what is told, sold or logged; no payout and no address is made from it',
   merchant: 'what is told, sold or logged; no payout and no address is made from it',
-  asset_price: 'what is told, sold or logged; no payout and no address is made from it',
+  asset_price:
+    'what is told, sold or logged, and whether a sweep waits; no payout and no address is made from it',
 }
 
 export type Chain = 'Litecoin' | 'Base' | 'Solana'

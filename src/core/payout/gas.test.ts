@@ -1,6 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { affordablePrice, gasCostOf, gasPriceOf, MAX_FEE_MAX, replacingPrice } from './gas.ts'
+import {
+  affordablePrice,
+  gasCostOf,
+  gasPriceOf,
+  inToken,
+  MAX_FEE_MAX,
+  replacingPrice,
+  tokenSweepCostOf,
+} from './gas.ts'
 
 const wei = fc.bigInt({ min: 0n, max: 10n ** 13n })
 const market = fc.record({ baseFee: wei, tip: wei, l1Fee: wei })
@@ -37,4 +45,14 @@ test('an affordable price never costs more than may be spent, and is none where 
       if (price.maxFee > 0n) expect(gasCostOf(21_000n, price, now)).toBeLessThanOrEqual(costMax)
     }),
   )
+})
+
+test('at three gwei and 3,000 dollars for ether a sweep costs 90 cents, rounded up', () => {
+  const dollar = { price: 10n ** 12n, decimals: 6 }
+  const ether = { price: 3_000n * 10n ** 12n, decimals: 18 }
+  const gwei = 10n ** 9n
+  const cost = tokenSweepCostOf({ baseFee: 2n * gwei, tip: gwei, l1Fee: 0n })
+  expect(inToken(cost, { native: ether, token: dollar })).toBe(900_000n)
+  expect(inToken(1n, { native: ether, token: dollar })).toBe(1n)
+  expect(inToken(0n, { native: ether, token: dollar })).toBe(0n)
 })

@@ -17,6 +17,7 @@ export const TRANSFER_GAS = 21_000n
 export const TOKEN_TRANSFER_GAS = 120_000n
 /** A transfer of USDC by signature, which takes some 100,000. */
 export const TOKEN_SWEEP_GAS = 180_000n
+const TOKEN_SWEEP_GAS_USUAL = 100_000n
 /** The most gas a destination with code may use. */
 export const DESTINATION_GAS_MAX = 200_000n
 /** No price above this is believed or paid. */
@@ -37,6 +38,20 @@ export function gasPriceOf({ baseFee, tip }: GasMarket): GasPrice {
 export const gasCostOf = (gas: bigint, price: GasPrice, { l1Fee }: Pick<GasMarket, 'l1Fee'>): bigint =>
   gas * price.maxFee + l1Fee
 
+/** What the sweep of a token is likely to take of the hot wallet's ether, in wei. */
+export const tokenSweepCostOf = ({ baseFee, tip, l1Fee }: GasMarket): bigint =>
+  TOKEN_SWEEP_GAS_USUAL * (baseFee + tip) + l1Fee
+
+/** A kind of money: its price in 10⁻¹² US dollar per coin, and its decimals. */
+type Priced = { readonly price: bigint; readonly decimals: number }
+
+/** An amount of native coin in units of a token of the same worth, rounded up. The token's price is above zero. */
+export function inToken(amount: bigint, { native, token }: { native: Priced; token: Priced }): bigint {
+  const worth = amount * native.price * 10n ** BigInt(token.decimals)
+  const unit = token.price * 10n ** BigInt(native.decimals)
+  return (worth + unit - 1n) / unit
+}
+
 /** The lowest price that replaces a transaction at `last`; more if the market asks for more. */
 export function replacingPrice(last: GasPrice, market: GasMarket): GasPrice {
   const wanted = gasPriceOf(market)
@@ -54,6 +69,15 @@ export function affordablePrice(
   const maxFee = lower(price.maxFee, affordable)
   return maxFee < terms.least ? null : { maxFee, tip: lower(price.tip, maxFee) }
 }
+
+/** A payout for which the network takes too much waits this long for a quieter hour. */
+const QUIETER_WITHIN_MS = 24 * 3_600_000
+
+/** Whether it has waited long enough. */
+export const isWaitOver = (
+  { approvedAtMs, createdAtMs }: { readonly approvedAtMs: number | null; readonly createdAtMs: number },
+  nowMs: number,
+): boolean => nowMs - (approvedAtMs ?? createdAtMs) > QUIETER_WITHIN_MS
 
 /** The gas a hot wallet should be able to pay for: twenty sweeps and payouts of a token. */
 const RESERVE_GAS = 20n * (TOKEN_SWEEP_GAS + TOKEN_TRANSFER_GAS)

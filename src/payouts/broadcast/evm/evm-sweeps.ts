@@ -1,5 +1,5 @@
 import { isToken } from '../../../core/assets.ts'
-import { gasCostOf, gasPriceOf, TRANSFER_GAS } from '../../../core/payout/gas.ts'
+import { isWaitOver } from '../../../core/payout/gas.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import type { HotWallet } from '../../../db/addresses/hot-wallets.ts'
@@ -12,6 +12,7 @@ import { deleteFrozenDeposit, saveFrozenDeposit, takeFrozenToCheck } from '../..
 import { askJournal } from '../../store/journal-questions.ts'
 import { listUnsealedSweeps } from '../../store/outcome-seals.ts'
 import { insertPayoutRefusal } from '../../store/payout-transactions.ts'
+import { loadSweepCost } from '../../store/sweep-cost.ts'
 import {
   adoptSweep,
   insertSweep,
@@ -205,8 +206,8 @@ export class EvmSweeps {
     const before = await sumUnsignedPayouts(pool, tenant, { ...of, before: payout.id })
     let missing = payout.amount + before - credit
     const isOfToken = isToken(asset)
-    const cost = isOfToken ? 0n : gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
-    const { orphans, addresses } = await listSweepSources(pool, tenant, { ...of, cost })
+    const cost = await loadSweepCost(pool, { asset, livemode: tenant.livemode, wallet })
+    const { orphans, addresses, dust } = await listSweepSources(pool, tenant, { ...of, cost })
     for (const { id: sweepId, amount, isSigned } of orphans) {
       if (missing <= 0n && !isSigned) break
       if (await adoptSweep(pool, tenant, { sweepId, payoutId: payout.id })) missing -= amount
@@ -216,8 +217,15 @@ export class EvmSweeps {
     const left = chosen.usable.reduce((sum, { amount }) => sum - amount, missing)
     // Nobody knows when the issuer lets go of it: the rest of the merchant's money does not wait for that.
     if (left > chosen.unanswered && chosen.frozen > 0n) return this.#refuse(payout, 'deposit_frozen')
+    // The signer judges what takes of its own amount. A token's sweep takes of the hot wallet's ether.
+    if (isOfToken && left > 0n && left <= dust) return this.#waitForQuieterHour(payout)
     for (const found of chosen.usable)
       await this.#alone(addressText(found), () => this.#planOne(payout, found, isOfToken))
+  }
+
+  async #waitForQuieterHour(payout: Payout): Promise<void> {
+    if (isWaitOver(payout, this.#parts.clock().getTime())) return this.#refuse(payout, 'fee_above_limit')
+    this.#alert(payout.id, 'it costs more now than the deposits hold that are missing; the payout waits')
   }
 
   async #refuse(payout: Payout, code: string): Promise<void> {

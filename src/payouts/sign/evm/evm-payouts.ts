@@ -7,6 +7,7 @@ import {
   type GasPrice,
   gasCostOf,
   gasPriceOf,
+  isWaitOver,
   replacingPrice,
   TOKEN_TRANSFER_GAS,
   TRANSFER_GAS,
@@ -47,14 +48,9 @@ import {
 } from './evm-terms.ts'
 import { signFromHotWallet } from './sign-evm.ts'
 
-/** A payout whose approved fee the network does not take waits this long for a quieter hour. */
-const QUIETER_WITHIN_MS = 24 * 3_600_000
-
 /** Too little was approved for what the network takes now; that may pass, but not for ever. */
 function tooDear(signer: SigningContext, payout: Payout): Unsigned {
-  const since = payout.approvedAtMs ?? payout.createdAtMs
-  if (signer.clock().getTime() - since > QUIETER_WITHIN_MS)
-    return { kind: 'refused', code: 'fee_above_limit' }
+  if (isWaitOver(payout, signer.clock().getTime())) return { kind: 'refused', code: 'fee_above_limit' }
   alert(signer, payout, 'the network takes more now than was approved; the payout waits')
   return WAITS
 }
