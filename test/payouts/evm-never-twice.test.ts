@@ -147,7 +147,7 @@ const WORLDS = (['base', 'ethereum'] as const).flatMap((chain) =>
 )
 
 test.each(WORLDS)(
-  '$count histories of crashes, lies, freezes, reorganisations on $chain: each is paid once (from $first)',
+  '$count histories of crashes, lies, freezes and forks on $chain: each is paid once (from $first)',
   async ({ chain, seeds }) => {
     const { coin, token } = await open(chain)
     for (const seed of seeds) {
