@@ -6,22 +6,24 @@ const anyColour = fc
   .integer({ min: 0, max: 0xffffff })
   .map((value): HexColour => `#${value.toString(16).padStart(6, '0')}`)
 
-test('whatever a merchant’s colour, it is readable as text and under text in both schemes', () => {
+test('whatever a merchant’s colour, buttons keep it, and it is readable as text and under text', () => {
   fc.assert(
     fc.property(anyColour, (colour) => {
-      const { light, dark } = brandColours(colour)
-      for (const ground of ['#f3f5f8', '#ffffff', '#f6f8fa', light.onAccent] as const)
-        expect(contrastOf(light.accent, ground)).toBeGreaterThanOrEqual(4.5)
-      for (const ground of ['#0d1015', '#171b22', '#1f242d', dark.onAccent] as const)
-        expect(contrastOf(dark.accent, ground)).toBeGreaterThanOrEqual(4.5)
+      const { fill, onFill, light, dark } = brandColours(colour)
+      expect(fill).toBe(colour)
+      expect(contrastOf(fill, onFill)).toBeGreaterThanOrEqual(4.5)
+      for (const ground of ['#f3f5f8', '#ffffff', '#f6f8fa'] as const)
+        expect(contrastOf(light, ground)).toBeGreaterThanOrEqual(4.5)
+      for (const ground of ['#0d1015', '#171b22', '#1f242d'] as const)
+        expect(contrastOf(dark, ground)).toBeGreaterThanOrEqual(4.5)
     }),
     { numRuns: 2_000 },
   )
 })
 
 test('a colour that can be read is left as it is', () => {
-  expect(brandColours('#1a4d2e').light.accent).toBe('#1a4d2e')
-  expect(brandColours('#ffd166').dark.accent).toBe('#ffd166')
+  expect(brandColours('#1a4d2e').light).toBe('#1a4d2e')
+  expect(brandColours('#ffd166').dark).toBe('#ffd166')
 })
 
 test('contrast is what WCAG says of black, white and grey', () => {

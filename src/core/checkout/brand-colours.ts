@@ -1,9 +1,14 @@
 /** A colour as `#rrggbb`, in lower case. */
 export type HexColour = `#${string}`
 
-type SchemeColours = { readonly accent: HexColour; readonly onAccent: HexColour }
-/** A merchant's colour as it may stand on the pages: darkened or lightened until it can be read. */
-type BrandColours = { readonly light: SchemeColours; readonly dark: SchemeColours }
+type BrandColours = {
+  /** The merchant's own colour, under buttons, and the black or white that is readable on it. */
+  readonly fill: HexColour
+  readonly onFill: HexColour
+  /** As text on the pages in each scheme: darkened or lightened until it can be read. */
+  readonly light: HexColour
+  readonly dark: HexColour
+}
 
 /** WCAG 2.2 AA, success criterion 1.4.3. */
 const CONTRAST_MIN = 4.5
@@ -26,13 +31,15 @@ export function contrastOf(one: HexColour, other: HexColour): number {
 }
 
 /**
- * The nearest colours to the merchant's that can be read at 4.5:1 or better, as text on every ground of the pages
- * and under the text of a button, in the light and in the dark scheme.
+ * The merchant's colour as buttons show it, and the nearest ones to it that can be read as text on every ground of the
+ * pages. All at 4.5:1 or better: of black and white one always is, on any colour.
  */
 export function brandColours(colour: HexColour): BrandColours {
   return {
-    light: { accent: nearestReadable(colour, '#000000', LIGHT_GROUNDS), onAccent: '#ffffff' },
-    dark: { accent: nearestReadable(colour, '#ffffff', DARK_GROUNDS), onAccent: '#0d1015' },
+    fill: colour,
+    onFill: contrastOf(colour, '#ffffff') >= CONTRAST_MIN ? '#ffffff' : '#000000',
+    light: nearestReadable(colour, '#000000', LIGHT_GROUNDS),
+    dark: nearestReadable(colour, '#ffffff', DARK_GROUNDS),
   }
 }
 

@@ -19,8 +19,6 @@ export const NO_BRANDING: Branding = { colour: null, logo: null }
 /** The merchant's colours over those of the style; empty where they chose none. */
 export function brandStyle({ colour }: Branding): string {
   if (colour === null) return ''
-  const { light, dark } = brandColours(colour)
-  const variables = ({ accent, onAccent }: typeof light) =>
-    `:root{--accent:${accent};--on-accent:${onAccent}}`
-  return `${variables(light)}@media(prefers-color-scheme:dark){${variables(dark)}}`
+  const { fill, onFill, light, dark } = brandColours(colour)
+  return `:root{--fill:${fill};--on-fill:${onFill};--accent:${light}}@media(prefers-color-scheme:dark){:root{--accent:${dark}}}`
 }

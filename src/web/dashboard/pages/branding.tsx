@@ -20,7 +20,7 @@ export function BrandingPage() {
   return (
     <Page
       title="Branding"
-      lead="How your buyers' pages look, in both modes. Any colour is made readable in light and dark."
+      lead="How your buyers' pages look, in both modes. Buttons keep your colour; as text it is made readable."
     >
       <Read read={merchant} lines={5}>
         {(known) => (
