@@ -57,6 +57,7 @@ test('every reference leads somewhere, and every part has only the keywords of i
     'parameters',
     'requestBody',
     'responses',
+    'x-codeSamples',
   ]
   for (const [at, object] of objectsIn(document)) {
     if (typeof object.$ref === 'string') expect(resolve(object.$ref), `${at} → ${object.$ref}`).toBeDefined()
@@ -151,6 +152,15 @@ test('every body has an example that its own schema takes', () => {
   for (const route of ROUTES) {
     if (route.body === undefined) continue
     expect(route.body.safeParse(route.example), route.operationId).toMatchObject({ success: true })
+  }
+})
+
+test('every answer has an example that its own schema takes', () => {
+  for (const route of ROUTES) {
+    if (route.success.schema === undefined) continue
+    const operation = document.paths[`${API_PREFIX}${route.path.replace(':id', '{id}')}`]?.[route.method]
+    const example = operation?.responses[route.success.status]?.content?.['application/json'].example
+    expect(route.success.schema.safeParse(example), route.operationId).toMatchObject({ success: true })
   }
 })
 

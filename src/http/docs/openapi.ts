@@ -1,7 +1,10 @@
 import { z } from 'zod'
+import { ID_PREFIXES } from '../../core/ids.ts'
 import { ERROR_TYPES } from '../../wire/error-types.ts'
 import { ERRORS, type ErrorCode } from '../../wire/errors.ts'
 import { API_PREFIX, type Route } from '../api/route.ts'
+import { type CodeSample, codeSamples } from './code-samples.ts'
+import { exampleOf } from './schema-example.ts'
 
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
@@ -11,6 +14,7 @@ export type OpenApiParameter = {
   readonly required: boolean
   readonly description: string
   readonly schema: JsonSchema
+  readonly example?: string
 }
 
 type MediaType = { readonly 'application/json': { readonly schema: JsonSchema; readonly example?: unknown } }
@@ -29,6 +33,8 @@ export type OpenApiOperation = {
       readonly content?: MediaType
     }
   }
+  /** Absent for what only a person signed in to the dashboard may call. */
+  readonly 'x-codeSamples'?: readonly CodeSample[]
 }
 
 export type OpenApiDocument = {
@@ -60,7 +66,7 @@ export function openApiDocument(routes: readonly Route[], baseUrl: string): Open
   const paths: { [path: string]: { [method: string]: OpenApiOperation } } = {}
   for (const route of routes) {
     const path = `${API_PREFIX}${route.path.replace(':id', '{id}')}`
-    paths[path] = { ...paths[path], [route.method]: operationOf(route, schemas) }
+    paths[path] = { ...paths[path], [route.method]: operationOf(route, schemas, baseUrl) }
   }
   return {
     openapi: '3.1.0',
@@ -94,11 +100,16 @@ const headerRefs = (...names: (keyof typeof HEADERS)[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 const RATE_HEADERS = ['request-id', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'] as const
 
-function operationOf(route: Route, schemas: { [name: string]: JsonSchema }): OpenApiOperation {
+function operationOf(
+  route: Route,
+  schemas: { [name: string]: JsonSchema },
+  baseUrl: string,
+): OpenApiOperation {
   const { success } = route
   const scope = route.scope === null ? 'Any key may call this.' : `Scope: \`${route.scope}\`.`
   const live = route.live === undefined ? '' : ` ${LIVE_NOTES[route.live]}`
-  const content = success.schema === undefined ? {} : { content: json(schemaOf(success.schema, schemas)) }
+  const content =
+    success.schema === undefined ? {} : { content: json(schemaOf(success.schema, schemas), answerOf(route)) }
   const headers =
     route.create === undefined
       ? headerRefs(...RATE_HEADERS)
@@ -122,8 +133,56 @@ function operationOf(route: Route, schemas: { [name: string]: JsonSchema }): Ope
       [success.status]: { description: success.description, headers, ...content },
       ...errorResponses(problemCodesOf(route)),
     },
+    ...(route.dashboardOnly === true ? {} : { 'x-codeSamples': codeSamples(sampleOf(route, baseUrl)) }),
   }
 }
+
+/** The answer to the route's own example: what was asked for is in it as it was asked. */
+function answerOf(route: Route): unknown {
+  const schemas: { [name: string]: JsonSchema } = {}
+  if (route.success.schema === undefined) return undefined
+  const example = exampleOf(schemaOf(route.success.schema, schemas), schemas) as { [field: string]: unknown }
+  const asked = Object.entries(route.example ?? {}).filter(([field]) => field in example)
+  const list = example.object === 'list' ? { url: pathOf(route) } : {}
+  return { ...example, ...Object.fromEntries(asked), ...list }
+}
+
+function sampleOf(route: Route, baseUrl: string) {
+  // A payout in test mode is approved by a key alone; what a person proves in live mode is no server's.
+  const isProof = route.provesFactor === true
+  return {
+    operationId: route.operationId,
+    method: route.method.toUpperCase(),
+    path: pathOf(route),
+    baseUrl,
+    ...(route.example === undefined || isProof ? {} : { body: route.example }),
+    isCreate: route.create !== undefined,
+    hasAnswer: route.success.schema !== undefined,
+  }
+}
+
+/** What `:id` stands for, by the words of the path before it. */
+const ID_KINDS = {
+  invoices: 'invoice',
+  'test/invoices': 'invoice',
+  'payment-links': 'paymentLink',
+  'checkout-sessions': 'checkoutSession',
+  'webhook-endpoints': 'webhookEndpoint',
+  events: 'event',
+  payouts: 'payout',
+  'payout-destinations': 'payoutDestination',
+  'api-keys': 'apiKey',
+} as const
+
+function idOf(route: Route): string {
+  const before = route.path.slice(1, route.path.indexOf('/:id'))
+  const kind = Object.entries(ID_KINDS).find(([path]) => path === before)?.[1]
+  if (kind === undefined) throw new Error(`nothing tells whose id ${route.path} takes`)
+  return `${ID_PREFIXES[kind]}_01jd0w5f3e8gqv7n5k2m9x4c6t`
+}
+
+const pathOf = (route: Route): string =>
+  API_PREFIX + (route.path.includes(':id') ? route.path.replace(':id', idOf(route)) : route.path)
 
 const LIVE_NOTES = {
   session: 'In live mode this needs a dashboard session in place of a key.',
@@ -133,8 +192,8 @@ const LIVE_NOTES = {
 function parametersOf(route: Route, schemas: { [name: string]: JsonSchema }): OpenApiParameter[] {
   const parameters: OpenApiParameter[] = []
   if (route.path.includes(':id')) {
-    const schema = { type: 'string' }
-    parameters.push({ name: 'id', in: 'path', required: true, description: 'Id of the resource.', schema })
+    const id = { name: 'id', in: 'path', required: true, description: 'Id of the resource.' } as const
+    parameters.push({ ...id, schema: { type: 'string' }, example: idOf(route) })
   }
   for (const [name, field] of Object.entries(route.query?.shape ?? {})) {
     const schema = schemaOf(field as z.ZodType, schemas)
