@@ -101,6 +101,14 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
   addOperators(program, output, done)
   addFees(program, output, done)
   addBackup(program, output, done)
+  program
+    .command('completion')
+    .description('print a script that completes commands and options in your shell')
+    .argument('<shell>', 'bash, zsh or fish')
+    .action(async (shell: string) => {
+      const { completionScript } = await import('./completion.ts')
+      output.line(completionScript(shell, program))
+    })
   return program
 }
 

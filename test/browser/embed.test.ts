@@ -68,7 +68,7 @@ test('embed.js is at most a kilobyte and may be loaded by any site', async () =>
 test('the script and any element become links, also later, under the strictest policy', async () => {
   const { page, alerts, close } = await openShop(
     `${script('data-ulasend-link="pl_aaaaaaaaaa" data-label="Donate"')}
-     <p data-ulasend-link="pl_bbbbbbbbbb" data-usd-amount="12.50"></p>${script()}`,
+     <p data-paylink-link="pl_bbbbbbbbbb" data-usd-amount="12.50"></p>${script()}`,
   )
   const rest = ['_blank', 'noopener']
   const first = [
@@ -78,7 +78,7 @@ test('the script and any element become links, also later, under the strictest p
   expect(await hrefs(page)).toEqual(first)
   await page.evaluate(() => {
     const late = document.createElement('div')
-    late.dataset.ulasendLink = 'pl_cccccccccc'
+    late.dataset.paylinkLink = 'pl_cccccccccc'
     late.dataset.label = '<img src=x onerror=alert(1)>'
     document.body.append(late)
   })
@@ -96,24 +96,31 @@ test('the script and any element become links, also later, under the strictest p
   await close()
 })
 
-test('a press is told by one event that bubbles, and opens a tab of its own', async () => {
-  server.showLink('pl_aaaaaaaaaa', { kind: 'neutral' })
-  const { page, close } = await openShop(script('data-ulasend-link="pl_aaaaaaaaaa"'))
-  await page.evaluate(() => {
-    document.addEventListener('ulasend:open', (event) => {
-      document.body.dataset.heard = `${document.body.dataset.heard ?? ''}${JSON.stringify((event as CustomEvent).detail)}`
+test.each(['paylink', 'ulasend'])(
+  'a press is told by one event of %s that bubbles, and opens a tab',
+  async (name) => {
+    server.showLink('pl_aaaaaaaaaa', { kind: 'neutral' })
+    const { page, close } = await openShop(script(`data-${name}-link="pl_aaaaaaaaaa"`))
+    await page.evaluate(() => {
+      for (const type of ['paylink:open', 'ulasend:open']) {
+        document.addEventListener(type, (event) => {
+          document.body.dataset.heard = `${document.body.dataset.heard ?? ''}${type} ${JSON.stringify((event as CustomEvent).detail)}`
+        })
+      }
     })
-  })
-  const opened = page.context().waitForEvent('page')
-  await page.locator('a').click()
-  const tab = await opened
-  await tab.waitForLoadState()
-  expect(tab.url()).toBe(`${server.url}/l/pl_aaaaaaaaaa`)
-  expect(await tab.evaluate(() => [window.opener, document.referrer === ''])).toEqual([null, false])
-  expect(await page.evaluate(() => document.body.dataset.heard)).toBe('{"link":"pl_aaaaaaaaaa"}')
-  await tab.close()
-  await close()
-})
+    const opened = page.context().waitForEvent('page')
+    await page.locator('a').click()
+    const tab = await opened
+    await tab.waitForLoadState()
+    expect(tab.url()).toBe(`${server.url}/l/pl_aaaaaaaaaa`)
+    expect(await tab.evaluate(() => [window.opener, document.referrer === ''])).toEqual([null, false])
+    expect(await page.evaluate(() => document.body.dataset.heard)).toBe(
+      `${name}:open {"link":"pl_aaaaaaaaaa"}`,
+    )
+    await tab.close()
+    await close()
+  },
+)
 
 test('what is no slug or no amount becomes no link', async () => {
   const wrong = [

@@ -206,3 +206,18 @@ test('the API is under /api/v1 and nowhere else', async () => {
   expect(API_PREFIX).toBe('/api/v1')
   expect((await api.app.request('/invoices')).status).toBe(404)
 })
+
+test('a link that leads nowhere answers a page to a browser, and JSON to a program', async () => {
+  const page = await api.app.request('/no/such/page', { headers: { accept: 'text/html,*/*;q=0.8' } })
+  expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+  expect(await page.text()).toContain('Page not found')
+  for (const [path, accept] of [
+    ['/no/such/page', '*/*'],
+    ['/no/such/page', 'application/json'],
+    [`${API_PREFIX}/none`, 'text/html'],
+  ] as const) {
+    const answer = await api.app.request(path, { headers: { accept } })
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(await answer.json()).toMatchObject({ error: { code: 'path_not_found' } })
+  }
+})

@@ -5,7 +5,7 @@ import { isDatabaseAway } from '../../postgres/database-away.ts'
 import { newId } from '../../runtime/new-id.ts'
 import { newRequestId } from '../../runtime/new-request-id.ts'
 import { ERRORS, type ErrorCode } from '../../wire/errors.ts'
-import { addDocumentation } from '../docs/docs-page.tsx'
+import { addDocumentation, DOCS_CSP, renderNotFound } from '../docs/docs-page.tsx'
 import type { Answer } from './answer.ts'
 import { type ApiContext, type ApiVariables, answerRequest, type Gate } from './answer-request.ts'
 import { createAuthenticate } from './credentials.ts'
@@ -88,10 +88,25 @@ function jsonResponse(c: ApiContext, status: number, body: string, headers: Answ
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' }
 
 function problemResponse(deps: ApiDeps, c: Context<Variables>, problem: ApiProblem): Response {
+  if (problem.code === 'path_not_found' && isBrowsing(c)) return notFoundPage(c)
   const body = JSON.stringify(errorBody(problem, c.get('requestId'), deps.baseUrl))
   const { status } = ERRORS[problem.code]
   const waiting = status === 503 ? { 'retry-after': RETRY_AFTER_SECONDS } : {}
   return jsonResponse(c, status, body, { ...waiting, ...problem.headers })
+}
+
+/** A person who followed a link; programs ask for JSON, or for anything. */
+const isBrowsing = (c: Context<Variables>): boolean =>
+  !c.req.path.startsWith(`${API_PREFIX}/`) && c.req.header('accept')?.includes('text/html') === true
+
+function notFoundPage(c: Context<Variables>): Response {
+  const headers = {
+    ...c.get('headers'),
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'content-security-policy': DOCS_CSP,
+  }
+  return new Response(renderNotFound(), { status: 404, headers })
 }
 
 /** An error that is not the caller's mistake is logged with its cause; the caller learns only the request's id. */

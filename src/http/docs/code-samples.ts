@@ -1,5 +1,5 @@
 /** One request to the API, as its examples send it. */
-export type SampleRequest = {
+type SampleRequest = {
   readonly operationId: string
   readonly method: string
   /** Below the base URL, `{id}` filled in. */
@@ -45,6 +45,7 @@ const SDK_NAMES: { readonly [operationId: string]: string } = {
   listImportedInvoices: 'invoices.imported',
   createCheckoutSession: 'checkoutSessions.create',
   listCheckoutSessions: 'checkoutSessions.list',
+  requestWebhookEndpoint: 'webhookEndpoints.request',
   listAssets: 'market.assets',
   listRates: 'market.rates',
   payTestInvoice: 'invoices.payInTest',

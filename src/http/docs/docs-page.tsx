@@ -8,12 +8,12 @@ import type { ApiVariables } from '../api/answer-request.ts'
 import { ApiProblem } from '../api/problem.ts'
 import { API_PREFIX, type Route } from '../api/route.ts'
 import {
-  type JsonSchema,
   type OpenApiDocument,
   type OpenApiOperation,
   type OpenApiParameter,
   openApiDocument,
 } from './openapi.ts'
+import type { JsonSchema } from './schema-example.ts'
 
 const STYLE = readBuilt('docs.css')
 
@@ -58,12 +58,7 @@ function renderReference(document: OpenApiDocument): string {
         <a href="/openapi.json">OpenAPI 3.1 document</a> · <a href="/docs/errors">Errors</a>
       </p>
       {operations.map(({ path, method, operation }) => (
-        <Operation
-          path={path}
-          method={method}
-          operation={operation}
-          server={document.servers[0]?.url ?? ''}
-        />
+        <Operation path={path} method={method} operation={operation} />
       ))}
       {Object.entries(document.components.schemas).map(([name, schema]) => (
         <section id={name}>
@@ -108,6 +103,25 @@ function renderErrorCatalogue(): string {
   )
 }
 
+/** For a person who followed a link that leads nowhere. */
+export function renderNotFound(): string {
+  return page(
+    'Page not found',
+    <ul>
+      <li>
+        <a href="/dashboard/">Dashboard</a>
+      </li>
+      <li>
+        <a href="/docs">API reference</a>
+      </li>
+    </ul>,
+    <>
+      <h1>Page not found</h1>
+      <p>Check the address, or ask whoever gave you the link for a new one.</p>
+    </>,
+  )
+}
+
 function page(title: string, navigation: Child, content: Child): string {
   const body = (
     <html lang="en">
@@ -128,10 +142,9 @@ function page(title: string, navigation: Child, content: Child): string {
   return String(html`<!doctype html>${body}`)
 }
 
-const Operation: FC<{ path: string; method: string; operation: OpenApiOperation; server: string }> = (
-  props,
-) => {
-  const { path, method, operation, server } = props
+type OperationProps = { path: string; method: string; operation: OpenApiOperation }
+
+const Operation: FC<OperationProps> = ({ path, method, operation }) => {
   const body = operation.requestBody?.content['application/json']
   return (
     <section id={operation.operationId}>
@@ -146,6 +159,7 @@ const Operation: FC<{ path: string; method: string; operation: OpenApiOperation;
           Body: <TypeOf schema={body.schema} />
         </p>
       )}
+      <Examples operation={operation} />
       <h3>Responses</h3>
       <div class="scroll">
         <table>
@@ -164,20 +178,41 @@ const Operation: FC<{ path: string; method: string; operation: OpenApiOperation;
           </tbody>
         </table>
       </div>
-      <h3>Example</h3>
-      <pre tabindex={0}>
-        <code>{exampleOf(method, server + path, body?.example)}</code>
-      </pre>
     </section>
   )
 }
 
-function exampleOf(method: string, url: string, body: unknown): string {
-  const verb = method === 'get' ? '' : `-X ${method.toUpperCase()} `
-  const lines = [`curl ${verb}${url}`, '-H "Authorization: Bearer $PAYLINK_KEY"']
-  if (body !== undefined) lines.push("-H 'content-type: application/json'", `-d '${JSON.stringify(body)}'`)
-  return lines.join(' \\\n  ')
+/** The request in each language, one open at a time, and what it answers. */
+const Examples: FC<{ operation: OpenApiOperation }> = ({ operation }) => {
+  const samples = operation['x-codeSamples'] ?? []
+  const [answer] = Object.entries(operation.responses).filter(([status]) => Number(status) < 300)
+  const example = answer?.[1].content?.['application/json'].example
+  return (
+    <>
+      {samples.length > 0 && <h3>Examples</h3>}
+      {samples.map(({ label, source }, index) => (
+        <Example name={`${operation.operationId}-request`} title={label} text={source} open={index === 0} />
+      ))}
+      {example !== undefined && (
+        <Example
+          name={`${operation.operationId}-response`}
+          title={`Response ${answer?.[0]}`}
+          text={JSON.stringify(example, null, 2)}
+        />
+      )}
+    </>
+  )
 }
+
+/** `name`: of those with one name, the browser keeps one open. */
+const Example: FC<{ name: string; title: string; text: string; open?: boolean }> = (props) => (
+  <details name={props.name} open={props.open ?? false}>
+    <summary>{props.title}</summary>
+    <pre tabindex={0}>
+      <code>{props.text}</code>
+    </pre>
+  </details>
+)
 
 const Parameters: FC<{ parameters: readonly OpenApiParameter[] }> = ({ parameters }) => (
   <div class="scroll">

@@ -4,9 +4,7 @@ import { ERROR_TYPES } from '../../wire/error-types.ts'
 import { ERRORS, type ErrorCode } from '../../wire/errors.ts'
 import { API_PREFIX, type Route } from '../api/route.ts'
 import { type CodeSample, codeSamples } from './code-samples.ts'
-import { exampleOf } from './schema-example.ts'
-
-export type JsonSchema = { readonly [keyword: string]: unknown }
+import { exampleOf, type JsonSchema } from './schema-example.ts'
 
 export type OpenApiParameter = {
   readonly name: string
@@ -172,12 +170,13 @@ const ID_KINDS = {
   payouts: 'payout',
   'payout-destinations': 'payoutDestination',
   'api-keys': 'apiKey',
+  'request-logs': 'requestLog',
 } as const
 
 function idOf(route: Route): string {
   const before = route.path.slice(1, route.path.indexOf('/:id'))
   const kind = Object.entries(ID_KINDS).find(([path]) => path === before)?.[1]
-  if (kind === undefined) throw new Error(`nothing tells whose id ${route.path} takes`)
+  if (kind === undefined) throw new Error(`no kind of id for ${route.path}: add it to ID_KINDS`)
   return `${ID_PREFIXES[kind]}_01jd0w5f3e8gqv7n5k2m9x4c6t`
 }
 

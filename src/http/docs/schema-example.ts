@@ -1,4 +1,4 @@
-import type { JsonSchema } from './openapi.ts'
+export type JsonSchema = { readonly [keyword: string]: unknown }
 
 /** What fields of these names look like, so that an example is one story: an order of $49.99 in LTC at $100. */
 const BY_NAME: { readonly [field: string]: unknown } = {
@@ -26,6 +26,7 @@ const BY_NAME: { readonly [field: string]: unknown } = {
   name: 'Corner Coffee',
   network: 'Litecoin',
   order_reference: 'order-1042',
+  paid_usd: '49.99',
   passkeys: 'kZb3TqT0v6m1y8cQX2n5Lg',
   path: '/api/v1/invoices',
   payment_uri: 'litecoin:ltc1q6vsxgu70pjq9wf6ctw7az4q02lxlzeg5g8s3f4?amount=0.4999',
@@ -53,7 +54,7 @@ const DAY = '2026-01-31'
 
 /**
  * A value that a schema of ours allows, for people to read: its own example where it has one, else the first of what
- * may be there, and null where that may be. Throws for a text of which nothing tells what it looks like.
+ * may be there, and null where that may be. Throws for a text without any.
  */
 export function exampleOf(
   schema: JsonSchema,
@@ -81,7 +82,7 @@ export function exampleOf(
   if (schema.format === 'date') return DAY
   if (field === 'scopes') return SCOPE
   if (field === 'subscribed_events') return '*'
-  throw new Error(`nothing tells what ${field || JSON.stringify(schema)} looks like`)
+  throw new Error(`no example of ${field || JSON.stringify(schema)}: add one to its schema or to BY_NAME`)
 }
 
 const allowsNull = ({ type, anyOf }: JsonSchema): boolean =>

@@ -50,7 +50,7 @@ function Shown({ link }: { link: PaymentLink }) {
             <Snippet
               label="Embed code"
               code={`<script src="${window.location.origin}/embed.js" async></script>
-<div data-ulasend-link="${link.slug}" data-label="Pay with crypto"></div>`}
+<div data-paylink-link="${link.slug}" data-label="Pay with crypto"></div>`}
             />
           </div>
         </Card>

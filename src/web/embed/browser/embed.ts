@@ -20,20 +20,21 @@ function start(): void {
   new MutationObserver(scan).observe(document, {
     childList: true,
     subtree: true,
-    attributeFilter: ['data-ulasend-link', 'data-label', 'data-usd-amount'],
+    attributeFilter: ['data-paylink-link', 'data-ulasend-link', 'data-label', 'data-usd-amount'],
   })
 }
 
 function scan(): void {
-  for (const element of document.querySelectorAll<HTMLElement>('[data-ulasend-link]')) {
-    const { ulasendLink = '', label = '', usdAmount } = element.dataset
-    const from = JSON.stringify([ulasendLink, label, usdAmount])
+  for (const element of document.querySelectorAll<HTMLElement>('[data-paylink-link],[data-ulasend-link]')) {
+    const { paylinkLink, ulasendLink = '', label = '', usdAmount } = element.dataset
+    const link = paylinkLink ?? ulasendLink
+    const from = JSON.stringify([link, label, usdAmount])
     const before = made.get(element)
     if (before?.from === from) continue
     before?.button?.remove()
     const isRight =
-      /^pl_[0-9A-Za-z]{10}$/.test(ulasendLink) && /^((0|[1-9]\d{0,5})(\.\d{1,2})?)?$/.test(usdAmount ?? '')
-    const button = isRight ? place(element, ulasendLink, label, usdAmount) : null
+      /^pl_[0-9A-Za-z]{10}$/.test(link) && /^((0|[1-9]\d{0,5})(\.\d{1,2})?)?$/.test(usdAmount ?? '')
+    const button = isRight ? place(element, link, label, usdAmount) : null
     if (!button) console.warn('no payment link or amount', element)
     made.set(element, { from, button })
   }
@@ -56,8 +57,10 @@ function place(element: HTMLElement, link: string, label: string, usdAmount?: st
   )
   root.adoptedStyleSheets = [sheet]
   root.append(anchor)
-  anchor.onclick = () =>
-    button.dispatchEvent(new CustomEvent('ulasend:open', { bubbles: true, detail: { link } }))
+  anchor.onclick = () => {
+    const name = element.dataset.paylinkLink === undefined ? 'ulasend:open' : 'paylink:open'
+    button.dispatchEvent(new CustomEvent(name, { bubbles: true, detail: { link } }))
+  }
   // A script shows no children.
   if (element instanceof HTMLScriptElement) element.after(button)
   else element.append(button)
