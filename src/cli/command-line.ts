@@ -10,6 +10,7 @@ import { addListen } from './add-listen.ts'
 import { addSetup } from './add-setup.ts'
 import type { BrandArguments } from './brand-merchant.ts'
 import { type Output, processOutput } from './command-context.ts'
+import { addCompletion } from './completion.ts'
 import { EXIT_FAILED, EXIT_USAGE } from './exit-codes.ts'
 import type { ImportArguments } from './import-command.ts'
 import type { RescanArguments } from './rescan-command.ts'
@@ -101,14 +102,7 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
   addOperators(program, output, done)
   addFees(program, output, done)
   addBackup(program, output, done)
-  program
-    .command('completion')
-    .description('print a script that completes commands and options in your shell')
-    .argument('<shell>', 'bash, zsh or fish')
-    .action(async (shell: string) => {
-      const { completionScript } = await import('./completion.ts')
-      output.line(completionScript(shell, program))
-    })
+  addCompletion(program, output)
   return program
 }
 

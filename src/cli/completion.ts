@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Output } from './command-context.ts'
 import { UsageError } from './usage-error.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
@@ -8,6 +9,15 @@ type Entry = {
   readonly path: string
   readonly commands: readonly { readonly name: string; readonly description: string }[]
   readonly options: readonly { readonly long: string; readonly description: string }[]
+}
+
+/** Adds `paylink completion <shell>`. */
+export function addCompletion(program: Command, output: Output): void {
+  program
+    .command('completion')
+    .description('print a script that completes commands and options in your shell')
+    .argument('<shell>', 'bash, zsh or fish')
+    .action((shell: string) => output.line(completionScript(shell, program)))
 }
 
 /** A script for a shell that completes the commands and options of this program. Throws for a shell that we do not know. */

@@ -1,12 +1,10 @@
 import type { Hono } from 'hono'
-import { html, raw } from 'hono/html'
-import type { Child, FC } from 'hono/jsx'
-import { hashOf, readBuilt } from '../../web/built-files.ts'
-import { ERROR_TYPES } from '../../wire/error-types.ts'
-import { ERROR_CODES, ERRORS } from '../../wire/errors.ts'
+import type { FC } from 'hono/jsx'
+import { ERRORS } from '../../wire/errors.ts'
 import type { ApiVariables } from '../api/answer-request.ts'
 import { ApiProblem } from '../api/problem.ts'
 import { API_PREFIX, type Route } from '../api/route.ts'
+import { DOCS_CSP, docsPage, renderErrorCatalogue } from './errors-page.tsx'
 import {
   type OpenApiDocument,
   type OpenApiOperation,
@@ -15,17 +13,12 @@ import {
 } from './openapi.ts'
 import type { JsonSchema } from './schema-example.ts'
 
-const STYLE = readBuilt('docs.css')
-
-/** Nothing but our own inline style may load: no script, no font, no picture. */
-export const DOCS_CSP = `default-src 'none'; style-src ${hashOf(STYLE)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
-
 /** The reference of the API, made of its OpenAPI document. */
 function renderReference(document: OpenApiDocument): string {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   )
-  return page(
+  return docsPage(
     document.info.title,
     <>
       {document.tags.map(({ name }) => (
@@ -68,78 +61,6 @@ function renderReference(document: OpenApiDocument): string {
       ))}
     </>,
   )
-}
-
-/** The catalogue of errors; each `doc_url` leads here. */
-function renderErrorCatalogue(): string {
-  return page(
-    'Errors',
-    <ul>
-      {ERROR_CODES.map((code) => (
-        <li>
-          <a href={`#${code}`}>{code}</a>
-        </li>
-      ))}
-    </ul>,
-    <>
-      <h1>Errors</h1>
-      <p>
-        Every answer that is not 2xx has one shape, with a <code>type</code> of {ERROR_TYPES.length} and a{' '}
-        <code>code</code> from this list. Codes are never renamed; messages may change.{' '}
-        <a href="/docs">Back to the reference.</a>
-      </p>
-      {ERROR_CODES.map((code) => (
-        <section id={code}>
-          <h2>
-            <code>{code}</code>
-          </h2>
-          <p class="soft">
-            HTTP {ERRORS[code].status} · <code>{ERRORS[code].type}</code>
-          </p>
-          <p>{ERRORS[code].message}</p>
-        </section>
-      ))}
-    </>,
-  )
-}
-
-/** For a person who followed a link that leads nowhere. */
-export function renderNotFound(): string {
-  return page(
-    'Page not found',
-    <ul>
-      <li>
-        <a href="/dashboard/">Dashboard</a>
-      </li>
-      <li>
-        <a href="/docs">API reference</a>
-      </li>
-    </ul>,
-    <>
-      <h1>Page not found</h1>
-      <p>Check the address, or ask whoever gave you the link for a new one.</p>
-    </>,
-  )
-}
-
-function page(title: string, navigation: Child, content: Child): string {
-  const body = (
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>{title}</title>
-        <style>{raw(STYLE)}</style>
-      </head>
-      <body>
-        <div class="page">
-          <nav aria-label="Contents">{navigation}</nav>
-          <main>{content}</main>
-        </div>
-      </body>
-    </html>
-  )
-  return String(html`<!doctype html>${body}`)
 }
 
 type OperationProps = { path: string; method: string; operation: OpenApiOperation }
