@@ -21,7 +21,7 @@ export function addCompletion(program: Command, output: Output): void {
 }
 
 /** A script for a shell that completes the commands and options of this program. Throws for a shell that we do not know. */
-export function completionScript(shell: string, program: Command): string {
+function completionScript(shell: string, program: Command): string {
   const entries = [...entriesOf(program, '')]
   if (shell === 'bash') return bash(entries)
   if (shell === 'zsh')
