@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { createOTP } from '@better-auth/utils/otp'
 import { createApiApp } from '../../src/http/api/app.ts'
 import { CLIENT_ADDRESS_HEADER } from '../../src/http/api/client-address.ts'
@@ -104,9 +105,14 @@ export async function createTestPeople(
 /** An address of its own for each browser: the sign-in's limits count by address too. */
 export const addressNumber = (number: number): string => `203.${number >> 8}.${number & 255}.7`
 
+const PERIOD_MS = 30_000
+
 /** The one-time code of a secret, some periods of 30 seconds from now (RFC 6238). */
 export async function codeOf(secretBase32: string, periods = 0): Promise<string> {
-  const counter = Math.floor(Date.now() / 30_000) + periods
+  const left = PERIOD_MS - (Date.now() % PERIOD_MS)
+  // An earlier period's code is refused once this one ends: it is taken where there is time to type it.
+  if (periods < 0 && left < PERIOD_MS / 2) await setTimeout(left)
+  const counter = Math.floor(Date.now() / PERIOD_MS) + periods
   return createOTP(decodeBase32(secretBase32), { digits: 6 }).hotp(counter)
 }
 
