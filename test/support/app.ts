@@ -7,8 +7,8 @@ import { expectDeclared } from './declared-answers.ts'
 import { until } from './until.ts'
 
 export const PROGRAM = new URL('../../dist/main.js', import.meta.url).pathname
-const READY_MS_MAX = 60_000
-const EXIT_MS_MAX = 45_000
+const READY_MS_MAX = 120_000
+const EXIT_MS_MAX = 120_000
 
 type Environment = { readonly [name: string]: string }
 
