@@ -4,6 +4,7 @@ import { type BetterAuthOptions, betterAuth } from 'better-auth'
 import { APIError, isAPIError } from 'better-auth/api'
 import { twoFactor } from 'better-auth/plugins'
 import type { AccessSeals } from '../core/people/access-seals.ts'
+import { cookiePrefixOf } from '../core/people/session-cookie.ts'
 import { isNewPlace } from '../db/people/notices.ts'
 import { findFirstMerchant, findPersonToNotify, noteKnownPlace } from '../db/people/people.ts'
 import { endUnconfirmedFactors } from '../flows/end-second-factors.ts'
@@ -155,12 +156,15 @@ function passwords({ pool, seals, guesses, baseUrl, mail }: PeopleDeps & { reado
 }
 
 function cookies(baseUrl: string) {
-  const isSecure = baseUrl.startsWith('https:')
   return {
-    // `__Host-` binds the cookie to this origin; browsers take it from a secure page alone.
-    cookiePrefix: isSecure ? '__Host-paylink' : 'paylink',
+    cookiePrefix: cookiePrefixOf(baseUrl),
     useSecureCookies: false,
-    defaultCookieAttributes: { secure: isSecure, httpOnly: true, sameSite: 'lax', path: '/' },
+    defaultCookieAttributes: {
+      secure: baseUrl.startsWith('https:'),
+      httpOnly: true,
+      sameSite: 'lax',
+      path: '/',
+    },
     ipAddress: { ipAddressHeaders: [CLIENT_ADDRESS_HEADER], ipv6Subnet: 64 },
   } satisfies BetterAuthOptions['advanced']
 }

@@ -37,14 +37,15 @@ export function createApiApp(deps: ApiDeps): ApiApp {
     elapsedMs,
     onError: (err) => deps.log.warn({ err }, 'addresses could not be leased'),
   })
+  const slots = createMerchantSlots()
   const gate: Gate = {
     deps: { ...deps, rulesOf, marketOf: createMarketReader({ ...deps, elapsedMs, rulesOf }), leases },
     authenticate: createAuthenticate(deps, elapsedMs),
     ...(deps.findSignIn === undefined
       ? {}
-      : { readSession: createReadSession({ ...deps, findSignIn: deps.findSignIn }) }),
+      : { readSession: createReadSession({ ...deps, findSignIn: deps.findSignIn, slots }) }),
     limiter: createRateLimiter(deps.rateLimits, elapsedMs),
-    slots: createMerchantSlots(),
+    slots,
   }
   const app: ApiApp = new Hono<Variables>()
   app.use((c, next) => {

@@ -1,9 +1,12 @@
+import { parse } from 'hono/utils/cookie'
 import type { AccessSeals } from '../../core/people/access-seals.ts'
+import { sessionCookieOf } from '../../core/people/session-cookie.ts'
 import type { MemberRole } from '../../db/people/people.ts'
 import { findMemberRole } from '../../flows/member-role.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import { SCOPES, type Scope } from '../../wire/scopes.ts'
 import type { Credential } from './credentials.ts'
+import type { MerchantSlots } from './merchant-slots.ts'
 import { ApiProblem } from './problem.ts'
 
 /** Reads the dashboard's cookie; null where nobody is signed in. Throws the 403 of a request from elsewhere. */
@@ -40,18 +43,25 @@ const SCOPES_OF_ROLE: { readonly [role in MemberRole]: ReadonlySet<Scope> } = {
 
 /**
  * The dashboard's credential: the organization that the sign-in has chosen, in the mode that the request names,
- * with the role that the person has there now.
+ * with the role that the person has there now. Each reads the database before it is known whose it is: those of one
+ * sign-in take turns.
  */
 export function createReadSession(options: {
   pool: Pool
   seals: AccessSeals
   baseUrl: string
   findSignIn: FindSignIn
+  slots: MerchantSlots
 }): ReadSession {
-  const { pool, seals, baseUrl, findSignIn } = options
+  const { pool, seals, baseUrl, findSignIn, slots } = options
+  const name = sessionCookieOf(baseUrl)
   return async (request) => {
-    if (!request.headers.has('cookie')) return null
-    const signIn = await findSignIn(request.headers)
+    const cookie = parse(request.headers.get('cookie') ?? '', name)[name]
+    if (cookie === undefined) return null
+    // Whatever else the browser sent would be another queue of the same sign-in.
+    const headers = new Headers({ cookie: `${name}=${encodeURIComponent(cookie)}` })
+    const token = cookie.slice(0, cookie.lastIndexOf('.'))
+    const signIn = await slots.run(`sign-in ${token}`, () => findSignIn(headers))
     if (signIn === null || signIn.merchantId === null) return null
     const { personId, merchantId, secondFactorAtMs } = signIn
     const role = await findMemberRole(pool, seals, { userId: personId, merchantId })
