@@ -5,7 +5,7 @@ import { SkippedReporter } from './test/support/skipped-reporter.ts'
 /** A browser's test is many steps that each wait up to 30 s by themselves; this ends one that hangs. */
 const LONG_TEST_TIMEOUT_MS = 180_000
 /** What is awaited comes late where two files share two cores; the default is a second. */
-const AWAITED_MS_MAX = 30_000
+const AWAITED_MS_MAX = 60_000
 
 export default defineConfig({
   test: {

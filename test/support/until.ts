@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-const WAIT_MS_MAX = 30_000
+const WAIT_MS_MAX = 60_000
 const LOOK_INTERVAL_MS = 20
 
 /** Waits until a condition holds, and says what did not. */
