@@ -2,12 +2,15 @@ import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { programPath } from './programs.ts'
 
+/** What a page is to show comes late on a busy machine; the default is half of it. */
+const AWAITED_MS_MAX = 60_000
+
 /**
  * The machine's own Chromium, headless and silent: it talks to nobody but the page under test. Fails with the
  * command that installs it where there is none.
  */
 export async function launchBrowser(): Promise<Browser> {
-  return chromium.launch({
+  const browser = await chromium.launch({
     executablePath: programPath('chromium'),
     args: [
       '--no-sandbox',
@@ -22,6 +25,8 @@ export async function launchBrowser(): Promise<Browser> {
       '--no-pings',
     ],
   })
+  browser.on('context', (context) => context.setDefaultTimeout(AWAITED_MS_MAX))
+  return browser
 }
 
 /** Where `SCREENSHOTS=FOLDER` keeps a picture of every page that the tests look at; by default nothing draws them. */
