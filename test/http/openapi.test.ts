@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { API_PREFIX } from '../../src/http/api/route.ts'
 import { ROUTES } from '../../src/http/api/routes.ts'
-import { DOCS_CSP } from '../../src/http/docs/errors-page.tsx'
+import { DOCS_CSP } from '../../src/http/docs/docs-layout.tsx'
 import type { OpenApiDocument, OpenApiOperation } from '../../src/http/docs/openapi.ts'
 import { problemCodesOf } from '../../src/http/docs/openapi.ts'
 import { ERROR_CODES, ERRORS } from '../../src/wire/errors.ts'

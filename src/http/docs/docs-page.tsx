@@ -4,7 +4,8 @@ import { ERRORS } from '../../wire/errors.ts'
 import type { ApiVariables } from '../api/answer-request.ts'
 import { ApiProblem } from '../api/problem.ts'
 import { API_PREFIX, type Route } from '../api/route.ts'
-import { DOCS_CSP, docsPage, renderErrorCatalogue } from './errors-page.tsx'
+import { DOCS_CSP, docsPage } from './docs-layout.tsx'
+import { renderErrorCatalogue } from './errors-page.tsx'
 import {
   type OpenApiDocument,
   type OpenApiOperation,
