@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sessionCookieOf } from '../../src/core/people/session-cookie.ts'
 import { API_PREFIX, type Route } from '../../src/http/api/route.ts'
 import { ROUTES } from '../../src/http/api/routes.ts'
 import { openApiDocument } from '../../src/http/docs/openapi.ts'
@@ -132,7 +133,11 @@ let merchant: TestMerchant
 let own: Resources
 const document = openApiDocument(ROUTES, '')
 /** Somebody signed in, for routes that no key reaches; who signs in how is another test's. */
-const SIGNED_IN = { cookie: 'signed-in', origin: BASE_URL, 'sec-fetch-site': 'same-origin' }
+const SIGNED_IN = {
+  cookie: `${sessionCookieOf(BASE_URL)}=token`,
+  origin: BASE_URL,
+  'sec-fetch-site': 'same-origin',
+}
 beforeAll(async () => {
   const personId = 'person'
   const findSignIn = async () => ({ personId, merchantId: merchant.id, secondFactorAtMs: null })
