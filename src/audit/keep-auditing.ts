@@ -1,5 +1,5 @@
 import { cancelStatement } from '../db/ledger/audit.ts'
-import { beginAuditRun, finishAuditRun } from '../db/ledger/audit-runs.ts'
+import { beginAuditRun, beginOwnAuditRun, finishAuditRun } from '../db/ledger/audit-runs.ts'
 import type { ChainNode } from '../nodes/chain-nodes.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { withSystemTransaction } from '../postgres/transaction.ts'
@@ -10,6 +10,8 @@ import { summarise } from './summarise.ts'
 
 /** How often the service audits itself, whichever of its processes does. */
 const EVERY_MINUTES = 360
+/** How long a process believes what others wrote of audits: then it audits for itself. */
+const BELIEVED_MS = 86_400_000
 /** How often it looks whether it is time, and how long after the start first. */
 const LOOK_INTERVAL_MS = 60_000
 
@@ -36,12 +38,42 @@ export async function auditWhenDue(
   everyMinutes = EVERY_MINUTES,
   stop: AbortSignal = new AbortController().signal,
 ): Promise<readonly CheckResult[] | null> {
-  const { pool, clock, log } = deps
+  const { pool, clock } = deps
   const startedAt = clock()
   if (!(await withSystemTransaction(pool, (tx) => beginAuditRun(tx, startedAt, everyMinutes)))) return null
+  return auditFrom(startedAt, deps, stop)
+}
+
+/**
+ * Looks whether it is time. A row says that another process has audited, and whoever has the watcher's login can write one:
+ * a process that has not audited for a day does so whatever the rows say.
+ */
+export function createAuditor(
+  deps: KeptAuditDeps,
+): (stop?: AbortSignal) => Promise<readonly CheckResult[] | null> {
+  const { pool, clock } = deps
+  let auditedAt = clock()
+  return async (stop = new AbortController().signal) => {
+    const now = clock()
+    if (now.getTime() - auditedAt.getTime() < BELIEVED_MS) {
+      const results = await auditWhenDue(deps, EVERY_MINUTES, stop)
+      if (results !== null) auditedAt = now
+      return results
+    }
+    auditedAt = now
+    await beginOwnAuditRun(pool, now)
+    return auditFrom(now, deps, stop)
+  }
+}
+
+async function auditFrom(
+  startedAt: Date,
+  deps: KeptAuditDeps,
+  stop: AbortSignal,
+): Promise<readonly CheckResult[]> {
+  const { pool, clock, log } = deps
   const results = await auditUntil(deps, stop)
   const run = summarise(results)
-  await finishAuditRun(pool, startedAt, clock(), run)
   for (const { name, rule, findings } of results) {
     if (findings.length === 0) continue
     log.error(
@@ -51,6 +83,7 @@ export async function auditWhenDue(
   }
   const { checks, discrepancies, notChecked } = run
   log.info({ checks, discrepancies, notChecked }, 'the books were audited')
+  await finishAuditRun(pool, startedAt, clock(), run)
   return results
 }
 
@@ -90,7 +123,7 @@ const FINDINGS_LOGGED = 5
 
 /** Does so until it is stopped. */
 export const keepAuditing = (deps: KeptAuditDeps): { stop(): Promise<void> } =>
-  repeat((stop) => auditWhenDue(deps, EVERY_MINUTES, stop), {
+  repeat(createAuditor(deps), {
     everyMs: LOOK_INTERVAL_MS,
     firstMs: LOOK_INTERVAL_MS,
     onError: (error) => deps.log.warn({ err: error }, 'the audit could not be run; it is tried again'),

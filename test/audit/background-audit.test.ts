@@ -19,7 +19,8 @@ const SOON_MS = 15_000
 let database: TestDatabase
 const logged: string[] = []
 const log = pino({ level: 'info' }, { write: (line: string) => logged.push(line) })
-let now = new Date('2026-11-21T12:00:00.000Z')
+/** No audit begins later than the database's own time. */
+let now = new Date(Date.now() - 10 * 24 * 60 * MINUTE_MS)
 const depsOf = () => ({
   pool: database.pools.watcher,
   nodes: [],

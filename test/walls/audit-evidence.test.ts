@@ -1,9 +1,14 @@
+import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createAuditor } from '../../src/audit/keep-auditing.ts'
 import { beginAuditRun, finishAuditRun, loadLastAuditRun } from '../../src/db/ledger/audit-runs.ts'
 import { withSystemTransaction } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { seedMerchant } from '../support/seed.ts'
+import { seedInvoice, seedMerchant } from '../support/seed.ts'
+import { until } from '../support/until.ts'
 
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 const REPORT = { checks: 1, notChecked: 0, discrepancies: 1, report: [] }
 
@@ -17,7 +22,7 @@ const begin = (at: Date) => withSystemTransaction(database.pools.watcher, (tx) =
 
 test("with the watcher's login an ended audit is neither changed, forgotten, nor held up by a later one", async () => {
   const { watcher, api } = database.pools
-  const now = new Date()
+  const now = new Date(Date.now() - 2 * HOUR_MS)
   expect(await begin(now)).toBe(true)
   await finishAuditRun(watcher, now, now, REPORT)
   const changed = await watcher.query(`update audit_run set discrepancies = 0`)
@@ -28,9 +33,58 @@ test("with the watcher's login an ended audit is neither changed, forgotten, nor
   )
   await expect(watcher.query('update audit_run set started_at = now()')).rejects.toThrow('permission denied')
   expect(await loadLastAuditRun(api)).toMatchObject({ discrepancies: 1 })
-  const inAYear = new Date(now.getTime() + 365 * DAY_MS)
-  await watcher.query('insert into audit_run (started_at) values ($1)', [inAYear])
-  expect(await begin(new Date(now.getTime() + 2 * 3_600_000))).toBe(true)
+  const soon = new Date(Date.now() + 9 * MINUTE_MS)
+  await watcher.query('insert into audit_run (started_at) values ($1)', [soon])
+  expect(await begin(new Date())).toBe(true)
+  const later = `insert into audit_run (started_at, finished_at) values (now() + interval '1 hour', now())`
+  await expect(watcher.query(later)).rejects.toThrow('row-level security')
+})
+
+test("whatever the watcher's login writes of audits, a process audits within a day and logs what it finds", async () => {
+  const { owner, pools } = database
+  const invoice = await seedInvoice(database, await seedMerchant(database))
+  await owner.query(`update invoice set status = 'expired' where id = $1`, [invoice.id])
+  const logged: string[] = []
+  let now = new Date(Date.now() - 10 * DAY_MS)
+  const look = createAuditor({
+    pool: pools.watcher,
+    nodes: [],
+    clock: () => now,
+    log: pino({ level: 'error' }, { write: (line: string) => logged.push(line) }),
+    addressKeysFile: null,
+  })
+  // Another session keeps the turn, and an audit that found nothing is written again and again.
+  const thief = await pools.watcher.connect()
+  await thief.query(`begin; select pg_advisory_xact_lock(hashtextextended('audit_run', 0))`)
+  for (let hour = 0; hour < 24; hour++) {
+    await pools.watcher.query(
+      'insert into audit_run (started_at, finished_at, checks, not_checked, discrepancies) values ($1, $1, 9, 0, 0)',
+      [now],
+    )
+    now = new Date(now.getTime() + HOUR_MS)
+    if (hour < 23) expect(await look()).toBeNull()
+  }
+  // One of them says how the process's own audit ended, before it has.
+  await thief.query('rollback')
+  thief.release()
+  const busy = await owner.connect()
+  await busy.query('begin; lock table event in access exclusive mode')
+  const own = look().catch((error: unknown) => String(error))
+  await until(
+    async () => {
+      const { rowCount } = await pools.watcher.query(
+        'update audit_run set finished_at = started_at, discrepancies = 0 where started_at = $1',
+        [now],
+      )
+      return rowCount === 1
+    },
+    { what: 'the audit has begun' },
+  )
+  await busy.query('rollback')
+  busy.release()
+  expect(await own).toContain('row-level security')
+  expect(logged.join('')).toContain('invoice_follows_its_facts')
+  await owner.query('delete from audit_run')
 })
 
 test('the newest hundred audits are kept, and older ones are forgotten once they are old', async () => {

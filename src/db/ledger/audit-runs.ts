@@ -26,11 +26,14 @@ const RUN_MINUTES_MAX = 60
 const SKEW_MINUTES_MAX = 5
 
 /**
- * Begins a run where none began within `everyMinutes`, or one did and died; false otherwise. Of several processes one
- * begins: they wait for one another. Served by the primary key.
+ * Begins a run where none began within `everyMinutes`, or one did and died; false otherwise, or where another process looks at
+ * this very moment: of several one begins. Served by the primary key.
  */
 export async function beginAuditRun(tx: Tx, now: Date, everyMinutes: number): Promise<boolean> {
-  await tx.query(`select pg_advisory_xact_lock(hashtextextended('audit_run', 0))`)
+  const { rows } = await tx.query<{ isFirst: boolean }>(
+    `select pg_try_advisory_xact_lock(hashtextextended('audit_run', 0)) as "isFirst"`,
+  )
+  if (rows[0]?.isFirst !== true) return false
   const { rowCount } = await tx.query(
     `insert into audit_run (started_at)
      select $1::timestamptz where not exists (
@@ -41,6 +44,11 @@ export async function beginAuditRun(tx: Tx, now: Date, everyMinutes: number): Pr
     [now, everyMinutes],
   )
   return rowCount === 1
+}
+
+/** Begins a run whatever the other rows say. By primary key. */
+export async function beginOwnAuditRun(db: Queryable, now: Date): Promise<void> {
+  await db.query('insert into audit_run (started_at) values ($1) on conflict do nothing', [now])
 }
 
 /** Writes how a run ended, and forgets the oldest ones. By primary key. */
