@@ -202,3 +202,32 @@ test("with the watcher's login no sweep moves to another payout while its own go
   await owner.query(`update payout set status = 'failed' where id = $1`, [first])
   expect((await move()).rowCount).toBe(1)
 })
+
+test("with the watcher's login a payout called failed gives its sweep away, and nobody is paid more for it", async () => {
+  await world.fuelHotWallet()
+  const shop = await world.openShop('ETH_BASE', [10n ** 18n])
+  const { pools } = world.database
+  const one = await world.payout(shop, 'ETH_BASE', '0.4')
+  const other = await world.payout(shop, 'ETH_BASE', '0.1')
+  await world.tracker().pass()
+  const { rows } = await pools.watcher.query<{ id: string; payout: string }>(
+    'select id, payout_id as payout from sweep where merchant_id = $1',
+    [shop.merchantId],
+  )
+  const [sweep] = rows
+  const [robbed, taker] = sweep?.payout === one.id ? [one, other] : [other, one]
+  await pools.watcher.query(
+    `update payout set status = 'failed', failed_at = now(), failure_code = 'sweep_failed' where id = $1`,
+    [robbed.id],
+  )
+  await pools.watcher.query('update sweep set payout_id = $2 where id = $1', [sweep?.id, taker.id])
+  expect(await auditedOf(robbed.id)).not.toEqual([])
+  await world.until(shop, taker.id, 'confirmed')
+  await turns()
+  const paid = await world.holds('ETH_BASE', taker.destination)
+  expect(paid).toBeLessThanOrEqual(taker.amount)
+  expect(taker.amount - paid).toBeLessThanOrEqual(taker.networkFeeMax)
+  expect(await world.holds('ETH_BASE', robbed.destination)).toBe(0n)
+  expect((await world.signedFor(taker.id)).sweeps).toHaveLength(1)
+  expect(await world.signedFor(robbed.id)).toEqual({ payout: [], sweeps: [] })
+})

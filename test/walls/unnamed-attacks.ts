@@ -100,25 +100,15 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   'api update invoice.confirmations': 'an invoice is paid after fewer blocks, or more, than the shop wanted',
   'api update invoice.expires_at': 'a test invoice ends earlier; a live one cannot be moved',
   'api update invoice.rate': 'another price is shown beside the amount, which stays',
-  'api update invoice.tolerance_over': 'an invoice that was overpaid counts as paid',
-  'api update invoice.tolerance_under': 'a buyer pays less than the shop wanted, and it counts as paid',
   'api update invoice.visit_digest':
     "a press of a payment link's button makes a second invoice, or finds none",
-  ...columns(
-    'api update invoice',
-    STATUS,
-    'accepted_at announced cancelled_at event_count expiry_reading paid_at reorg_dismissed',
-  ),
-  ...columns(
-    'watcher update invoice',
-    STATUS,
-    'accepted_at announced cancelled_at event_count expired_at expiry_reading paid_at reorg_dismissed',
-  ),
+  ...columns('api update invoice', STATUS, 'announced expiry_reading reorg_dismissed'),
+  ...columns('watcher update invoice', STATUS, 'announced expiry_reading reorg_dismissed'),
   'api update payout.approved_at': 'another time is shown; the signer reads the time in the signed approval',
   'api update payout.rejected_at': 'another time is shown beside a rejected payout',
   'api update payout.rejected_by':
     'another person is shown beside a rejected payout; the log of access names who it was',
-  ...columns('api update payout', BY_JOURNAL, 'event_count status'),
+  'api update payout.event_count': BY_JOURNAL,
   ...columns(
     'api update payment_rules',
     'what counts as paid, and the daily limit: see walls/unsealed-rows',
@@ -129,7 +119,7 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   ...columns(
     'watcher update payout',
     BY_JOURNAL,
-    'confirmed_at event_count failed_at failure_code status submitted_at',
+    'confirmed_at event_count failed_at failure_code submitted_at',
   ),
   'api update transfer.resolution':
     "a merchant's decision is made or undone: an invoice counts as paid, or as under review",
@@ -139,8 +129,6 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   'watcher update transfer.late':
     'a payment is shown as late, or as in time; its amount counts in the same way',
   'watcher update transfer.resolution': "a merchant's decision is made or undone, as with the API's login",
-  'watcher update transfer.review_reason':
-    'a payment goes to review or leaves it: the invoice counts as paid, or not yet',
   'watcher update transfer.first_seen_at': 'a payment counts as in time, or as late, before it was judged',
   'watcher update transfer.confirmed_at': 'another time is shown beside a confirmed payment',
   'watcher update transfer.block_hash': 'the payment is looked for again, and found where it is',
@@ -150,7 +138,7 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   ...columns(
     'watcher update network_state',
     READ_ANEW,
-    'block_time chain finalized_height hash height notifications_silent parameters read_at reason safe_height second_hash second_height status tip_height updated_at',
+    'block_time chain finalized_height hash height notifications_silent parameters read_at reason safe_height second_hash second_height status updated_at',
   ),
   'watcher update network_state.minimum':
     'invoices in SOL are refused, or too small for a new account, until it is read again',
@@ -184,12 +172,12 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   ...columns(
     'watcher update hot_wallet',
     `${PRICED_ANEW}; a contract or chain that is not its network's is refused`,
-    'address balance base_fee chain_id height l1_fee network nonce tip token_balance token_contract token_name token_version updated_at',
+    'address balance base_fee chain_id height network nonce tip token_balance token_contract token_name token_version updated_at',
   ),
   ...columns(
     'watcher update frozen_deposit',
     'another note is shown of a deposit that its issuer has frozen, or none',
-    'address amount asset checked_at found_at invoice_id livemode network reason',
+    'amount checked_at',
   ),
   'watcher delete frozen_deposit': 'no note is shown of a frozen deposit until its sweep fails again',
   'watcher insert frozen_deposit': 'a deposit is noted as frozen, and is not swept',
@@ -201,13 +189,11 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   'watcher delete solana_nonce': READ_ANEW,
   'watcher insert solana_chore':
     "a nonce more is asked for: the fee payer's own money, and bounded by the hour",
-  ...columns('watcher update outcome_seal', BY_SEAL, 'refused_at seal'),
-  'signer update outcome_seal.refused_at': 'the watcher seals it anew, by the word of the chain',
-  'watcher insert outcome_seal': BY_SEAL,
+  'watcher update outcome_seal.seal': BY_SEAL,
   ...columns(
     'watcher update found_payout',
     'terms that the signer did not sign count for nothing',
-    'found_at gas max_fee tip txid value',
+    'found_at gas max_fee tip value',
   ),
   'watcher insert found_payout': 'terms that the signer did not sign count for nothing',
   'watcher insert solana_found_sweep': 'bytes that the signer did not sign count for nothing',
