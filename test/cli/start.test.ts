@@ -35,6 +35,7 @@ const statusOf = async (id: string): Promise<string> =>
 
 test('the start prints everything that the first five minutes need', async () => {
   const printed = app.stdout()
+  expect(printed).toContain('sign-up is open to anybody (SIGN_UP=open)')
   expect(printed).toMatch(/Base URL +http:\/\/localhost:\d+/)
   expect(printed).toMatch(/Test API key +sk_test_\w+/)
   expect(printed).toMatch(/curl -s .*\/api\/v1\/invoices/)

@@ -31,6 +31,7 @@ afterEach(async () => {
   await database.drop()
 })
 
+const WAIT_MS = 60_000
 const keyspace = 'litecoin-test'
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
@@ -115,6 +116,16 @@ test('the pool holds the addresses of the account, in order, in the form of the 
       encodeAddress('rltc', addressAt(idx)),
     ]),
   )
+})
+
+test('a pool that is emptied within a minute is filled with twice as many', async () => {
+  await setup.start(database.pools.signer)
+  const waiting = () => countUnassigned(database.owner, keyspace)
+  await expect.poll(waiting, { timeout: WAIT_MS }).toBe(ISSUED_TARGET)
+  await fill()
+  // A fifth is left.
+  await claimMany((ISSUED_TARGET * 4) / 5)
+  await expect.poll(waiting, { timeout: WAIT_MS }).toBe(2 * ISSUED_TARGET)
 })
 
 test('watchers that take at once put each address into the pool once, in the order of the indexes', async () => {
