@@ -20,7 +20,7 @@ const WRITTEN = [
   'idempotency_key DELETE',
   'known_manager DELETE',
   'known_manager INSERT',
-  'known_manager UPDATE',
+  'known_manager UPDATE left_at',
   'notice_cursor UPDATE event_id, leased_until',
   'person_session DELETE',
   'person_verification DELETE',
@@ -28,6 +28,18 @@ const WRITTEN = [
   'secret_guess DELETE',
   'sign_in_rate DELETE',
   'webhook_endpoint UPDATE status, status_reason, stop_told_at',
+]
+
+/** What delivery workers forget, each once it is old or has ended. */
+const FORGOTTEN_LATER = [
+  'event',
+  'idempotency_key',
+  'endpoint_secret',
+  'secret_guess',
+  'sign_in_rate',
+  'person_session',
+  'person_verification',
+  'request_log',
 ]
 
 let database: TestDatabase
@@ -68,6 +80,23 @@ test("with delivery's login nobody sends events elsewhere, or forgets what still
   await owner.query(`insert into sign_in_rate (id, key, count, last_request) values ('a', 'a', 5, $1)`, [
     Date.now(),
   ])
+  await owner.query(
+    `insert into person (id, name, email, email_verified, two_factor_enabled, created_at, updated_at)
+     values ('per_a', 'A', 'a@shop.example', true, false, now(), now())`,
+  )
+  await owner.query(
+    `insert into person_session (id, user_id, token, expires_at, created_at, updated_at)
+     values ('ses_a', 'per_a', 'token', now() + interval '1 hour', now(), now())`,
+  )
+  await owner.query(
+    `insert into person_verification (id, identifier, value, expires_at, created_at, updated_at)
+     values ('ver_a', 'a', 'a', now() + interval '1 hour', now(), now())`,
+  )
+  await owner.query(
+    `insert into request_log (merchant_id, id, livemode, request_id, caller, method, route, path, status, duration_ms, created_at)
+     values ($1, 'log_a', false, 'req_a', 'key_a', 'GET', '/invoices', '/invoices', 200, 5, now() - interval '29 days')`,
+    [tenant.merchantId],
+  )
   for (const refused of [
     `update webhook_endpoint set url = 'https://theirs.example/'`,
     `update webhook_endpoint set verified_at = now()`,
@@ -81,7 +110,7 @@ test("with delivery's login nobody sends events elsewhere, or forgets what still
     if (refused.startsWith('update card')) expect((await attempt).rowCount).toBe(0)
     else await expect(attempt, refused).rejects.toThrow(/permission denied|row-level security/)
   }
-  for (const table of ['event', 'idempotency_key', 'endpoint_secret', 'secret_guess', 'sign_in_rate']) {
+  for (const table of FORGOTTEN_LATER) {
     expect((await pools.delivery.query(`delete from ${table}`)).rowCount, table).toBe(0)
     expect((await owner.query(`select from ${table}`)).rowCount, table).toBe(1)
   }
