@@ -1,5 +1,5 @@
 import type { Network, PaymentAsset } from '../core/assets.ts'
-import type { Credit } from '../core/chain/unfound.ts'
+import type { Credit } from '../core/chain/verify-credits.ts'
 import type { BlockTags } from '../core/finality.ts'
 import type { BlockRef } from '../core/invoice/types.ts'
 
@@ -94,7 +94,7 @@ export interface TokenReader {
 export interface CreditCheck {
   readonly assets: readonly PaymentAsset[]
   /** Which of these claims, all about one block, this provider does not find there; null if it cannot tell. */
-  unfound<Claim extends Credit>(
+  unverified<Claim extends Credit>(
     block: { readonly height: number; readonly hash: string },
     claims: readonly Claim[],
   ): Promise<readonly Claim[] | null>
@@ -126,7 +126,7 @@ export interface ChainAdapter {
    * What became of transactions that we saw unconfirmed and that are now in neither the mempool nor a block: still
    * acceptable to the node (it is offered them again), or conflicting and dead.
    */
-  fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>>
+  outcomesOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>>
   /**
    * The chain's own block tags, provided `checkpoint` is on the node's best chain; null where it is not, and
    * nothing is proved. Absent on chains where confirmations are counted.
@@ -183,7 +183,7 @@ export interface ProviderAgreement {
    * Which of these claims, all about one block, are not found there by the first other provider that knows the block;
    * null if none can tell. Absent on chains whose block hashes prove everything in the block.
    */
-  readonly unfoundElsewhere?: CreditCheck['unfound'] | undefined
+  readonly unverifiedElsewhere?: CreditCheck['unverified'] | undefined
   /** What an operator should fix, although the network is followed; null where nothing. */
   readonly notice: string | null
 }

@@ -129,8 +129,8 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     return this.#ask((chain) => chain.readMempool())
   }
 
-  fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
-    return this.#ask((chain) => chain.fateOf(txids))
+  outcomesOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
+    return this.#ask((chain) => chain.outcomesOf(txids))
   }
 
   /** Absent where the chain has no block tags. */
@@ -151,15 +151,15 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     if (credits === undefined) return undefined
     return {
       assets: credits.assets,
-      unfound: (block, claims) =>
-        this.#ask(async (chain) => (await chain.credits?.unfound(block, claims)) ?? null),
+      unverified: (block, claims) =>
+        this.#ask(async (chain) => (await chain.credits?.unverified(block, claims)) ?? null),
     }
   }
 
-  get unfoundElsewhere(): CreditCheck['unfound'] | undefined {
+  get unverifiedElsewhere(): CreditCheck['unverified'] | undefined {
     if (this.#first.chain.credits === undefined) return undefined
     // What it cannot say about one block says nothing of the others: it is asked about those all the same.
-    return (block, claims) => this.#askAnother((chain) => chain.credits?.unfound(block, claims), 0)
+    return (block, claims) => this.#askAnother((chain) => chain.credits?.unverified(block, claims), 0)
   }
 
   async minimumAmount(): Promise<bigint | undefined> {

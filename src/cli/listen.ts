@@ -7,10 +7,10 @@ import { RECEIVER_DEADLINE_MS, signedHeaders } from '../delivery/send.ts'
 import { listenFor } from '../postgres/notify.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
+import { type AutoResetEvent, createAutoResetEvent } from '../runtime/auto-reset-event.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { openDataDir } from '../runtime/data-dir.ts'
 import { describeError } from '../runtime/log.ts'
-import { createWake, type Wake } from '../runtime/wake.ts'
 import { openInstallationKeyring } from '../secrets/open-keyring.ts'
 import { signingSecretFrom } from '../secrets/signing-secret.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
@@ -32,10 +32,10 @@ type ListenOptions = { readonly forwardTo: string; readonly merchant?: string }
 export async function listenCommand(options: ListenOptions, output: Output): Promise<number> {
   const url = parseTarget(options.forwardTo)
   const stop = new AbortController()
-  const wake = createWake()
+  const wake = createAutoResetEvent()
   const onSignal = (): void => {
     stop.abort()
-    wake.ring()
+    wake.signal()
   }
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   for (const name of signals) process.on(name, onSignal)
@@ -89,7 +89,7 @@ async function listenSecret(config: Config, pool: Pool, merchantId: string): Pro
 
 type Forwarding = {
   readonly feed: EventFeed
-  readonly wake: Wake
+  readonly wake: AutoResetEvent
   readonly ownerUrl: string
   readonly url: string
   readonly secret: string
@@ -100,9 +100,9 @@ type Forwarding = {
 async function forward(forwarding: Forwarding): Promise<void> {
   const { feed, wake, output, stop } = forwarding
   const listener = listenFor(forwarding.ownerUrl, {
-    onInvoiceChanged: wake.ring,
-    onDeliveriesWaiting: wake.ring,
-    onReconnect: wake.ring,
+    onInvoiceChanged: wake.signal,
+    onDeliveriesWaiting: wake.signal,
+    onReconnect: wake.signal,
   })
   let isAway = false
   try {

@@ -11,17 +11,17 @@ import {
 test.each<[Finality, BlockDepth, boolean]>([
   [3, { confirmations: 2 }, false],
   [3, { confirmations: 3 }, true],
-  [3, { confirmations: 2, mark: 'finalized' }, false],
+  [3, { confirmations: 2, tag: 'finalized' }, false],
   ['safe', { confirmations: 900 }, false],
-  ['safe', { confirmations: 1, mark: 'safe' }, true],
-  ['safe', { confirmations: 1, mark: 'finalized' }, true],
-  ['finalized', { confirmations: 900, mark: 'safe' }, false],
-  ['finalized', { confirmations: 1, mark: 'finalized' }, true],
+  ['safe', { confirmations: 1, tag: 'safe' }, true],
+  ['safe', { confirmations: 1, tag: 'finalized' }, true],
+  ['finalized', { confirmations: 900, tag: 'safe' }, false],
+  ['finalized', { confirmations: 1, tag: 'finalized' }, true],
 ])('a payment that needs %s in a block %o is final: %s', (finality, depth, expected) => {
   expect(isFinal(finality, depth)).toBe(expected)
 })
 
-test('a block has the highest mark at or above it', () => {
+test('a block has the highest tag at or above it', () => {
   const blockTags = { safe: 10, finalized: 5 }
   expect([5, 6, 10, 11].map((height) => blockTagAt(height, blockTags))).toEqual([
     'finalized',
@@ -40,7 +40,7 @@ test('what the invoice has no rule for waits the longest, by the measure of its 
   ])
 })
 
-test('a rule names a mark only where the chain has it', () => {
+test('a rule names a tag only where the chain has it', () => {
   expect(['BTC', 'USDC_BASE', 'SOL'].map((asset) => isFinalityFor(asset as 'BTC', 'safe', 9))).toEqual([
     false,
     true,

@@ -28,6 +28,9 @@ export const ID_PREFIXES = {
 } as const
 export type IdKind = keyof typeof ID_PREFIXES
 
+/** Whether an id is of this kind, as far as its prefix says. */
+export const isIdOf = (kind: IdKind, id: string): boolean => id.startsWith(`${ID_PREFIXES[kind]}_`)
+
 /** What an id of any kind looks like. In a path, anything else could lead to another route. */
 export const ID_PATTERN = /^[a-z]{2,8}_[0-9a-hjkmnp-tv-z]{26}$/
 

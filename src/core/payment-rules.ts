@@ -1,5 +1,5 @@
 import { ASSET_IDS, ASSETS, type AssetId, type KeyFamily } from './assets.ts'
-import { type Finality, isFinalityFor, isMarked } from './finality.ts'
+import { type Finality, hasBlockTags, isFinalityFor } from './finality.ts'
 import type { ConfirmationsByAsset } from './invoice/types.ts'
 
 /** Payment windows a merchant may choose, in minutes (spec §8). */
@@ -124,7 +124,7 @@ export function confirmationsFor(
   parameters: string,
 ): ConfirmationsByAsset {
   const tiers = confirmationTiersOf(rules, asset)
-  if (parameters === 'regtest' && !isMarked(asset)) return { [asset]: 1 }
+  if (parameters === 'regtest' && !hasBlockTags(asset)) return { [asset]: 1 }
   if (usdCents === null || usdCents >= TIER_CENTS[1]) return { [asset]: tiers[2] }
   return { [asset]: usdCents >= TIER_CENTS[0] ? tiers[1] : tiers[0] }
 }

@@ -2,9 +2,9 @@ import { readDatabaseClock } from '../db/delivery/delivery-upkeep.ts'
 import { isAnyDelivery } from '../db/delivery/endpoint-queues.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Activity } from '../runtime/activity.ts'
+import { createAutoResetEvent } from '../runtime/auto-reset-event.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
-import { createWake } from '../runtime/wake.ts'
 import { claimDeliveries } from './claim.ts'
 import { isSkewed } from './clock-skew.ts'
 import type { Dispatcher, Row } from './dispatcher.ts'
@@ -49,7 +49,7 @@ type ClaimLoopDeps = {
 /** Claims due deliveries as fast as queues and recorder take them, and hands them to the dispatcher. */
 export class ClaimLoop {
   readonly #deps: ClaimLoopDeps
-  readonly #bell = createWake()
+  readonly #wake = createAutoResetEvent()
   readonly #heldMax: number
   #isStopping = false
   #waitsForRecords = false
@@ -70,29 +70,29 @@ export class ClaimLoop {
 
   /** There may be deliveries to claim, or room for them. */
   wake(): void {
-    this.#bell.ring()
+    this.#wake.signal()
   }
 
   /** Some outcomes were committed. */
   onRecorded(): void {
-    if (this.#waitsForRecords && this.#deps.recorder.unrecorded() < UNRECORDED_MAX) this.#bell.ring()
+    if (this.#waitsForRecords && this.#deps.recorder.unrecorded() < UNRECORDED_MAX) this.#wake.signal()
   }
 
   /** Ends the run after the claim that is on its way. */
   stop(): void {
     this.#isStopping = true
-    this.#bell.ring()
+    this.#wake.signal()
   }
 
   /** Claims until it is stopped; a claim that fails is logged and tried again. */
   async run(): Promise<void> {
     const faults = createFaultLog(this.#deps.log, 'claiming deliveries')
-    const forget = this.#deps.activity?.onStir(this.#bell.ring)
+    const forget = this.#deps.activity?.onStir(this.#wake.signal)
     while (!this.#isStopping) {
       try {
         if (this.#halted !== null && !(await this.#clocksAgreeAgain())) continue
         if (this.#isFull()) {
-          await this.#bell.wait(POLL_MS_MIN)
+          await this.#wake.wait(POLL_MS_MIN)
           continue
         }
         const fromStart = this.#cursor === ''
@@ -101,7 +101,7 @@ export class ClaimLoop {
         await this.#pause(count, fromStart && this.#cursor === '')
       } catch (error) {
         faults.failed(error)
-        await this.#bell.wait(FAULT_PAUSE_MS)
+        await this.#wake.wait(FAULT_PAUSE_MS)
       }
     }
     forget?.()
@@ -109,7 +109,7 @@ export class ClaimLoop {
 
   async #clocksAgreeAgain(): Promise<boolean> {
     const { pool, clock, log } = this.#deps
-    await this.#bell.wait(SKEW_RECHECK_MS)
+    await this.#wake.wait(SKEW_RECHECK_MS)
     if (this.#isStopping || isSkewed((await readDatabaseClock(pool)).getTime(), clock)) return false
     this.#halted = null
     log.info('host and database clocks agree again: deliveries go on')
@@ -162,9 +162,9 @@ export class ClaimLoop {
   async #pause(count: number, wasWholeRound: boolean): Promise<void> {
     // A claim that was full leaves more to take: where little is held besides, there is no time to lose.
     if (count === CLAIM_ROWS_MAX && this.#deps.queues.held < this.#heldMax / 2) return
-    if (count >= TRICKLE_ROWS) await this.#bell.wait(PACE_MS)
+    if (count >= TRICKLE_ROWS) await this.#wake.wait(PACE_MS)
     else if (count > 0) await new Promise((resolve) => setTimeout(resolve, TRICKLE_PACE_MS))
-    else if (wasWholeRound) await this.#bell.wait(await this.#pollMs())
+    else if (wasWholeRound) await this.#wake.wait(await this.#pollMs())
   }
 }
 

@@ -2,7 +2,7 @@ import { Client } from 'undici'
 import { type ConnectPolicy, connectVetted } from './vetted-connect.ts'
 
 /** Connections kept for one queue, which is also how many requests of it run at once. */
-export const CONNECTIONS_PER_LANE = 8
+export const CONNECTIONS_PER_ENDPOINT = 8
 /** A socket older than this is not used again: names move. */
 const SOCKET_AGE_MS_MAX = 5 * 60_000
 /** An unused connection is closed after this long, unless its receiver asks for less. */
@@ -73,7 +73,7 @@ export class ConnectionPool {
   /** Takes a connection back for the queue's next request, or discards it where enough are kept. */
   keep(queue: string, connection: Connection): void {
     const connections = this.#idle.get(queue) ?? []
-    if (connections.length >= CONNECTIONS_PER_LANE || this.#idleCount >= IDLE_CONNECTIONS_MAX) {
+    if (connections.length >= CONNECTIONS_PER_ENDPOINT || this.#idleCount >= IDLE_CONNECTIONS_MAX) {
       discard(connection)
       return
     }

@@ -1,10 +1,10 @@
 import { THROTTLED_ROWS_PER_TURN, throttledSlots } from '../core/endpoint/throttle.ts'
 import type { ThrottledRoom } from './claim.ts'
-import { CONNECTIONS_PER_LANE } from './connection-pool.ts'
+import { CONNECTIONS_PER_ENDPOINT } from './connection-pool.ts'
 
 /** Requests at once for a queue that nothing is known of yet. */
 export const WINDOW_START = 2
-const WINDOW_MAX = CONNECTIONS_PER_LANE
+const WINDOW_MAX = CONNECTIONS_PER_ENDPOINT
 /** A queue that answers takes as many rows ahead as it sends in this time, so that no slot waits for a claim. */
 const AHEAD_MS = 50
 const AHEAD_ROWS_MAX = 64

@@ -17,7 +17,7 @@ const REFUSALS_MAX = 10
 /** Deliveries that one line of the log names. */
 const NAMED_MAX = 10
 
-const END_WORDS: { readonly [end in UnrecordedEnd]: string } = {
+const END_MESSAGES: { readonly [end in UnrecordedEnd]: string } = {
   postponed: 'their events are sent again, with the pauses of failed attempts',
   exhausted: 'retrying has ended, and their events await delivery',
   lapsed: 'their events are sent again after their leases',
@@ -146,7 +146,10 @@ async function giveUp(deps: RecorderDeps, refused: readonly Waiting[], error: un
   }
   for (const [end, deliveries] of ends) {
     const named = { count: deliveries.length, deliveries: deliveries.slice(0, NAMED_MAX) }
-    deps.log.error({ err: error, ...named }, `outcomes of deliveries cannot be recorded: ${END_WORDS[end]}`)
+    deps.log.error(
+      { err: error, ...named },
+      `outcomes of deliveries cannot be recorded: ${END_MESSAGES[end]}`,
+    )
   }
 }
 

@@ -174,9 +174,9 @@ const SANDBOX_SENDS = 'the sandbox sends it some when a payout needs it'
  * ether. Those of `sandboxes` get gas as soon as a payout needs it.
  */
 export async function inspectHotWallets(pool: Pool, sandboxes: readonly Network[]): Promise<Finding[]> {
-  const standings = await Promise.all(HOT_WALLETS.map(({ network }) => readGasBalance(pool, network)))
-  return standings.flatMap((standing) =>
-    standing === null ? [] : findingsOf(standing, sandboxes.includes(standing.network)),
+  const balances = await Promise.all(HOT_WALLETS.map(({ network }) => readGasBalance(pool, network)))
+  return balances.flatMap((balance) =>
+    balance === null ? [] : findingsOf(balance, sandboxes.includes(balance.network)),
   )
 }
 
@@ -185,10 +185,10 @@ export async function inspectHotWallets(pool: Pool, sandboxes: readonly Network[
  * payout needs it.
  */
 export async function inspectFeePayers(pool: Pool, sandboxes: readonly Network[]): Promise<Finding[]> {
-  const standings = await Promise.all(FEE_PAYER_NETWORKS.map((network) => readFeePayerBalance(pool, network)))
-  return standings.flatMap((standing) => {
-    if (standing === null) return []
-    const { network, feePayer, held, isLow, isNeeded } = standing
+  const balances = await Promise.all(FEE_PAYER_NETWORKS.map((network) => readFeePayerBalance(pool, network)))
+  return balances.flatMap((balance) => {
+    if (balance === null) return []
+    const { network, feePayer, held, isLow, isNeeded } = balance
     const said = `${network}: the fee payer ${feePayer} has ${formatCoinAmount(held, ASSETS.SOL.decimals)} SOL for fees`
     if (!isLow) return [ok(said)]
     if (sandboxes.includes(network)) return [ok(`${said}; ${SANDBOX_SENDS}`)]

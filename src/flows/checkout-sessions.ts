@@ -37,7 +37,7 @@ type SessionAnswer =
   | { readonly kind: 'new' }
   /** The order has the very session that is asked for, in whatever state it is now. */
   | {
-      readonly kind: 'standing'
+      readonly kind: 'existing'
       readonly session: CheckoutSession
       readonly link: PaymentLink
       readonly invoice: Invoice | null
@@ -69,7 +69,7 @@ export async function answerForOrder(
   const session = await findSessionOfOrder(tx, tenant, request.orderReference)
   if (session !== null && asksForSession(session, { ...request, livemode: tenant.livemode })) {
     const stored = session.invoiceId === null ? null : await loadInvoice(tx, tenant, session.invoiceId)
-    return { kind: 'standing', session, link, invoice: stored?.invoice ?? null }
+    return { kind: 'existing', session, link, invoice: stored?.invoice ?? null }
   }
   const fault = totalFault({ usdCents: request.usdCents, asset: link.asset }, context.market, context.nowMs)
   if (fault !== null && fault.code !== 'rate_unavailable') return { kind: 'refused', ...fault }

@@ -7,7 +7,7 @@ import type { Market } from '../core/invoice/market.ts'
 import { isReopenable } from '../core/invoice/reopen.ts'
 import { isSwitchable } from '../core/invoice/switch.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import { loadCardStanding } from '../db/checkout/card-purchases.ts'
+import { loadCardProgress } from '../db/checkout/card-purchases.ts'
 import { loadPaymentLink } from '../db/checkout/payment-links.ts'
 import { loadMerchantName } from '../db/people/merchants.ts'
 import type { Pool } from '../postgres/pool.ts'
@@ -45,11 +45,11 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
     const link = paymentLinkId === null ? null : await loadPaymentLink(tx, tenant, paymentLinkId)
     // Where nobody sells for cards there is nothing to ask.
     const hasCards = ASSET_IDS.some((asset) => deps.sellsForCards(asset, tenant.livemode))
-    const standing = hasCards ? await loadCardStanding(tx, tenant, invoice.id) : NO_STANDING
-    return { invoice, merchantName, link, standing }
+    const progress = hasCards ? await loadCardProgress(tx, tenant, invoice.id) : NO_PROGRESS
+    return { invoice, merchantName, link, progress }
   })
   if (found === null) return null
-  const { invoice, merchantName, link, standing } = found
+  const { invoice, merchantName, link, progress } = found
   const market = await deps.marketOf(tenant)
   const nowMs = deps.clock().getTime()
   const otherCoins = otherCoinsOf(invoice, market, nowMs)
@@ -63,13 +63,13 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
     otherCoins,
     reopenable: isReopenable(invoice, link, market.rules),
     card: {
-      asset: cardAsset(invoice, { picked: standing.picked, others, sells }),
-      waiting: cardWaiting(standing.left, invoice, nowMs),
+      asset: cardAsset(invoice, { picked: progress.picked, others, sells }),
+      waiting: cardWaiting(progress.left, invoice, nowMs),
     },
   }
 }
 
-const NO_STANDING = { picked: false, left: null }
+const NO_PROGRESS = { picked: false, left: null }
 
 function otherCoinsOf(invoice: Invoice, market: Market, nowMs: number): readonly CoinOffer[] {
   if (invoice.usdCents === null || !isSwitchable(invoice, nowMs)) return []

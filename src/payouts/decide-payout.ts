@@ -3,7 +3,7 @@ import { advancePayout, type Payout, type PayoutSource } from '../core/payout/pa
 import { LIMIT_WINDOW_MS } from '../core/payout/payout-limits.ts'
 import type { AccessSeals } from '../core/people/access-seals.ts'
 import { loadPaymentRules } from '../db/invoices/payment-rules.ts'
-import { takeLedgerTurn } from '../db/ledger/ledger.ts'
+import { lockLedger } from '../db/ledger/ledger.ts'
 import { countOperators } from '../db/people/operators.ts'
 import { countManagers } from '../flows/steps/listed-access.ts'
 import type { Pool } from '../postgres/pool.ts'
@@ -16,7 +16,7 @@ import { commitPayoutAdvance } from './record-payout.ts'
 import { publishApprovalKey } from './store/approval-keys.ts'
 import { loadFeeDestination } from './store/fee-destinations.ts'
 import { loadPayoutDestination } from './store/payout-destinations.ts'
-import { findKeyMaker, insertPayoutApproval, loadPayout, sumApprovedSince } from './store/payouts.ts'
+import { findKeyCreator, insertPayoutApproval, loadPayout, sumApprovedSince } from './store/payouts.ts'
 
 export type PayoutDecided =
   | { readonly kind: 'decided'; readonly payout: Payout; readonly deliveries: number }
@@ -78,7 +78,7 @@ async function refuseApproval(
   const isOfFees = payout.source === 'fees'
   // A request by an API key counts as made by the person who created the key.
   const isOwn =
-    payout.requestedBy === by || (!isOfFees && (await findKeyMaker(tx, tenant, payout.requestedBy)) === by)
+    payout.requestedBy === by || (!isOfFees && (await findKeyCreator(tx, tenant, payout.requestedBy)) === by)
   const countOthers = () => (isOfFees ? countOperators(tx) : countManagers(tx, seals, tenant.merchantId))
   if (isOwn && (await countOthers()) > 1) return { kind: 'own_request' }
   const destination = isOfFees
@@ -96,7 +96,7 @@ async function refuseApproval(
  */
 async function isWithinLimit(tx: Tx, { asset, amount, ...payout }: Payout, now: Date): Promise<boolean> {
   const tenant = { merchantId: payout.merchantId, livemode: payout.livemode }
-  await takeLedgerTurn(tx, tenant)
+  await lockLedger(tx, tenant)
   const limit = (await loadPaymentRules(tx, tenant)).payoutDailyLimits[asset]
   if (limit === undefined) return true
   const since = new Date(now.getTime() - LIMIT_WINDOW_MS)

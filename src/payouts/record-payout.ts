@@ -1,3 +1,4 @@
+import type { Outpoint } from '../core/chain/outpoint.ts'
 import { eventBody } from '../core/event/envelope.ts'
 import {
   type PayoutTransfer,
@@ -23,13 +24,13 @@ import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../runtime/new-id.ts'
-import { type Outpoint, releasePayoutInputs } from './store/payout-transactions.ts'
+import { releasePayoutInputs } from './store/payout-transactions.ts'
 import {
   insertPayout,
   loadPayout,
   type StoredPayout,
-  updateCarriedPayout,
   updateDecidedPayout,
+  updateTrackedPayout,
 } from './store/payouts.ts'
 
 /** What became of a payout's transactions. Facts are absolute: reported twice, they change nothing. */
@@ -131,7 +132,7 @@ export async function commitPayoutAdvance(
     eventCount += 1
     deliveries += await emit(tx, next, effect.type, eventCount, context)
   }
-  const update = context.by === 'merchant' ? updateDecidedPayout : updateCarriedPayout
+  const update = context.by === 'merchant' ? updateDecidedPayout : updateTrackedPayout
   if (!(await update(tx, before, next, eventCount))) {
     throw new Error(`payout ${next.id} was advanced without holding its row`)
   }

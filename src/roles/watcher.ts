@@ -4,9 +4,9 @@ import { listOpenAddresses } from '../db/chain/watched-addresses.ts'
 import { releaseDecided } from '../flows/release-decided.ts'
 import { type ChainNode, evmIdentitiesOf } from '../nodes/chain-nodes.ts'
 import { openProviders } from '../nodes/open-providers.ts'
-import { startPayouts } from '../payouts/broadcast/follow-payouts.ts'
 import { openBroadcaster } from '../payouts/broadcast/open-broadcaster.ts'
 import { OutcomeSealer } from '../payouts/broadcast/outcome-sealer.ts'
+import { startPayoutTrackers } from '../payouts/broadcast/payout-tracker.ts'
 import { loadSolanaSignerAccounts } from '../payouts/store/solana-accounts.ts'
 import type { Notifier } from '../postgres/notify.ts'
 import { repeat } from '../runtime/repeat.ts'
@@ -26,15 +26,15 @@ type WatcherContext = RoleContext & {
   readonly outcomeKey: SigningKey | null
 }
 
-/** Follows every network that has a node, carries its payouts, and keeps its address pool filled. */
+/** Follows every network that has a node, broadcasts and follows its payouts, and keeps its address pool filled. */
 export function startWatcherRole(context: WatcherContext): RunningRole {
   const { activity, clock, config, log, metrics, nodes, poolOf } = context
   const pool = poolOf('watcher')
   const networks = nodes.map(({ network }) => network)
   const others = endWatchOfOthers({ pool, followed: networks, log })
   const watcher = startWatcher(nodes.map((node) => followOptions(context, node)))
-  const trackers = payoutFollowers(context)
-  const payouts = startPayouts(trackers.map(({ follower }) => follower))
+  const opened = openBroadcasters(context)
+  const payouts = startPayoutTrackers(opened.map(({ tracked }) => tracked))
   const supply = supplyAddresses({ pool, networks, clock, log, pause: activity.pause })
   const audits = keepAuditing({ pool, nodes, clock, log, addressKeysFile: config.addressKeysFile })
   const releases = releasesOfDecided(context)
@@ -46,7 +46,7 @@ export function startWatcherRole(context: WatcherContext): RunningRole {
       await releases.stop()
       const stopped = payouts.stop()
       // Closing the connections ends calls that wait for a node's answer.
-      await Promise.all(trackers.map(({ close }) => close()))
+      await Promise.all(opened.map(({ close }) => close()))
       await stopped
       await supply.stop()
       await watcher.stop()
@@ -64,7 +64,7 @@ function releasesOfDecided({ clock, log, nodes, poolOf }: WatcherContext) {
   })
 }
 
-function payoutFollowers(context: WatcherContext) {
+function openBroadcasters(context: WatcherContext) {
   const { activity, clock, log, nodes, notifier, outcomeKey, poolOf } = context
   const { pause } = activity
   const pool = poolOf('watcher')
@@ -74,7 +74,7 @@ function payoutFollowers(context: WatcherContext) {
     const opened = openBroadcaster(node, { pool, clock, log, sealer })
     if (opened === null) return []
     const { broadcaster, close } = opened
-    return [{ close, follower: { network, broadcaster, sealer, pool, clock, log, notifier, pause } }]
+    return [{ close, tracked: { network, broadcaster, sealer, pool, clock, log, notifier, pause } }]
   })
 }
 

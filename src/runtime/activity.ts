@@ -1,5 +1,5 @@
+import { createAutoResetEvent } from './auto-reset-event.ts'
 import { pauseUnless } from './repeat.ts'
-import { createWake } from './wake.ts'
 
 /** After something happened, everything keeps its own pace for so long. */
 const ACTIVE_MS = 15_000
@@ -41,11 +41,11 @@ export class Activity {
 
   /** A pause of `ms`, and at rest until something happens or the rest is over. `stop` ends it early. */
   readonly pause = async (stop: AbortSignal, ms: number): Promise<void> => {
-    const bell = createWake()
-    const forget = this.onStir(bell.ring)
+    const wake = createAutoResetEvent()
+    const forget = this.onStir(wake.signal)
     try {
       await pauseUnless(stop, ms)
-      if (this.isResting && ms < this.restMs) await bell.wait(this.restMs - ms, stop)
+      if (this.isResting && ms < this.restMs) await wake.wait(this.restMs - ms, stop)
     } finally {
       forget()
     }

@@ -22,7 +22,7 @@ type Sources = {
 }
 
 /** What an account that pays for others has. */
-type Standing = { readonly network: Network; readonly isLow: boolean; readonly isNeeded: boolean }
+type FeeBalance = { readonly network: Network; readonly isLow: boolean; readonly isNeeded: boolean }
 
 /** The watcher's metrics: all but one describe the whole installation, and any watcher serves them. */
 export function exposeMetrics(sources: Sources): void {
@@ -75,9 +75,9 @@ function exposeNetworks({ metrics, pool, networks, clock }: Sources): void {
 
 /** Of wallets, balances and the signer, which serves no metrics of its own. */
 function exposeMoney({ metrics, pool, networks, clock }: Sources): void {
-  const lowOf = async (read: (db: Pool, network: Network) => Promise<Standing | null>) => {
-    const standings = await Promise.all(networks.map((network) => read(pool, network)))
-    return standings.flatMap((each) =>
+  const lowOf = async (read: (db: Pool, network: Network) => Promise<FeeBalance | null>) => {
+    const balances = await Promise.all(networks.map((network) => read(pool, network)))
+    return balances.flatMap((each) =>
       each === null ? [] : [{ label: each.network, value: each.isLow && each.isNeeded ? 1 : 0 }],
     )
   }

@@ -8,7 +8,7 @@ import {
 } from '../db/chain/network-state.ts'
 import { leaveTransfersBehind } from '../db/invoices/transfers.ts'
 import type { Log } from '../runtime/log.ts'
-import { abandonUnsettled, inTurn, LeadershipLost, type RecordingParts } from './record-reading.ts'
+import { abandonUnsettled, LeadershipLost, type RecordingParts, whileLeading } from './record-reading.ts'
 
 /**
  * Where to continue: the stored checkpoint, or the node's tip on a network that was never followed or is now another
@@ -71,7 +71,7 @@ async function start(
   const { adapter, clock } = parts
   const { network } = adapter
   const block = await adapter.tip()
-  const started = await inTurn(parts, async (tx) => {
+  const started = await whileLeading(parts, async (tx) => {
     const position = { ...now, block, beforeHash: before?.hash ?? null, now: clock() }
     if (!(await startCheckpoint(tx, network, position))) return false
     if (before !== null) await leaveTransfersBehind(tx, network, before.chain, now.chain)

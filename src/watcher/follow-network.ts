@@ -13,10 +13,11 @@ import { type NetworkStatus, saveChainMinimum, saveNetworkHealth } from '../db/c
 import { isAnyDueBefore } from '../flows/expire-invoices.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Activity } from '../runtime/activity.ts'
+import { createAutoResetEvent } from '../runtime/auto-reset-event.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import { pauseUnless } from '../runtime/repeat.ts'
-import { createWake } from '../runtime/wake.ts'
+import { applyFinality } from './apply-finality.ts'
 import { describeFailure, healthKey } from './describe-failure.ts'
 import { findCheckpoint, rememberIdentity } from './find-checkpoint.ts'
 import { type Leadership, takeLeadership } from './leadership.ts'
@@ -27,7 +28,6 @@ import {
   recordMempool,
   recordUpdate,
 } from './record-reading.ts'
-import { settle } from './settle.ts'
 import { AddressWatch } from './watch-addresses.ts'
 
 const BLOCKS_PER_UPDATE = 100
@@ -63,7 +63,7 @@ type Pass = {
 export type FollowOptions = {
   readonly adapter: ChainAdapter
   readonly pool: Pool
-  /** Connection string of the same database role: the lead is a lock on its own connection. */
+  /** Connection string of the same database role: leadership is a lock on a connection of its own. */
   readonly connectionString: string
   readonly clock: Clock
   readonly log: Log
@@ -89,40 +89,40 @@ export type FollowOptions = {
 }
 
 /**
- * Follows one network until stopped. Of all processes that try, one holds the lead and the others stand by. Resolves
+ * Follows one network until stopped. Of all processes that try, one leads and the others stand by. Resolves
  * once everything has ended.
  */
 export async function followNetwork(options: FollowOptions, stop: AbortSignal): Promise<void> {
   const { activity, adapter, connectionString, log } = options
   const onError = (error: unknown) =>
-    log.warn({ err: error, network: adapter.network }, 'could not compete for the lead of a network')
+    log.warn({ err: error, network: adapter.network }, 'could not compete for leadership of a network')
   while (!stop.aborted) {
-    const lead = await takeLeadership(connectionString, adapter.network, stop, onError, activity?.pause)
-    if (lead === null) return
+    const leadership = await takeLeadership(connectionString, adapter.network, stop, onError, activity?.pause)
+    if (leadership === null) return
     log.info({ network: adapter.network }, 'this process follows the network')
-    const session = new LeadershipSession(options, lead)
+    const session = new LeadershipSession(options, leadership)
     try {
-      await session.run(AbortSignal.any([stop, lead.lost]))
+      await session.run(AbortSignal.any([stop, leadership.lost]))
     } finally {
-      await release(lead, log)
+      await release(leadership, log)
     }
   }
 }
 
-async function release(lead: Leadership, log: Log): Promise<void> {
+async function release(leadership: Leadership, log: Log): Promise<void> {
   try {
-    await lead.release()
+    await leadership.release()
   } catch (error) {
     // The connection is gone, and with it the lock.
-    log.debug({ err: error }, 'the connection that held a lead ended by itself')
+    log.debug({ err: error }, 'the connection that held leadership ended by itself')
   }
 }
 
-/** What one process does for a network while it holds the lead. */
+/** What one process does for a network while it leads. */
 class LeadershipSession {
   readonly #options: FollowOptions
   readonly #parts: RecordingParts
-  readonly #wake = createWake()
+  readonly #wake = createAutoResetEvent()
   readonly #addresses: AddressWatch
   #lastUpkeepMs = 0
   #lastHealth = ''
@@ -134,14 +134,14 @@ class LeadershipSession {
   #unexpired: string | null = null
   #minimumReadAt = 0
 
-  constructor(options: FollowOptions, lead: Leadership) {
+  constructor(options: FollowOptions, leadership: Leadership) {
     const { adapter, pool, clock, notifier, agreement = null, evmOf } = options
     this.#options = options
-    this.#addresses = new AddressWatch(options, lead)
+    this.#addresses = new AddressWatch(options, leadership)
     const onWaiting = (reason: string | null) => {
       this.#waiting = reason
     }
-    const shared = { adapter, pool, clock, notifier, agreement, evmOf, lead, vainChecks: new Map() }
+    const shared = { adapter, pool, clock, notifier, agreement, evmOf, leadership, failedChecks: new Map() }
     this.#parts = { ...shared, onWaiting, onShortfall: (missing) => reportShortfall(options, missing) }
   }
 
@@ -156,7 +156,7 @@ class LeadershipSession {
       } catch (error) {
         if (stop.aborted) break
         if (error instanceof LeadershipLost) {
-          this.#options.log.warn({ err: error }, 'the lead was lost')
+          this.#options.log.warn({ err: error }, 'leadership was lost')
           break
         }
         // After a while of success the pauses start short again.
@@ -180,8 +180,8 @@ class LeadershipSession {
     // At its genesis block a private chain cannot be told from another one yet.
     let isUnnamed = checkpoint.height === 0
     await this.#readMinimum()
-    const unsubscribe = (subscribe ?? ((wake) => adapter.subscribe(wake)))(this.#wake.ring)
-    const forget = activity?.onStir(this.#wake.ring)
+    const unsubscribe = (subscribe ?? ((wake) => adapter.subscribe(wake)))(this.#wake.signal)
+    const forget = activity?.onStir(this.#wake.signal)
     try {
       while (!stop.aborted) {
         const before = performance.now()
@@ -241,7 +241,7 @@ class LeadershipSession {
         const mempool = await adapter.readMempool()
         if (mempool?.tip.hash === checkpoint.hash) {
           await recordMempool(this.#parts, mempool)
-          const { blockTags, hasMore } = await settle(this.#parts, checkpoint)
+          const { blockTags, hasMore } = await applyFinality(this.#parts, checkpoint)
           await this.#finishReading(beganAt, checkpoint, blockTags)
           return { checkpoint, tipMs: performance.now() - recordedMs, hasMore }
         }

@@ -10,20 +10,20 @@ import { pauseUnless } from '../runtime/repeat.ts'
 const LOCK_SPACE = 0x7061_796c
 const RETRY_MS = 1_000
 const CONNECT_TIMEOUT_MS = 5_000
-/** An answer that takes longer counts as none, and the lead is given up. */
+/** An answer that takes longer counts as none, and leadership is given up. */
 const QUERY_TIMEOUT_MS = 5_000
 /**
  * How often the server is asked whether the lock is still ours: a connection that was cut off does not say so by
- * itself. Whoever lost the lead and does not know it yet commits nothing: each commit asks for its turn.
+ * itself. Whoever lost leadership and does not know it yet commits nothing: each commit checks its term.
  */
 const CONFIRM_INTERVAL_MS = 2_000
 const KEEP_ALIVE_DELAY_MS = 5_000
 
 /** The right to follow a network, held by one process at a time. */
 export type Leadership = {
-  /** Names this turn among all of the network's: the database knows which is the latest (`beginWatch`). */
-  readonly turn: string
-  /** Aborted when the lead is lost: nothing may be committed for the network after that. */
+  /** Names this term of leadership: the database knows which is the network's latest (`beginWatch`). */
+  readonly term: string
+  /** Aborted when the leadership is lost: nothing may be committed for the network after that. */
   readonly lost: AbortSignal
   /** The connection that holds the lock: whatever is written on it was written by the process that leads. */
   readonly connection: Queryable
@@ -43,8 +43,8 @@ export async function takeLeadership(
 ): Promise<Leadership | null> {
   while (!stop.aborted) {
     try {
-      const lead = await attempt(connectionString, network, stop, pause)
-      if (lead !== null) return lead
+      const leadership = await attempt(connectionString, network, stop, pause)
+      if (leadership !== null) return leadership
     } catch (error) {
       onError(error)
     }
@@ -79,7 +79,7 @@ async function attempt(
     lost.abort()
     throw error
   } finally {
-    // A connection without the lead is useless, and one that was cut off never ends in an orderly way.
+    // A connection without leadership is useless, and one that was cut off never ends in an orderly way.
     if (lost.signal.aborted) client.connection.stream.destroy()
   }
 }
@@ -104,7 +104,7 @@ async function waitForLock(parts: {
         await release(client, key, lost)
         await ended
       }
-      return { turn: randomUUID(), lost: lost.signal, connection: client, release: free }
+      return { term: randomUUID(), lost: lost.signal, connection: client, release: free }
     }
     await pauseUnless(stop, RETRY_MS)
   }
@@ -112,7 +112,7 @@ async function waitForLock(parts: {
   return null
 }
 
-/** Gives the lead up as soon as the server that gave it no longer answers. */
+/** Gives leadership up as soon as the server that gave it no longer answers. */
 async function keepConfirming(client: pg.Client, lost: AbortController, pause: Pause): Promise<void> {
   while (!lost.signal.aborted) {
     await pause(lost.signal, CONFIRM_INTERVAL_MS)
@@ -139,7 +139,7 @@ async function release(client: pg.Client, key: readonly number[], lost: AbortCon
   }
 }
 
-/** The advisory lock of a network's lead. */
+/** The advisory lock of a network's leader. */
 export function lockKeyOf(network: Network): readonly [number, number] {
   const chain = CHAINS.findIndex((name) => network.startsWith(`${name}-`))
   return [LOCK_SPACE, chain * 2 + (network.endsWith('-live') ? 1 : 0)]

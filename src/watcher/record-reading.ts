@@ -8,7 +8,7 @@ import {
   type ProviderAgreement,
 } from '../chain/adapter.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
-import { withoutFinality } from '../core/chain/finality.ts'
+import { withoutFinality } from '../core/chain/due-transfers.ts'
 import type { InvoiceOwner } from '../core/chain/owned-transfer.ts'
 import {
   abandoned,
@@ -25,7 +25,7 @@ import { keyOf } from '../core/chain/transfer-key.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { BlockRef, ChainReading } from '../core/invoice/types.ts'
 import { moveCheckpoint } from '../db/chain/network-state.ts'
-import { holdTurn } from '../db/chain/network-watch.ts'
+import { holdTerm } from '../db/chain/network-watch.ts'
 import { findAddressOwners } from '../db/chain/watched-addresses.ts'
 import {
   loadRecordedBlock,
@@ -47,7 +47,7 @@ import type { Leadership } from './leadership.ts'
 const INVOICES_IN_FLIGHT = 4
 
 /** Hashes of blocks that could not be checked, with why, the one that was tried longest ago first. */
-export type VainChecks = Map<string, string>
+export type FailedChecks = Map<string, string>
 
 export type RecordingParts = {
   readonly adapter: ChainAdapter
@@ -60,12 +60,12 @@ export type RecordingParts = {
   /** How payment links in events identify private test networks. */
   readonly evmOf?: EvmIdentities | undefined
   /** Blocks that `checkCredits` could not check, kept from one round to the next. */
-  readonly vainChecks: VainChecks
+  readonly failedChecks: FailedChecks
   /** Called with the reason why payments wait for a second look at their block; null once none does. */
   readonly onWaiting?: (reason: string | null) => void
   /** Called when the chain took back money that was already paid out: a person must look. */
   readonly onShortfall?: (missing: Shortfall & InvoiceOwner) => void
-  readonly lead: Pick<Leadership, 'turn' | 'lost'>
+  readonly leadership: Pick<Leadership, 'term' | 'lost'>
 }
 
 /** Another process follows the network now. */
@@ -109,7 +109,7 @@ export async function recordUpdate(
     from = update.ancestor
   }
   const facts = reconcileBlocks(reading, judged)
-  await recordFacts(parts, isSettledLater(parts) ? withoutFinality(facts) : facts, last.height)
+  await recordFacts(parts, isFinalLater(parts) ? withoutFinality(facts) : facts, last.height)
   if (last.hash !== from.hash) await advanceCheckpoint(parts, from, last)
   return last
 }
@@ -126,7 +126,7 @@ async function requireRecorded(
 }
 
 /** Whether finality waits for another provider's agreement or for the chain's own block tags. */
-export function isSettledLater({ adapter, agreement }: RecordingParts): boolean {
+export function isFinalLater({ adapter, agreement }: RecordingParts): boolean {
   return agreement !== null || adapter.readBlockTags !== undefined
 }
 
@@ -145,8 +145,8 @@ export async function recordMempool(parts: RecordingParts, mempool: MempoolReadi
     tracked: await withRecords(parts, { tracked, known }, transfers),
   }
   const vanished = vanishedFrom(contents)
-  const fates = vanished.length === 0 ? new Map() : await adapter.fateOf(txidsOf(vanished))
-  const dead = new Set([...fates].flatMap(([txid, fate]) => (fate === 'dead' ? [txid] : [])))
+  const outcomes = vanished.length === 0 ? new Map() : await adapter.outcomesOf(txidsOf(vanished))
+  const dead = new Set([...outcomes].flatMap(([txid, outcome]) => (outcome === 'dead' ? [txid] : [])))
   await recordFacts(parts, reconcileMempool(contents, dead), tipHeight)
 }
 
@@ -175,8 +175,8 @@ async function judgeDisconnected(
   if (mempool === null || mempool.tip.hash !== last.hash) return 'moved'
   const waiting = new Set(mempool.transfers.map((transfer) => transfer.txid))
   const unknown = disconnected.filter(({ payment }) => !payment.isBlockSum && !waiting.has(payment.txid))
-  const fates = await adapter.fateOf(txidsOf(unknown))
-  for (const [txid, fate] of fates) if (fate === 'alive') waiting.add(txid)
+  const outcomes = await adapter.outcomesOf(txidsOf(unknown))
+  for (const [txid, outcome] of outcomes) if (outcome === 'alive') waiting.add(txid)
   return waiting
 }
 
@@ -256,7 +256,7 @@ async function recordOne(
   tipHeight: number,
 ): Promise<void> {
   const { pool, clock, notifier, evmOf } = parts
-  const guard = (tx: Tx) => requireTurn(parts, tx)
+  const guard = (tx: Tx) => requireTerm(parts, tx)
   const outcome = await recordTransfers(
     { pool, clock, evmOf, guard },
     { tenant, invoiceId, facts, tipHeight },
@@ -266,40 +266,43 @@ async function recordOne(
   for (const missing of outcome.shortfalls) parts.onShortfall?.({ ...missing, tenant, invoiceId })
 }
 
-/** Whether an error is about the invoice that was being written, and not about the database or the lead. */
+/** Whether an error is about the invoice that was being written, and not about the database or leadership. */
 const isOfInvoice = (error: unknown): boolean =>
   !(error instanceof LeadershipLost || (error instanceof Error && isDatabaseAway(error)))
 
 async function advanceCheckpoint(parts: RecordingParts, from: BlockRef, to: BlockRef): Promise<void> {
   const { adapter, clock } = parts
-  const moved = await inTurn(parts, (tx) => moveCheckpoint(tx, adapter.network, from, to, clock()))
+  const moved = await whileLeading(parts, (tx) => moveCheckpoint(tx, adapter.network, from, to, clock()))
   if (!moved) throw new LeadershipLost(`the checkpoint of ${adapter.network} is no longer at ${from.height}`)
 }
 
 /** Work on what belongs to no tenant, which commits only while this process leads. */
-export function inTurn<Result>(parts: RecordingParts, work: (tx: Tx) => Promise<Result>): Promise<Result> {
+export function whileLeading<Result>(
+  parts: RecordingParts,
+  work: (tx: Tx) => Promise<Result>,
+): Promise<Result> {
   requireLeadership(parts)
   return withSystemTransaction(parts.pool, async (tx) => {
-    await requireTurn(parts, tx)
+    await requireTerm(parts, tx)
     return work(tx)
   })
 }
 
-/** A lead is lost some seconds before its holder notices: only the transaction itself can tell. */
-async function requireTurn({ adapter, lead }: RecordingParts, tx: Tx): Promise<void> {
-  if (!(await holdTurn(tx, adapter.network, lead.turn)))
+/** Leadership is lost some seconds before its holder notices: only the transaction itself can tell. */
+async function requireTerm({ adapter, leadership }: RecordingParts, tx: Tx): Promise<void> {
+  if (!(await holdTerm(tx, adapter.network, leadership.term)))
     throw new LeadershipLost(`another process follows ${adapter.network}`)
 }
 
-function requireLeadership({ adapter, lead }: RecordingParts): void {
-  if (lead.lost.aborted) throw new LeadershipLost(`another process follows ${adapter.network}`)
+function requireLeadership({ adapter, leadership }: RecordingParts): void {
+  if (leadership.lost.aborted) throw new LeadershipLost(`another process follows ${adapter.network}`)
 }
 
 /** Expires what was not paid in time. Returns which invoice cannot be, and why; it keeps no other one open. */
 export async function expireDue(parts: RecordingParts, reading: ChainReading): Promise<string | null> {
   const { pool, clock, evmOf, notifier } = parts
   const failed: string[] = []
-  const guard = (tx: Tx) => requireTurn(parts, tx)
+  const guard = (tx: Tx) => requireTerm(parts, tx)
   const onFailed = (invoiceId: string, error: unknown) => {
     if (!isOfInvoice(error)) throw error
     failed.push(`invoice ${invoiceId} cannot be expired: ${describeError(error)}`)

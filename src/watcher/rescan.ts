@@ -1,6 +1,6 @@
 import { type BlockHistory, ChainHalted, ChainUnavailable, type ScannedBlock } from '../chain/adapter.ts'
 import { keyspaceOfNetwork, type Network, type PaymentAsset } from '../core/assets.ts'
-import { withoutFinality } from '../core/chain/finality.ts'
+import { withoutFinality } from '../core/chain/due-transfers.ts'
 import { missedIn, outOfTheirBlocks, stillIn, unconfirmedAgain } from '../core/chain/missed.ts'
 import type { InvoiceOwner } from '../core/chain/owned-transfer.ts'
 import type { InvoiceFacts, OwnedBlock, TrackedTransfer } from '../core/chain/reconcile.ts'
@@ -130,10 +130,10 @@ async function recordBatch(
   // Never reports a transfer as included in a block that has already left the chain, should we be interrupted in
   // between.
   const goneBefore = await goneOf(options.blocks, missed)
-  const standing = stillIn(missed, goneBefore)
-  await readAgainBelow(options, blocks, standing)
-  await record(options, mustAgree ? withoutFinality(standing) : standing)
-  const goneMeanwhile = await goneOf(options.blocks, standing)
+  const kept = stillIn(missed, goneBefore)
+  await readAgainBelow(options, blocks, kept)
+  await record(options, mustAgree ? withoutFinality(kept) : kept)
+  const goneMeanwhile = await goneOf(options.blocks, kept)
   await record(options, unconfirmedAgain(missed, new Set([...goneBefore, ...goneMeanwhile])))
   const recorded = missed.reduce((sum, { facts }) => sum + facts.length, 0)
   return { transfers: keys.length, recorded }

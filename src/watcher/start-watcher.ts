@@ -35,7 +35,7 @@ async function run(
     try {
       for (const chain of CHAINS) {
         for (const network of [`${chain}-live`, `${chain}-test`] as const) {
-          // If another process follows it, that process has the lead and nothing happens.
+          // If another process follows it, that process leads and nothing happens.
           if (!followed.includes(network)) await endWatch(pool, network, lockKeyOf(network))
         }
       }

@@ -28,7 +28,7 @@ type SupplyOptions = {
 
 /**
  * Keeps the pools of these networks' keyspaces filled, and raises an alarm for each network that has no address to
- * give out. Needs no lead: any number of processes may do it.
+ * give out. Needs no leadership: any number of processes may do it.
  */
 export function supplyAddresses(options: SupplyOptions): { stop(): Promise<void> } {
   const { pause = pauseUnless } = options

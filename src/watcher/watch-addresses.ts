@@ -14,14 +14,14 @@ const WATCH_INTERVAL_MS = 250
 /** Loads a network's addresses into its adapter while this process leads, and records how far. */
 export class AddressWatch {
   readonly #parts: { adapter: ChainAdapter; pool: Pool; clock: Clock; log: Log }
-  readonly #lead: Leadership
+  readonly #leadership: Leadership
   #lastIndex = -1
   /** What network_watch says; null before this session wrote it. */
   #watchedThrough: number | null = null
 
-  constructor(parts: { adapter: ChainAdapter; pool: Pool; clock: Clock; log: Log }, lead: Leadership) {
+  constructor(parts: { adapter: ChainAdapter; pool: Pool; clock: Clock; log: Log }, leadership: Leadership) {
     this.#parts = parts
-    this.#lead = lead
+    this.#leadership = leadership
   }
 
   /**
@@ -33,7 +33,11 @@ export class AddressWatch {
     const { network } = adapter
     const keyspace = keyspaceOfNetwork(network)
     if (this.#watchedThrough === null) {
-      await beginWatch(this.#lead.connection, { network, keyspace, turn: this.#lead.turn }, clock())
+      await beginWatch(
+        this.#leadership.connection,
+        { network, keyspace, term: this.#leadership.term },
+        clock(),
+      )
       this.#watchedThrough = -1
     }
     for await (const page of streamAddresses(pool, keyspace, this.#lastIndex)) {
@@ -42,7 +46,7 @@ export class AddressWatch {
     }
     const through = this.#lastIndex
     if (through <= this.#watchedThrough) return
-    await raiseWatch(this.#lead.connection, network, through, clock())
+    await raiseWatch(this.#leadership.connection, network, through, clock())
     this.#watchedThrough = through
   }
 

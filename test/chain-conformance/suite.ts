@@ -172,9 +172,9 @@ function describeAdapter(
       expect(await mempoolOf(adapter)).toHaveLength(1)
       await chain.replace(txid)
       expect(await mempoolOf(adapter)).toEqual([])
-      expect(await adapter.fateOf([txid])).toEqual(new Map([[txid, 'dead']]))
+      expect(await adapter.outcomesOf([txid])).toEqual(new Map([[txid, 'dead']]))
       await chain.mine(1)
-      expect(await adapter.fateOf([txid])).toEqual(new Map([[txid, 'dead']]))
+      expect(await adapter.outcomesOf([txid])).toEqual(new Map([[txid, 'dead']]))
     },
   )
 }

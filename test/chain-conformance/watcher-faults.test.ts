@@ -46,7 +46,7 @@ test('of two watchers one follows, and the other takes over when it stops', asyn
   await until(() => blocks.length > 0, { what: 'the second has told of its block' })
 })
 
-test('a watcher whose lead connection is cut takes the lead again and goes on', async () => {
+test('a watcher whose leader connection is cut becomes leader again and goes on', async () => {
   const watcher = await watched.watchAtTip()
   const invoice = await watched.openInvoice([watcher])
   await watched.database.owner.query(
@@ -74,49 +74,52 @@ test('a checkpoint that cannot be written leaves credits that whoever goes on do
 
 /** What a watcher holds that led before the one that follows now, or that is the one that follows. */
 async function recordingAs(
-  lead: Partial<RecordingParts['lead']>,
+  leadership: Partial<RecordingParts['leadership']>,
   adapter: ChainAdapter,
 ): Promise<RecordingParts> {
   const { rows } = await watched.database.owner.query<{ turn: string }>('select turn from network_watch')
-  const turn = rows[0]?.turn ?? ''
+  const term = rows[0]?.turn ?? ''
   return {
     adapter,
     pool: watched.database.pools.watcher,
     clock: systemClock,
     agreement: null,
-    vainChecks: new Map(),
+    failedChecks: new Map(),
     notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
-    lead: { turn, lost: new AbortController().signal, ...lead },
+    leadership: { term, lost: new AbortController().signal, ...leadership },
   }
 }
 
 test.each([
   ['and knows it', { lost: AbortSignal.abort() }],
-  ['and does not know it yet', { turn: randomUUID() }],
-])('who has lost the lead %s commits nothing, neither from blocks nor from the mempool', async (_, lead) => {
-  const watcher = await watched.watchAtTip()
-  const adapter = watched.chain.adapter()
-  const invoice = await watched.openInvoice([{ ...watcher, adapter }])
-  await watched.stopWatchers()
-  const state = await watched.state()
-  const checkpoint = { height: state.height ?? 0, hash: state.hash ?? '', timeMs: 0 }
-  await adapter.connect()
-  const parts = await recordingAs(lead, adapter)
-  await watched.chain.pay(invoice.address, amount)
-  const mempool = await adapter.readMempool()
-  if (mempool === null) throw new Error('the mempool could not be read')
-  expect(mempool.transfers).toHaveLength(1)
-  await expect(recordMempool(parts, mempool)).rejects.toThrow(LeadershipLost)
-  await watched.chain.mine(1)
-  const update = await adapter.nextUpdate(checkpoint, 10)
-  if (update === null) throw new Error('the block was not read')
-  await expect(recordUpdate(parts, checkpoint, update)).rejects.toThrow(LeadershipLost)
-  const empty = { ...update, blocks: update.blocks.map((block) => ({ ...block, transfers: [] })) }
-  await expect(recordUpdate(parts, checkpoint, empty)).rejects.toThrow(LeadershipLost)
-  expect(await watched.paymentsOf(invoice.id)).toEqual([])
-  expect((await watched.state()).hash).toBe(state.hash)
-  await adapter.close()
-})
+  ['and does not know it yet', { term: randomUUID() }],
+])(
+  'whoever lost the leadership %s commits nothing, neither from blocks nor from the mempool',
+  async (_, leadership) => {
+    const watcher = await watched.watchAtTip()
+    const adapter = watched.chain.adapter()
+    const invoice = await watched.openInvoice([{ ...watcher, adapter }])
+    await watched.stopWatchers()
+    const state = await watched.state()
+    const checkpoint = { height: state.height ?? 0, hash: state.hash ?? '', timeMs: 0 }
+    await adapter.connect()
+    const parts = await recordingAs(leadership, adapter)
+    await watched.chain.pay(invoice.address, amount)
+    const mempool = await adapter.readMempool()
+    if (mempool === null) throw new Error('the mempool could not be read')
+    expect(mempool.transfers).toHaveLength(1)
+    await expect(recordMempool(parts, mempool)).rejects.toThrow(LeadershipLost)
+    await watched.chain.mine(1)
+    const update = await adapter.nextUpdate(checkpoint, 10)
+    if (update === null) throw new Error('the block was not read')
+    await expect(recordUpdate(parts, checkpoint, update)).rejects.toThrow(LeadershipLost)
+    const empty = { ...update, blocks: update.blocks.map((block) => ({ ...block, transfers: [] })) }
+    await expect(recordUpdate(parts, checkpoint, empty)).rejects.toThrow(LeadershipLost)
+    expect(await watched.paymentsOf(invoice.id)).toEqual([])
+    expect((await watched.state()).hash).toBe(state.hash)
+    await adapter.close()
+  },
+)
 
 const FAULTS: readonly [string, (url: URL) => void, RegExp][] = [
   [

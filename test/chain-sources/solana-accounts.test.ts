@@ -145,7 +145,7 @@ test('what a validator sends to a checkout outside of all transactions is told, 
       addressBytes: Buffer.from(rewarded.addressBytes).toString('hex'),
     })
     // No signature has a block's name: it is gone with its block.
-    expect([...(await beside.fateOf([lastOf(update).hash])).values()]).toEqual(['dead'])
+    expect([...(await beside.outcomesOf([lastOf(update).hash])).values()]).toEqual(['dead'])
   } finally {
     await beside.close()
     await proxy.close()

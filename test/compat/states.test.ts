@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { standingOf } from '../../src/compat/btcpay/greenfield-invoice.ts'
+import { greenfieldStatusOf } from '../../src/compat/btcpay/greenfield-invoice.ts'
 import { GREENFIELD_EVENTS } from '../../src/compat/btcpay/greenfield-webhook.ts'
 import { CHARGE_EVENTS, chargeOf } from '../../src/compat/coinbase-commerce/charge.ts'
 import type { Invoice } from '../../src/compat/invoice-facts.ts'
@@ -20,7 +20,7 @@ const invoiceWith = (changes: Partial<Invoice>): Invoice => ({
 })
 const words = (changes: Partial<Invoice>, now = '2026-11-21T12:30:00.000Z') => {
   const invoice = invoiceWith(changes)
-  const { status, additionalStatus } = standingOf(invoice, new Date(now))
+  const { status, additionalStatus } = greenfieldStatusOf(invoice, new Date(now))
   const last = chargeOf(invoice).timeline.at(-1)
   return [
     `${status} ${additionalStatus}`,

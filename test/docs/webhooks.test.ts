@@ -17,7 +17,7 @@ import {
   THROTTLED_SLOTS_MAX,
 } from '../../src/core/endpoint/throttle.ts'
 import { INVOICE_EVENT_TYPES } from '../../src/core/invoice/types.ts'
-import { CONNECTIONS_PER_LANE } from '../../src/delivery/connection-pool.ts'
+import { CONNECTIONS_PER_ENDPOINT } from '../../src/delivery/connection-pool.ts'
 import { OUTCOME_CODES } from '../../src/delivery/outcome-code.ts'
 import { RECEIVER_DEADLINE_MS, signatureHeader, signedHeaders } from '../../src/delivery/send.ts'
 import { CONCURRENCY_DEFAULT } from '../../src/delivery/worker.ts'
@@ -102,7 +102,7 @@ test('deadlines and retries are those of the code, in every guide that tells the
   expect(events).toContain(`fails ${THROTTLED_AT} times in a row`)
   expect(events).toContain(`to ${WAIT_MS_MAX / 3_600_000} hours at most`)
   for (const text of [events, operating]) expect(text).toContain(`for ${OUTAGE_MS_MIN / 60_000} minutes`)
-  expect(CONNECTIONS_PER_LANE).toBe(8)
+  expect(CONNECTIONS_PER_ENDPOINT).toBe(8)
   for (const text of [events, operating]) {
     expect(text).toContain(`${THROTTLED_SLOTS_MAX} at most`)
     expect(text).toMatch(new RegExp(`no more than ${THROTTLED_ROWS_PER_TURN} (of them )?in a second`))

@@ -109,7 +109,7 @@ export class InvoiceWorld {
     return true
   }
 
-  mark(): boolean {
+  tag(): boolean {
     const safe = this.blockTags.safe + this.random.below(this.tip - this.blockTags.safe + 1)
     const finalized = this.blockTags.finalized + this.random.below(safe - this.blockTags.finalized + 1)
     this.blockTags = { safe, finalized }
@@ -201,10 +201,10 @@ export class InvoiceWorld {
     }
     if (transfer.place === null) return { ...base, state: 'mempool' }
     if (transfer.place === 'gone') return { ...base, state: 'replaced' }
-    const mark = blockTagAt(transfer.place, this.blockTags)
+    const tag = blockTagAt(transfer.place, this.blockTags)
     return {
       ...base,
-      ...(mark === null ? {} : { mark }),
+      ...(tag === null ? {} : { tag }),
       state: 'block',
       block: { height: transfer.place, hash: transfer.blockHash, timeMs: transfer.minedMs },
       confirmations: this.tip - transfer.place + 1,
@@ -228,8 +228,8 @@ const ACTIONS: readonly { readonly name: string; readonly act: (world: InvoiceWo
   { name: 'mine', act: (world) => world.mine() },
   { name: 'mine', act: (world) => world.mine() },
   { name: 'mine', act: (world) => world.mine() },
-  { name: 'mark', act: (world) => world.mark() },
-  { name: 'mark', act: (world) => world.mark() },
+  { name: 'tag', act: (world) => world.tag() },
+  { name: 'tag', act: (world) => world.tag() },
   { name: 'reorganise', act: (world) => world.reorganise() },
   { name: 'replace', act: (world) => world.replace() },
   { name: 'come back', act: (world) => world.comeBack() },

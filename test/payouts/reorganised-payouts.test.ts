@@ -3,7 +3,7 @@ import { runAudit } from '../../src/audit/run-audit.ts'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
-import type { PayoutTracker } from '../../src/payouts/broadcast/follow-payouts.ts'
+import type { PayoutTracker } from '../../src/payouts/broadcast/payout-tracker.ts'
 import { UtxoPayoutClient } from '../../src/payouts/broadcast/utxo/utxo-payout-client.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { NODE_PROGRAMS } from '../support/daemons.ts'
@@ -231,7 +231,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
       })
       const [first, second] = rpcs.map((rpc) => new UtxoPayoutClient(rpc, 'test'))
       if (first === undefined || second === undefined) throw new Error('no carriers')
-      const tracker = world.courierOf([
+      const tracker = world.trackerOf([
         { name: 'first', chain: first },
         { name: 'second', chain: second },
       ])

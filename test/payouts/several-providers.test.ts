@@ -51,7 +51,7 @@ async function watch(): Promise<void> {
 }
 
 const couriersOf = (first: EvmPayoutClient, second: EvmPayoutClient) =>
-  world.courierOf([
+  world.trackerOf([
     { name: 'first', chain: first },
     { name: 'second', chain: second },
   ])
@@ -139,7 +139,7 @@ test("with one provider away a payout goes through the next, which doctor names,
   expect((await world.load(tenant, payout.id)).status).toBe('submitted')
   expect(waitsOf(payout.id)).toHaveLength(1)
   const third = { name: 'third', chain: honest }
-  await world.courierOf([{ name: 'first', chain: dead }, { name: 'second', chain: proxied }, third]).pass()
+  await world.trackerOf([{ name: 'first', chain: dead }, { name: 'second', chain: proxied }, third]).pass()
   const done = await world.load(tenant, payout.id)
   expect(done.status).toBe('confirmed')
   expect(await world.holds('ETH_BASE', payout.destination)).toBe(payout.amount - done.networkFee)
@@ -435,5 +435,5 @@ test('what one provider breaks off in the middle of a look the next one does fro
 
 test('a provider that suggests any tip has a payout pay no more than the network ever takes', async () => {
   proxy.lie('eth_maxPriorityFeePerGas', () => `0x${(1_000n * GWEI).toString(16)}`)
-  expect((await proxied.standingOf(Buffer.alloc(20, 1))).tip).toBe(5n * GWEI)
+  expect((await proxied.accountOf(Buffer.alloc(20, 1))).tip).toBe(5n * GWEI)
 })

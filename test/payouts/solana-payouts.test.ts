@@ -478,13 +478,13 @@ test('while the first nonce, which brings the vault’s part, waits, nothing is 
     const tenant = await other.openShop([SOL])
     const payout = await other.payout(tenant, '1')
     for (let turn = 0; turn < 4; turn++) {
-      await other.broadcaster().keepTerms()
+      await other.broadcaster().refreshNetwork()
       const missed =
         await other.database.owner.query(`update solana_chore set ended_at = now(), landed = false
         where kind = 'nonce' and vault_lamports > 0 and ended_at is null`)
       expect(missed.rowCount).toBe(1)
       await other.sign()
-      await other.broadcaster().keepTerms()
+      await other.broadcaster().refreshNetwork()
       await other.solana.mine(1)
     }
     const done = await other.until(tenant, payout.id, 'confirmed')

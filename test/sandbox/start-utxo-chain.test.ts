@@ -102,9 +102,9 @@ test('the adapter finds a payment dead whose coin another transaction took', asy
   expect((await adapter.readMempool())?.transfers).toHaveLength(1)
   await sandbox.client.send(payment.replacement.hex)
   expect((await adapter.readMempool())?.transfers).toEqual([])
-  expect(await adapter.fateOf([payment.txid])).toEqual(new Map([[payment.txid, 'dead']]))
+  expect(await adapter.outcomesOf([payment.txid])).toEqual(new Map([[payment.txid, 'dead']]))
   await sandbox.client.mine(1)
-  expect(await adapter.fateOf([payment.txid])).toEqual(new Map([[payment.txid, 'dead']]))
+  expect(await adapter.outcomesOf([payment.txid])).toEqual(new Map([[payment.txid, 'dead']]))
 })
 
 test('a payment is mined by itself soon after it was sent', async () => {

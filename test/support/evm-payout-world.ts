@@ -9,8 +9,8 @@ import type { Payout } from '../../src/core/payout/payout.ts'
 import { EvmBroadcaster } from '../../src/payouts/broadcast/evm/evm-broadcaster.ts'
 import type { EvmPayoutChain } from '../../src/payouts/broadcast/evm/evm-broadcaster-parts.ts'
 import { EvmPayoutClient } from '../../src/payouts/broadcast/evm/evm-payout-client.ts'
-import { PayoutTracker } from '../../src/payouts/broadcast/follow-payouts.ts'
 import { type NamedChain, PayoutProviders } from '../../src/payouts/broadcast/payout-providers.ts'
+import { PayoutTracker } from '../../src/payouts/broadcast/payout-tracker.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { TEST_USDC_BYTECODE } from '../../src/sandbox/evm/test-usdc.ts'
 import { type Anvil, hex, newEvmAddress, startAnvil } from './anvil.ts'
@@ -179,12 +179,12 @@ export class EvmPayoutWorld extends PayoutSteps {
     wrap: (chain: EvmPayoutChain) => EvmPayoutChain = (chain) => chain,
     topUp: ((address: Uint8Array) => Promise<void>) | null = null,
   ): PayoutTracker {
-    return this.courierOf([{ name: 'the node', chain: wrap(this.#transaction) }], topUp)
+    return this.trackerOf([{ name: 'the node', chain: wrap(this.#transaction) }], topUp)
   }
 
   /** A tracker that was just started and was given no key to seal with. */
   keylessTracker(): PayoutTracker {
-    return this.courierOf(
+    return this.trackerOf(
       [{ name: 'the node', chain: this.#transaction }],
       null,
       this.sealerOf(this.network, null),
@@ -192,7 +192,7 @@ export class EvmPayoutWorld extends PayoutSteps {
   }
 
   /** A tracker that was just started, with these providers. */
-  courierOf(
+  trackerOf(
     chains: readonly [NamedChain<EvmPayoutChain>, ...NamedChain<EvmPayoutChain>[]],
     topUp: ((address: Uint8Array) => Promise<void>) | null = null,
     sealer = this.sealerOf(this.network),
@@ -262,7 +262,7 @@ export function tokenCode(holder: string): string {
 /** A chain's methods, to be spread into another. */
 export const boundChain = (chain: EvmPayoutChain): EvmPayoutChain => ({
   hasBlock: (block) => chain.hasBlock(block),
-  standingOf: (account) => chain.standingOf(account),
+  accountOf: (account) => chain.accountOf(account),
   nonceOf: (account, at) => chain.nonceOf(account, at),
   balanceOf: (account) => chain.balanceOf(account),
   tokenBalanceOf: (account) => chain.tokenBalanceOf(account),

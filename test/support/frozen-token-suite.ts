@@ -128,7 +128,7 @@ export function describeFrozenToken(chain: 'base' | 'ethereum', token: 'USDC_BAS
         return result
       })
       const payout = await world.payout(tenant, token, '60')
-      const tracker = world.courierOf([{ name: 'the node', chain }])
+      const tracker = world.trackerOf([{ name: 'the node', chain }])
       await tracker.pass()
       await tracker.pass()
       await world.sign()
@@ -156,7 +156,7 @@ export function describeFrozenToken(chain: 'base' | 'ethereum', token: 'USDC_BAS
         if (from?.toLowerCase() !== doubtful.address.toLowerCase() || !isMoved) return result
         throw new Error('execution reverted: ERC20: transfer amount exceeds balance')
       })
-      const tracker = world.courierOf([{ name: 'the node', chain }])
+      const tracker = world.trackerOf([{ name: 'the node', chain }])
       const payout = await world.payout(tenant, token, '90')
       for (let turn = 0; turn < 2; turn++) {
         await tracker.pass()

@@ -25,7 +25,7 @@ const [
   load('runtime/log.js'),
   load('runtime/deduplicated-log.js'),
 ])
-const { PayoutTracker } = await load('payouts/broadcast/follow-payouts.js')
+const { PayoutTracker } = await load('payouts/broadcast/payout-tracker.js')
 const { OutcomeSealer } = await load('payouts/broadcast/outcome-sealer.js')
 const { openOutcomeKey } = await load('secrets/outcome-key.js')
 const { PayoutProviders } = await load('payouts/broadcast/payout-providers.js')

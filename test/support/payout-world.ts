@@ -8,8 +8,8 @@ import { type UtxoParameters, utxoParametersOf } from '../../src/core/chain/utxo
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
-import { PayoutTracker } from '../../src/payouts/broadcast/follow-payouts.ts'
 import { type NamedChain, PayoutProviders } from '../../src/payouts/broadcast/payout-providers.ts'
+import { PayoutTracker } from '../../src/payouts/broadcast/payout-tracker.ts'
 import { type PayoutChain, UtxoBroadcaster } from '../../src/payouts/broadcast/utxo/utxo-broadcaster.ts'
 import { UtxoPayoutClient } from '../../src/payouts/broadcast/utxo/utxo-payout-client.ts'
 import { listSpendableCoins } from '../../src/payouts/store/payout-coins.ts'
@@ -183,11 +183,11 @@ export class PayoutWorld extends PayoutSteps {
 
   /** A tracker that was just started. */
   tracker(wrap: (chain: PayoutChain) => PayoutChain = (chain) => chain): PayoutTracker {
-    return this.courierOf([{ name: 'the node', chain: wrap(new UtxoPayoutClient(this.rpc, 'test')) }])
+    return this.trackerOf([{ name: 'the node', chain: wrap(new UtxoPayoutClient(this.rpc, 'test')) }])
   }
 
   /** A tracker that was just started, with these providers. */
-  courierOf(chains: readonly [NamedChain<PayoutChain>, ...NamedChain<PayoutChain>[]]): PayoutTracker {
+  trackerOf(chains: readonly [NamedChain<PayoutChain>, ...NamedChain<PayoutChain>[]]): PayoutTracker {
     const { network, asset, log } = this
     const at = { network, pool: this.database.pools.watcher, clock: () => this.now, log }
     const providers = new PayoutProviders<PayoutChain>(at, chains)

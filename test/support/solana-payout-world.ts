@@ -5,8 +5,8 @@ import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { ChainNode } from '../../src/nodes/chain-nodes.ts'
-import { PayoutTracker } from '../../src/payouts/broadcast/follow-payouts.ts'
 import { PayoutProviders } from '../../src/payouts/broadcast/payout-providers.ts'
+import { PayoutTracker } from '../../src/payouts/broadcast/payout-tracker.ts'
 import { SolanaBroadcaster } from '../../src/payouts/broadcast/solana/solana-broadcaster.ts'
 import {
   loadSolanaSignerAccounts,

@@ -173,7 +173,7 @@ export class UtxoHistory {
       this.#adapter = this.#openAdapter()
       await this.#adapter.connect()
     }
-    const [lost, turn] = [new AbortController(), randomUUID()]
+    const [lost, term] = [new AbortController(), randomUUID()]
     let commits = isFaulty && this.#random.chance(0.3) ? this.#random.below(4) : Number.POSITIVE_INFINITY
     const invoiceChanged = () => {
       commits -= 1
@@ -185,10 +185,10 @@ export class UtxoHistory {
       clock: () => this.#world.now,
       agreement: null,
       notifier: { invoiceChanged, deliveriesWaiting: () => {} },
-      lead: { turn, lost: lost.signal },
-      vainChecks: new Map(),
+      leadership: { term, lost: lost.signal },
+      failedChecks: new Map(),
     }
-    const watch = { network: this.#world.network, keyspace: this.#world.network, turn }
+    const watch = { network: this.#world.network, keyspace: this.#world.network, term }
     await beginWatch(parts.pool, watch, this.#world.now)
     await unlessCrashed(
       () => this.#readWith(parts),
@@ -231,7 +231,7 @@ export class UtxoHistory {
           ? ([node, other] as const)
           : ([other, node] as const)
     await unlessCrashed(
-      () => this.#world.courierOf(chains).pass(),
+      () => this.#world.trackerOf(chains).pass(),
       (error) => error instanceof ChainUnavailable,
     )
   }

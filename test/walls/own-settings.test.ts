@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { takeLedgerTurn } from '../../src/db/ledger/ledger.ts'
+import { lockLedger } from '../../src/db/ledger/ledger.ts'
 import { openPool } from '../../src/postgres/pool.ts'
 import { DATABASE_ROLES, type DatabaseRole } from '../../src/postgres/roles.ts'
 import { withSystemTransaction, withTransaction } from '../../src/postgres/transaction.ts'
@@ -102,7 +102,7 @@ test('a merchant’s turn that another login keeps is free once its session is e
   const takeTurn = () =>
     withTransaction(pools.watcher, tenant, async (tx) => {
       await tx.query(`set local lock_timeout = '200ms'`)
-      await takeLedgerTurn(tx, tenant)
+      await lockLedger(tx, tenant)
     })
   const thief = await pools.delivery.connect()
   await thief.query('select pg_advisory_lock(hashtextextended($1, 0))', [

@@ -73,12 +73,12 @@ test('an address is given out only when every watched network of its keyspace ma
   const { watcher } = database.pools
   await add('evm-test', 'evm', 0, 10)
   expect(await claimEvm('base-test')).toBeNull()
-  await beginWatch(watcher, { network: 'base-test', keyspace: 'evm-test', turn: randomUUID() }, now())
+  await beginWatch(watcher, { network: 'base-test', keyspace: 'evm-test', term: randomUUID() }, now())
   expect(await claimEvm('base-test')).toBeNull()
   await raiseWatch(watcher, 'base-test', 9, now())
   expect(await claimEvm('base-test')).toMatchObject({ idx: 0 })
   expect(await claimEvm('ethereum-test')).toBeNull()
-  await beginWatch(watcher, { network: 'ethereum-test', keyspace: 'evm-test', turn: randomUUID() }, now())
+  await beginWatch(watcher, { network: 'ethereum-test', keyspace: 'evm-test', term: randomUUID() }, now())
   expect(await claimEvm('base-test')).toBeNull()
   await raiseWatch(watcher, 'ethereum-test', 2, now())
   expect([...(await findNetworksWithAddresses(database.pools.api)).keys()].sort()).toEqual([
@@ -94,10 +94,10 @@ test('an address is given out only when every watched network of its keyspace ma
 
 test('how far a network is watched never falls, and beginning again keeps it', async () => {
   const { watcher } = database.pools
-  await beginWatch(watcher, { network: 'base-test', keyspace: 'evm-test', turn: randomUUID() }, now())
+  await beginWatch(watcher, { network: 'base-test', keyspace: 'evm-test', term: randomUUID() }, now())
   await raiseWatch(watcher, 'base-test', 20, now())
   await raiseWatch(watcher, 'base-test', 5, now())
-  await beginWatch(watcher, { network: 'base-test', keyspace: 'evm-test', turn: randomUUID() }, now())
+  await beginWatch(watcher, { network: 'base-test', keyspace: 'evm-test', term: randomUUID() }, now())
   const { rows } = await database.owner.query('select network, through from network_watch')
   expect(rows).toEqual([{ network: 'base-test', through: 20 }])
 })
@@ -147,7 +147,7 @@ test('a watcher that ends between loading addresses and saying so gives none out
 
 test('whoever has lost the lead can no longer say that addresses are watched', async () => {
   const lost = await lead('base-test')
-  await beginWatch(lost.connection, { network: 'base-test', keyspace: 'evm-test', turn: randomUUID() }, now())
+  await beginWatch(lost.connection, { network: 'base-test', keyspace: 'evm-test', term: randomUUID() }, now())
   await database.owner.query(
     `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'paylink-watcher-base-test'`,
   )
@@ -164,7 +164,7 @@ test('a network that is configured no longer holds back no address, unless someb
   const { watcher } = database.pools
   await add('evm-test', 'evm', 0, 10)
   for (const network of ['base-test', 'ethereum-test'] as const)
-    await beginWatch(watcher, { network, keyspace: 'evm-test', turn: randomUUID() }, now())
+    await beginWatch(watcher, { network, keyspace: 'evm-test', term: randomUUID() }, now())
   await raiseWatch(watcher, 'base-test', 9, now())
   expect(await claimEvm('base-test')).toBeNull()
   const ethereum = await lead('ethereum-test')
@@ -178,12 +178,12 @@ test('a network that is configured no longer holds back no address, unless someb
 test('the watch of a network no longer followed is forgotten, also if the database was away at the start', async () => {
   await beginWatch(
     database.pools.watcher,
-    { network: 'ethereum-test', keyspace: 'evm-test', turn: randomUUID() },
+    { network: 'ethereum-test', keyspace: 'evm-test', term: randomUUID() },
     now(),
   )
   await beginWatch(
     database.pools.watcher,
-    { network: 'base-test', keyspace: 'evm-test', turn: randomUUID() },
+    { network: 'base-test', keyspace: 'evm-test', term: randomUUID() },
     now(),
   )
   const url = new URL(database.urls.watcher)
@@ -221,7 +221,7 @@ test("an address is looked for in the pool's own index, also where the statistic
   await add('evm-test', 'evm', 0, 2_000)
   await beginWatch(
     database.pools.watcher,
-    { network: 'base-test', keyspace: 'evm-test', turn: randomUUID() },
+    { network: 'base-test', keyspace: 'evm-test', term: randomUUID() },
     now(),
   )
   await database.owner.query('vacuum analyze address')

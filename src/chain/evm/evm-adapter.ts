@@ -189,10 +189,10 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
   }
 
   /** What left the chain and waits for another block is alive; of the rest nobody can say that it comes back. */
-  async fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
-    const fates = new Map<string, 'alive' | 'dead'>()
-    for (const txid of txids) fates.set(txid, (await this.#node.isWaiting(txid)) ? 'alive' : 'dead')
-    return fates
+  async outcomesOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
+    const outcomes = new Map<string, 'alive' | 'dead'>()
+    for (const txid of txids) outcomes.set(txid, (await this.#node.isWaiting(txid)) ? 'alive' : 'dead')
+    return outcomes
   }
 
   readonly readBlockTags = async (checkpoint: BlockRef): Promise<BlockTags | null> => {

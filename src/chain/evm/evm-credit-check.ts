@@ -1,6 +1,6 @@
 import { hexToBytes } from '@noble/hashes/utils.js'
 import type { AssetId } from '../../core/assets.ts'
-import { type Credit, unfoundIn } from '../../core/chain/unfound.ts'
+import { type Credit, unverifiedIn } from '../../core/chain/verify-credits.ts'
 import type { CreditCheck, FoundTransfer } from '../adapter.ts'
 import { AddressSet } from '../address-set.ts'
 import { BalanceScan, directCredits } from './balance-scan.ts'
@@ -35,7 +35,7 @@ export class EvmCreditCheck implements CreditCheck {
     this.#modeOf = parts.modeOf
   }
 
-  async unfound<Claim extends Credit>(
+  async unverified<Claim extends Credit>(
     { hash }: { readonly hash: string },
     claims: readonly Claim[],
   ): Promise<readonly Claim[] | null> {
@@ -47,8 +47,8 @@ export class EvmCreditCheck implements CreditCheck {
     try {
       const traces = (await this.#modeOf(header)) === 'traces' ? await this.#traces.of(header) : null
       return traces === null
-        ? await this.#unfoundByBalances(hash, claims, { addresses, watched })
-        : unfoundIn(claims, this.#tracedCredits(header, traces, watched))
+        ? await this.#unverifiedByBalances(hash, claims, { addresses, watched })
+        : unverifiedIn(claims, this.#tracedCredits(header, traces, watched))
     } catch (error) {
       // A node that has put the block's state away answers that it cannot, in whatever words.
       if (isTooMuch(error)) return null
@@ -64,16 +64,16 @@ export class EvmCreditCheck implements CreditCheck {
   }
 
   /** Balances are asked for only where the transactions themselves do not explain all: old ones are soon put away. */
-  async #unfoundByBalances<Claim extends Credit>(
+  async #unverifiedByBalances<Claim extends Credit>(
     hash: string,
     claims: readonly Claim[],
     { addresses, watched }: { readonly addresses: readonly Uint8Array[]; readonly watched: AddressSet },
   ): Promise<readonly Claim[]> {
     const block = await this.#node.blockOf(hash)
     const receipts = block.transactions.length === 0 ? [] : await this.#node.receiptsOf(block)
-    const unexplained = unfoundIn(claims, directCredits(this.#asset, watched, block, receipts))
+    const unexplained = unverifiedIn(claims, directCredits(this.#asset, watched, block, receipts))
     if (unexplained.length === 0) return []
     const scan = new BalanceScan(this.#node, this.#asset, watched)
-    return unfoundIn(claims, await scan.creditsIn(block, receipts, addresses))
+    return unverifiedIn(claims, await scan.creditsIn(block, receipts, addresses))
   }
 }

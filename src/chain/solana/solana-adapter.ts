@@ -83,7 +83,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   readonly #options: SolanaAdapterOptions
   readonly #chain: SlotChain
   readonly #polling: AccountPolling
-  readonly #fate: TransactionOutcome
+  readonly #outcomes: TransactionOutcome
   #cluster: string | null = null
   /** Where somebody stood who asked what is final, oldest first. */
   #places: readonly BlockRef[] = []
@@ -101,7 +101,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     this.rpc = new SolanaRpc(options.rpcUrl, options.rpcSetting)
     this.#chain = new SlotChain(this.rpc)
     this.#polling = new AccountPolling({ rpc: this.rpc, chain: this.#chain, watched: this.watched })
-    this.#fate = new TransactionOutcome(this.rpc)
+    this.#outcomes = new TransactionOutcome(this.rpc)
   }
 
   get notice(): string | null {
@@ -175,8 +175,8 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     return { tip: this.#position, readAtMs: this.#options.clock().getTime(), transfers: [] }
   }
 
-  fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
-    return this.#fate.of(txids)
+  outcomesOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
+    return this.#outcomes.of(txids)
   }
 
   /**

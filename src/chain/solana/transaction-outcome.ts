@@ -24,17 +24,17 @@ export class TransactionOutcome {
   async of(names: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
     const isBlock = (name: string) => name.length <= BLOCK_NAME_DIGITS_MAX
     // What a block gave outside of its transactions is gone with it.
-    const fates = new Map<string, 'alive' | 'dead'>(names.filter(isBlock).map((name) => [name, 'dead']))
+    const outcomes = new Map<string, 'alive' | 'dead'>(names.filter(isBlock).map((name) => [name, 'dead']))
     const txids = names.filter((name) => !isBlock(name))
-    if (txids.length === 0) return fates
+    if (txids.length === 0) return outcomes
     const height = await this.#rpc.blockHeight('finalized')
     const known = await this.#rpc.known(txids)
     for (const txid of txids) {
       const since = this.#since.get(txid) ?? height
       this.#since.set(txid, since)
       const isDead = !known.has(txid) && height - since > LIFETIME_BLOCKS
-      fates.set(txid, isDead ? 'dead' : 'alive')
+      outcomes.set(txid, isDead ? 'dead' : 'alive')
     }
-    return fates
+    return outcomes
   }
 }

@@ -54,7 +54,7 @@ export class EsploraAdapter implements ChainProvider {
   readonly #chain: EsploraChain
   readonly #walk: ChainWalk
   readonly #mempool: EsploraMempool
-  readonly #fate: TransactionOutcome
+  readonly #outcomes: TransactionOutcome
   /** Known once it was connected. */
   #headAgeMsMax: number | null = null
 
@@ -77,13 +77,13 @@ export class EsploraAdapter implements ChainProvider {
       clock,
       openAddresses,
     })
-    this.#fate = new TransactionOutcome(new EsploraJudge(this.#client, this.#mempool), clock)
+    this.#outcomes = new TransactionOutcome(new EsploraJudge(this.#client, this.#mempool), clock)
   }
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
     const parameters = await this.#chain.parameters()
     this.#headAgeMsMax = parameters.headAgeMsMax
-    this.#fate.forget()
+    this.#outcomes.forget()
     const tip = await this.tip()
     const ageMs = this.#options.clock().getTime() - tip.timeMs
     if (ageMs <= TIP_AGE_MS_MAX || parameters.isolated) {
@@ -111,7 +111,7 @@ export class EsploraAdapter implements ChainProvider {
 
   async nextUpdate(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
     const update = await this.#walk.next(checkpoint, maxBlocks)
-    if (update !== null) this.#fate.forget()
+    if (update !== null) this.#outcomes.forget()
     return update
   }
 
@@ -123,8 +123,8 @@ export class EsploraAdapter implements ChainProvider {
     return reading
   }
 
-  fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
-    return this.#fate.of(txids)
+  outcomesOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
+    return this.#outcomes.of(txids)
   }
 
   /** The API has no notifications; whoever follows looks again in intervals of his own. */

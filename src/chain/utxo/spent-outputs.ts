@@ -1,14 +1,13 @@
+import type { Outpoint } from '../../core/chain/outpoint.ts'
 import { AddressSet } from '../address-set.ts'
 import { HASH_BYTES, toDisplayHex, transactionHash } from './hashes.ts'
 import { TransactionReader } from './transaction-reader.ts'
-
-export type SpentOutput = { readonly txid: string; readonly outputIndex: number }
 
 export type ReadTransaction = {
   readonly txid: string
   /** One of its block alone, a coinbase or a HogEx (LIP-0002): no other block can take it. */
   readonly isOfItsBlock: boolean
-  readonly spends: readonly SpentOutput[]
+  readonly spends: readonly Outpoint[]
 }
 
 const NOTHING_WATCHED = new AddressSet()
@@ -22,7 +21,7 @@ export function readTransaction(bytes: Uint8Array): ReadTransaction {
   const span = new TransactionReader(bytes, 0).readTransaction(NOTHING_WATCHED, [], true)
   const reader = new TransactionReader(bytes, span.bodyStart)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const spends: SpentOutput[] = []
+  const spends: Outpoint[] = []
   for (let left = reader.readCount(); left > 0; left--) {
     const indexAt = reader.at + HASH_BYTES
     spends.push({

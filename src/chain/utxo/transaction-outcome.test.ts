@@ -44,14 +44,14 @@ test('of many that vanished a part is asked about at a time, and none is given u
     },
     rawOf: () => null,
   }
-  const fate = new TransactionOutcome(judge, () => new Date(0))
+  const outcome = new TransactionOutcome(judge, () => new Date(0))
   const flood = Array.from({ length: 3 * REQUESTS_MAX - 1 }, (_, index) => `tx${index}`)
   for (let turn = 1; turn < 3; turn++) {
-    const fates = await fate.of(flood)
-    expect(new Set(fates.values())).toEqual(new Set(['alive']))
+    const outcomes = await outcome.of(flood)
+    expect(new Set(outcomes.values())).toEqual(new Set(['alive']))
     expect(requested).toEqual(flood.slice(0, turn * REQUESTS_MAX))
   }
-  const last = await fate.of(flood)
+  const last = await outcome.of(flood)
   expect(requested).toEqual(flood)
   expect([...last.values()].filter((found) => found === 'dead')).toHaveLength(REQUESTS_MAX - 1)
 })

@@ -62,28 +62,28 @@ export class TransactionOutcome {
 
   async of(txids: readonly string[]): Promise<Map<string, 'alive' | 'dead'>> {
     const nowMs = this.#clock().getTime()
-    const fates = new Map<string, 'alive' | 'dead'>()
+    const outcomes = new Map<string, 'alive' | 'dead'>()
     const alive = new Map<string, number>()
     const unknown: string[] = []
     for (const txid of txids) {
       const askAgainAtMs = this.#alive.get(txid)
       if (askAgainAtMs !== undefined && askAgainAtMs > nowMs) {
         alive.set(txid, askAgainAtMs)
-        fates.set(txid, 'alive')
+        outcomes.set(txid, 'alive')
         continue
       }
       unknown.push(txid)
     }
     const requested = unknown.slice(0, REQUESTS_MAX)
     const later = unknown.slice(REQUESTS_MAX)
-    for (const [txid, fate] of await this.#askAll(requested, later.length > 0)) {
-      fates.set(txid, fate)
-      if (fate === 'alive') alive.set(txid, nowMs + ASK_AGAIN_AFTER_MS)
+    for (const [txid, outcome] of await this.#askAll(requested, later.length > 0)) {
+      outcomes.set(txid, outcome)
+      if (outcome === 'alive') alive.set(txid, nowMs + ASK_AGAIN_AFTER_MS)
     }
     // They have their turn in the next readings, while those of this one are not asked about again.
-    for (const txid of later) fates.set(txid, 'alive')
+    for (const txid of later) outcomes.set(txid, 'alive')
     this.#alive = alive
-    return fates
+    return outcomes
   }
 
   /**

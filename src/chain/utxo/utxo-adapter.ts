@@ -62,7 +62,7 @@ export class UtxoAdapter implements ChainProvider {
   readonly #node: NodeChain
   readonly #walk: ChainWalk
   readonly #mempool: MempoolReader
-  readonly #fate: TransactionOutcome
+  readonly #outcomes: TransactionOutcome
   #parameters: UtxoParameters | null = null
   #pruneHeight = 0
   #listener: NodeListener | null = null
@@ -83,7 +83,7 @@ export class UtxoAdapter implements ChainProvider {
       asset,
       clock,
     })
-    this.#fate = new TransactionOutcome(new NodeJudge(this.#rpc, this.#mempool), clock)
+    this.#outcomes = new TransactionOutcome(new NodeJudge(this.#rpc, this.#mempool), clock)
   }
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
@@ -98,7 +98,7 @@ export class UtxoAdapter implements ChainProvider {
     this.#parameters = parameters
     this.#pruneHeight = state.pruned === true ? (state.pruneheight ?? 0) : 0
     this.#mempool.forgetSeen()
-    this.#fate.forget()
+    this.#outcomes.forget()
     const reason = syncingReason(state, parameters.isolated)
     return {
       parameters: parameters.name,
@@ -135,7 +135,7 @@ export class UtxoAdapter implements ChainProvider {
       )
     }
     const update = await this.#walk.next(checkpoint, maxBlocks)
-    if (update !== null) this.#fate.forget()
+    if (update !== null) this.#outcomes.forget()
     return update
   }
 
@@ -153,8 +153,8 @@ export class UtxoAdapter implements ChainProvider {
     return reading
   }
 
-  fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
-    return this.#fate.of(txids)
+  outcomesOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
+    return this.#outcomes.of(txids)
   }
 
   get notificationsSilent(): string | null {

@@ -17,13 +17,13 @@ type Asset = z.output<typeof assetView>
 /** Payments count for ten minutes after the deadline; later ones wait for the merchant. */
 const MONITORING_MINUTES = 10
 
-type Standing = {
+type GreenfieldStatus = {
   readonly status: 'New' | 'Processing' | 'Expired' | 'Invalid' | 'Settled'
   readonly additionalStatus: 'None' | 'PaidLate' | 'PaidPartial' | 'Marked' | 'PaidOver'
 }
 
 /** Our one status as Greenfield's two. `now` tells whether what was paid in part can still be completed there. */
-export function standingOf(invoice: InvoiceSnapshot, now: Date): Standing {
+export function greenfieldStatusOf(invoice: InvoiceSnapshot, now: Date): GreenfieldStatus {
   switch (invoice.status) {
     case 'awaiting_payment':
       return { status: 'New', additionalStatus: 'None' }
@@ -46,14 +46,14 @@ export function standingOf(invoice: InvoiceSnapshot, now: Date): Standing {
     case 'cancelled':
       return { status: 'Invalid', additionalStatus: 'Marked' }
     case 'manual_review':
-      return reviewStanding(invoice)
+      return reviewStatus(invoice)
     default:
       return invoice.status satisfies never
   }
 }
 
 /** Money that a person must decide on: late money never settles there either, and value that left its block may return. */
-function reviewStanding(invoice: InvoiceSnapshot): Standing {
+function reviewStatus(invoice: InvoiceSnapshot): GreenfieldStatus {
   if (invoice.review_reason === 'reorged') return { status: 'Processing', additionalStatus: 'None' }
   if (invoice.review_reason === 'cancelled') return { status: 'Invalid', additionalStatus: 'PaidLate' }
   return { status: 'Expired', additionalStatus: 'PaidLate' }
@@ -80,7 +80,7 @@ export function invoiceData(invoice: Invoice, storeId: string, now: Date) {
     createdTime: created,
     expirationTime: expires,
     monitoringExpiration: expires + MONITORING_MINUTES * 60,
-    ...standingOf(invoice, now),
+    ...greenfieldStatusOf(invoice, now),
     availableStatusesForManualMarking: markable(invoice),
     archived: false,
     metadata: ownMetadata(invoice),

@@ -12,7 +12,7 @@ import {
 import type { BookedCredit } from './second-reading.ts'
 import { sumOutputs } from './sum-outputs.ts'
 import { keyOf } from './transfer-key.ts'
-import { unfoundIn } from './unfound.ts'
+import { unverifiedIn } from './verify-credits.ts'
 
 /** Blocks that were read a second time, below the checkpoint. */
 type SecondReading = {
@@ -58,9 +58,9 @@ function unbookedIn({ block, transfers }: OwnedBlock, booked: readonly BookedCre
   const known = new Set(inBooks.map(keyOf))
   const found = new Set(transfers.map(keyOf))
   const missing = transfers.filter((transfer) => !known.has(keyOf(transfer)))
-  const unfound = inBooks.filter((credit) => !found.has(keyOf(credit)))
-  if (![...missing, ...unfound].some(({ txid }) => block.hash === txid)) return missing
-  return unfoundIn(missing.map(asCredit), unfound.map(asCredit))
+  const unverified = inBooks.filter((credit) => !found.has(keyOf(credit)))
+  if (![...missing, ...unverified].some(({ txid }) => block.hash === txid)) return missing
+  return unverifiedIn(missing.map(asCredit), unverified.map(asCredit))
 }
 
 const asCredit = <Found extends Pick<BookedCredit, 'invoiceId' | 'asset'>>(found: Found) => ({

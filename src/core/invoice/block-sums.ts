@@ -193,7 +193,7 @@ class BlockSums {
     return [...this.#drafts.values()].map(({ fact, parts }): PaymentFact => {
       const amount = [...parts.values()].reduce((sum, part) => sum + part.amount, 0n)
       if (parts.size > 0) return { ...fact, amount, parts: [...parts.values()] }
-      const { block: _block, confirmations: _confirmations, mark: _mark, ...identity } = fact
+      const { block: _block, confirmations: _confirmations, tag: _tag, ...identity } = fact
       return { ...identity, amount, state: 'reorged' }
     })
   }

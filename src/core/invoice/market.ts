@@ -17,7 +17,7 @@ export type Market = {
 }
 
 /** What the watcher last recorded of a network, as far as selling depends on it. */
-type NetworkStanding = {
+type NetworkState = {
   readonly parameters: string | null
   readonly status: string
   readonly isStalled: boolean
@@ -27,7 +27,7 @@ type NetworkStanding = {
 
 /** What this server can do for an asset, according to what the watcher recorded of its network. */
 export function supportIn(
-  networks: { stateOf(network: Network): NetworkStanding | null },
+  networks: { stateOf(network: Network): NetworkState | null },
   livemode: boolean,
 ): (asset: AssetId) => AssetSupport {
   return (asset) => {

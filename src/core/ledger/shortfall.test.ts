@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { coverMoves, type Standing } from './shortfall.ts'
+import { type Availability, coverMoves } from './shortfall.ts'
 
 const amount = fc.bigInt({ min: 1n, max: 1_000n })
 const move = fc.oneof(
@@ -8,30 +8,30 @@ const move = fc.oneof(
   fc.record({ from: fc.constant('available' as const), to: fc.constant('chain' as const), amount }),
   fc.record({ from: fc.constant('pending' as const), to: fc.constant('suspense' as const), amount }),
 )
-const EMPTY: Standing = { available: 0n, shortfall: 0n }
+const EMPTY: Availability = { available: 0n, shortfall: 0n }
 
 test('in any moves nothing is available during a shortfall, and both sum to what came minus what left', () => {
   fc.assert(
     fc.property(fc.array(fc.array(move, { maxLength: 3 })), (groups) => {
-      let standing = EMPTY
+      let availability = EMPTY
       let sum = 0n
       for (const moves of groups) {
-        const { covered, repaid, after } = coverMoves(moves, standing)
-        let available = standing.available + covered
+        const { covered, repaid, after } = coverMoves(moves, availability)
+        let available = availability.available + covered
         for (const { from, to, amount: moved } of moves) {
           available += (to === 'available' ? moved : 0n) - (from === 'available' ? moved : 0n)
           expect(available).toBeGreaterThanOrEqual(0n)
         }
         expect(after.available).toBe(available - repaid)
-        expect(after.shortfall).toBe(standing.shortfall - covered + repaid)
-        standing = after
+        expect(after.shortfall).toBe(availability.shortfall - covered + repaid)
+        availability = after
         for (const { from, to, amount: moved } of moves) {
           sum += (to === 'available' ? moved : 0n) - (from === 'available' ? moved : 0n)
         }
-        expect(standing.available).toBeGreaterThanOrEqual(0n)
-        expect(standing.shortfall).toBeLessThanOrEqual(0n)
-        expect(standing.available === 0n || standing.shortfall === 0n).toBe(true)
-        expect(standing.available + standing.shortfall).toBe(sum)
+        expect(availability.available).toBeGreaterThanOrEqual(0n)
+        expect(availability.shortfall).toBeLessThanOrEqual(0n)
+        expect(availability.available === 0n || availability.shortfall === 0n).toBe(true)
+        expect(availability.available + availability.shortfall).toBe(sum)
       }
     }),
   )

@@ -1,7 +1,7 @@
 import type { LedgerAccount } from './deposit.ts'
 
 /** What stands for one merchant, mode and asset: `shortfall` is at or below zero, and then nothing is available. */
-export type Standing = { readonly available: bigint; readonly shortfall: bigint }
+export type Availability = { readonly available: bigint; readonly shortfall: bigint }
 
 type Move = { readonly from: LedgerAccount; readonly to: LedgerAccount; readonly amount: bigint }
 
@@ -12,9 +12,9 @@ type Move = { readonly from: LedgerAccount; readonly to: LedgerAccount; readonly
  */
 export function coverMoves(
   moves: readonly Move[],
-  standing: Standing,
-): { readonly covered: bigint; readonly repaid: bigint; readonly after: Standing } {
-  let available = standing.available
+  availability: Availability,
+): { readonly covered: bigint; readonly repaid: bigint; readonly after: Availability } {
+  let available = availability.available
   let lowest = available
   for (const { from, to, amount } of moves) {
     if (from === 'available') available -= amount
@@ -23,7 +23,7 @@ export function coverMoves(
   }
   const covered = lowest < 0n ? -lowest : 0n
   const left = available + covered
-  const owed = covered - standing.shortfall
+  const owed = covered - availability.shortfall
   const repaid = left < owed ? left : owed
   return { covered, repaid, after: { available: left - repaid, shortfall: repaid - owed } }
 }

@@ -3,45 +3,45 @@ import type { Queryable } from '../../postgres/pool.ts'
 import type { Tx } from '../../postgres/transaction.ts'
 
 /**
- * Says that a network is watched from now on, and in whose turn: addresses beyond what its watcher has reported wait
- * for it. A mark that is there stays. On the lead's own connection, as `raiseWatch`; waits for what the turn before is
- * committing.
+ * Says that a network is watched from now on, and in which term of leadership (column `turn`): addresses beyond what its
+ * watcher has reported wait for it. How far it has come stays. On the leader's own connection, as `raiseWatch`; waits for
+ * what the term before is committing.
  */
 export async function beginWatch(
-  lead: Queryable,
-  watch: { readonly network: Network; readonly keyspace: Keyspace; readonly turn: string },
+  leader: Queryable,
+  watch: { readonly network: Network; readonly keyspace: Keyspace; readonly term: string },
   now: Date,
 ): Promise<void> {
-  await lead.query(
+  await leader.query(
     `insert into network_watch (network, keyspace, through, turn, updated_at) values ($1, $2, -1, $3, $4)
      on conflict (network) do update set turn = $3`,
-    [watch.network, watch.keyspace, watch.turn, now],
+    [watch.network, watch.keyspace, watch.term, now],
   )
 }
 
 /**
- * Whether this is the network's latest turn, which then is so until the transaction ends: no other begins meanwhile.
+ * Whether this is the network's latest term, which then is so until the transaction ends: no other begins meanwhile.
  * Served by the primary key.
  */
-export async function holdTurn(tx: Tx, network: Network, turn: string): Promise<boolean> {
+export async function holdTerm(tx: Tx, network: Network, term: string): Promise<boolean> {
   const { rows } = await tx.query('select from network_watch where network = $1 and turn = $2 for share', [
     network,
-    turn,
+    term,
   ])
   return rows.length === 1
 }
 
 /**
- * Raises how far a network is watched, never lowers it. Sent on the connection that holds the lead's lock: whoever
- * has lost the lead cannot say that its successor watches what only it has loaded.
+ * Raises how far a network is watched, never lowers it. Sent on the connection that holds the leader's lock: whoever
+ * has lost the leadership cannot say that its successor watches what only it has loaded.
  */
 export async function raiseWatch(
-  lead: Queryable,
+  leader: Queryable,
   network: Network,
   through: number,
   now: Date,
 ): Promise<void> {
-  await lead.query(
+  await leader.query(
     'update network_watch set through = $2, updated_at = $3 where network = $1 and through < $2',
     [network, through, now],
   )
@@ -49,7 +49,7 @@ export async function raiseWatch(
 
 /**
  * Forgets the watch of a network that this installation follows no longer, so that it holds back no address of
- * the others. Nothing happens while somebody has the lead, whose lock `lockKey` names.
+ * the others. Nothing happens while somebody leads, whose lock `lockKey` names.
  */
 export async function endWatch(
   db: Queryable,

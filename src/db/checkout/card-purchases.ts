@@ -86,7 +86,7 @@ export async function countCardPurchases(tx: Tx, tenant: Tenant, invoiceId: stri
  * Whether the buyer picked the invoice's coin, and the purchase they last left for. By the invoice's primary key and
  * card_purchase_of_invoice.
  */
-export async function loadCardStanding(
+export async function loadCardProgress(
   tx: Tx,
   tenant: Tenant,
   invoiceId: string,

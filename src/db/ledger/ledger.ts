@@ -1,6 +1,6 @@
 import type { PaymentAsset } from '../../core/assets.ts'
 import type { LedgerAccount, OutsideAccount } from '../../core/ledger/deposit.ts'
-import type { Standing } from '../../core/ledger/shortfall.ts'
+import type { Availability } from '../../core/ledger/shortfall.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
@@ -23,7 +23,7 @@ export type LedgerTransfer = {
 
 /**
  * Writes one ledger transfer with its two entries, in one statement, which the database checks and whose entries move
- * the balances. It takes the merchant's turn itself, as `takeLedgerTurn` does. Gives what stands in the account that it
+ * the balances. It takes the merchant's turn itself, as `lockLedger` does. Gives what stands in the account that it
  * moved to, base units; null where that is an outside one.
  */
 export async function insertLedgerTransfer(
@@ -39,7 +39,7 @@ export async function insertLedgerTransfer(
 }
 
 /** What is available and what is missing of an asset, for who has the merchant's turn. By the primary key. */
-export async function loadStanding(tx: Tx, tenant: Tenant, asset: PaymentAsset): Promise<Standing> {
+export async function loadAvailability(tx: Tx, tenant: Tenant, asset: PaymentAsset): Promise<Availability> {
   const { rows } = await tx.query<{ account: LedgerAccount; balance: bigint }>(
     `select account, balance from ledger_balance
      where merchant_id = $1 and livemode = $2 and asset = $3 and account in ('available', 'shortfall')`,
@@ -53,7 +53,7 @@ export async function loadStanding(tx: Tx, tenant: Tenant, asset: PaymentAsset):
  * The merchant's turn in the ledger, held until the transaction ends: nobody else moves a balance of the merchant meanwhile. Transactions that touch the
  * same balances in different orders would otherwise end in a deadlock.
  */
-export async function takeLedgerTurn(tx: Tx, { merchantId, livemode }: Tenant): Promise<void> {
+export async function lockLedger(tx: Tx, { merchantId, livemode }: Tenant): Promise<void> {
   await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
     `ledger/${merchantId}/${livemode}`,
   ])
@@ -70,7 +70,7 @@ export async function insertCoveredTransfer(
   transfer: LedgerTransfer,
 ): Promise<boolean> {
   const [, written] = await Promise.all([
-    takeLedgerTurn(tx, tenant),
+    lockLedger(tx, tenant),
     tx.query(INSERT_COVERED_TRANSFER, valuesOf(tenant, transfer)),
   ])
   return written.rowCount === 2

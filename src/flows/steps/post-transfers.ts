@@ -6,9 +6,9 @@ import {
   insertCoveredTransfer,
   insertLedgerTransfer,
   type LedgerTransfer,
+  loadAvailability,
   loadLedgerCredit,
-  loadStanding,
-  takeLedgerTurn,
+  lockLedger,
 } from '../../db/ledger/ledger.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
@@ -55,7 +55,7 @@ async function postCredit(
   const valued = await valuedNow(tx, tenant, first.asset, transfers)
   const [available] = await insertAll(tx, tenant, valued)
   if (available !== undefined && available !== null && available > first.amount) return
-  const { repaid } = coverMoves([], await loadStanding(tx, tenant, first.asset))
+  const { repaid } = coverMoves([], await loadAvailability(tx, tenant, first.asset))
   if (repaid === 0n) return
   const [, ...repayment] = await valuedNow(tx, tenant, first.asset, [
     valued[0] ?? first,
@@ -95,8 +95,11 @@ async function withCover(
   first: LedgerTransfer,
   transfers: readonly LedgerTransfer[],
 ): Promise<LedgerTransfer[]> {
-  const [, standing] = await Promise.all([takeLedgerTurn(tx, tenant), loadStanding(tx, tenant, first.asset)])
-  const { covered, repaid } = coverMoves(transfers, standing)
+  const [, availability] = await Promise.all([
+    lockLedger(tx, tenant),
+    loadAvailability(tx, tenant, first.asset),
+  ])
+  const { covered, repaid } = coverMoves(transfers, availability)
   const group = [...transfers]
   const aside = { ...first, usdCents: null }
   if (covered > 0n) {

@@ -59,8 +59,8 @@ export async function createOnce(
   if (made !== null) return made
   let afterCommit: (() => void) | undefined
   const answer = await withTransaction(deps.pool, route.tenant, async (tx): Promise<Answer> => {
-    const standing = await route.answerFirst(tx)
-    if (standing !== null) return answerOf(standing, route.status)
+    const answered = await route.answerFirst(tx)
+    if (answered !== null) return answerOf(answered, route.status)
     const requestHash = request === null ? null : hashRequest(request)
     if (request !== null && requestHash !== null) {
       const claim = await claimKey(deps, tx, request.scope, requestHash)

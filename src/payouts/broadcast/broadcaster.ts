@@ -1,13 +1,17 @@
+import type { Outpoint } from '../../core/chain/outpoint.ts'
 import type { Payout } from '../../core/payout/payout.ts'
-import type { Outpoint, PayoutTransaction } from '../store/payout-transactions.ts'
+import type { SignedPayoutTransaction } from '../store/payout-transactions.ts'
 import type { BroadcastVerdict } from './broadcast-verdict.ts'
 
 /** A payout with its signed transactions, oldest first, of which only one can happen. */
-export type Followed = { readonly payout: Payout; readonly transactions: readonly PayoutTransaction[] }
+export type TrackedPayout = {
+  readonly payout: Payout
+  readonly transactions: readonly SignedPayoutTransaction[]
+}
 
-/** Where the transactions of a payout stand. */
-export type Standing =
-  | { readonly kind: 'in_block'; readonly transaction: PayoutTransaction; readonly isFinal: boolean }
+/** What the chain says of a payout's transactions. */
+export type ChainStatus =
+  | { readonly kind: 'in_block'; readonly transaction: SignedPayoutTransaction; readonly isFinal: boolean }
   /** In no block: they are to be sent, or sent again. */
   | { readonly kind: 'absent' }
   /** Not enough of the chain was read to say; nothing is done this time. */
@@ -16,26 +20,26 @@ export type Standing =
   | { readonly kind: 'dead'; readonly code: string }
 
 /**
- * What payouts on one family of chains need of the watcher beside the one way that all of them go (see follow-payouts).
+ * What payouts on one family of chains need of the watcher beside the one way that all of them go (see payout-tracker).
  * It holds no key. What it throws as `ChainUnavailable` ends the look, which the next provider begins anew.
  */
 export type Broadcaster = {
   /** The providers that it asks. One look goes through one of them. */
   readonly providers: { through(work: () => Promise<void>): Promise<void>; readonly isLast: boolean }
-  /** Whether it carries anything beside payouts: sweeps, authorizations, maintenance. */
+  /** Whether anything beside payouts is under way: sweeps, authorizations, maintenance. */
   readonly isBusy?: boolean
   /** Keeps in the database what requests and the signer have to know of the network; called at every look. */
-  keepTerms(): Promise<void>
+  refreshNetwork(): Promise<void>
   /** What has to happen on the chain before approved payouts can be signed, and what is under way of that. */
   prepare?(unsigned: readonly Payout[]): Promise<void>
-  /** Where payouts stand, by payout id. */
-  look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>>
+  /** By payout id. */
+  look(tracked: readonly TrackedPayout[]): Promise<ReadonlyMap<string, ChainStatus>>
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
   /** A node has one of its transactions, so that whatever spoke for its death is void. */
-  taken?(payout: Payout): void
+  accepted?(payout: Payout): void
   /** Whether a payout none of whose transactions a node takes is dead. Coins of `unspent` are free again. */
   judgeRefused(
-    followed: Followed,
+    tracked: TrackedPayout,
   ): Promise<{ readonly code: string; readonly unspent: readonly Outpoint[] } | null>
 }
 

@@ -1,5 +1,7 @@
+import { timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { ASSET_IDS } from '../../core/assets.ts'
+import { outpointKey } from '../../core/chain/outpoint.ts'
 
 const hex = z.string().regex(/^(?:[0-9a-f]{2})+$/)
 const units = z.string().regex(/^[0-9]{1,60}$/)
@@ -106,10 +108,6 @@ export type JournalEntry = z.infer<typeof lineSchema>
 
 export const isUtxoEntry = (entry: JournalEntry): entry is UtxoEntry => 'inputs' in entry
 
-/** The name of what a transaction over this coin uses up. */
-export const outpointClaim = (coin: { readonly txid: string; readonly outputIndex: number }): string =>
-  `${coin.txid}:${coin.outputIndex}`
-
 export const isVaultSweepEntry = (entry: JournalEntry): entry is VaultSweepEntry =>
   'last_valid_height' in entry
 
@@ -135,5 +133,12 @@ export function claimsOf(entry: JournalEntry): readonly string[] {
   if ('durable_nonce' in entry) return [durableNonceClaim(entry.network, entry.durable_nonce)]
   // Of two over the same deposits the second finds nothing to move, and fails.
   if (isVaultSweepEntry(entry)) return []
-  return entry.inputs.map((input) => outpointClaim({ txid: input.txid, outputIndex: input.output_index }))
+  return entry.inputs.map((input) => outpointKey({ txid: input.txid, outputIndex: input.output_index }))
 }
+
+/** Whether each of these signatures was made over this digest. */
+export const areSignedOver = (entries: readonly { readonly digest: string }[], digest: Uint8Array): boolean =>
+  entries.every((entry) => isSameDigest(Buffer.from(entry.digest, 'hex'), digest))
+
+export const isSameDigest = (one: Uint8Array, other: Uint8Array): boolean =>
+  one.length === other.length && timingSafeEqual(one, other)

@@ -1,7 +1,8 @@
 import { type FileHandle, open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AssetId } from '../../core/assets.ts'
-import { ID_PREFIXES } from '../../core/ids.ts'
+import { type Outpoint, outpointKey } from '../../core/chain/outpoint.ts'
+import { isIdOf } from '../../core/ids.ts'
 import { readPrivateFile } from '../../signer/private-file.ts'
 import { SignerRefused } from '../../signer/refused.ts'
 import { alert } from './alert.ts'
@@ -11,7 +12,6 @@ import {
   isVaultSweepEntry,
   type JournalEntry,
   lineSchema,
-  outpointClaim,
   type UtxoEntry,
 } from './journal-lines.ts'
 import { type CreditPlace, SignedCredits } from './signed-credits.ts'
@@ -50,10 +50,9 @@ const firstSignedOf = ({ signed_at: atMs, network, intent }: JournalEntry): Firs
   amount: BigInt(intent?.amount ?? 0),
 })
 
-export const isPayoutId = (id: string): boolean => id.startsWith(`${ID_PREFIXES.payout}_`)
+export const isPayoutId = (id: string): boolean => isIdOf('payout', id)
 /** Who asks for a sweep names it: under the name of a payout its signature would stand in that one's way. */
-export const isSweepId = (id: string): boolean =>
-  id.startsWith(`${ID_PREFIXES.sweep}_`) || id.startsWith(`${ID_PREFIXES.maintenance}_`)
+export const isSweepId = (id: string): boolean => isIdOf('sweep', id) || isIdOf('maintenance', id)
 
 /** An output that came back to the signer. */
 type Change = {
@@ -166,7 +165,7 @@ export class PayoutJournal {
     return this.entriesOf(payoutId)[0]?.intent?.merchant_id ?? null
   }
 
-  /** The payouts whose transactions use this up; see `outpointClaim`. */
+  /** The payouts whose transactions use this up; see `outpointKey`. */
   spendersOf(claim: string): readonly string[] {
     return [...(this.#spenders.get(claim) ?? [])]
   }
@@ -177,8 +176,8 @@ export class PayoutJournal {
   }
 
   /** The change that a signature made as this output; undefined where none did. */
-  changeAt(coin: { readonly txid: string; readonly outputIndex: number }): Change | undefined {
-    return this.#change.get(outpointClaim(coin))
+  changeAt(coin: Outpoint): Change | undefined {
+    return this.#change.get(outpointKey(coin))
   }
 
   /** What was signed into and out of a wallet that merchants share, for one of them. */
@@ -256,7 +255,7 @@ export class PayoutJournal {
     }
     if (entry.change !== null)
       this.#change.set(
-        outpointClaim({ txid: entry.change.txid, outputIndex: entry.change.output_index }),
+        outpointKey({ txid: entry.change.txid, outputIndex: entry.change.output_index }),
         changeOf(entry.change, entry),
       )
     const next = (entry.change?.change_index ?? -1) + 1

@@ -45,12 +45,12 @@ const UNSEALED_TOLD_MAX = 20
 export const WAITS: Unsigned = { kind: 'waits' }
 
 /**
- * What payouts on one family of chains need of the signer beside the one way that all of them go (see sign-payouts). A
- * kind builds and signs the payout's transactions; it writes neither the journal nor, before `publish`, the database.
+ * What payouts on one family of chains need of the signer beside the one way that all of them go (see sign-payouts). It
+ * builds and signs the payout's transactions, and writes neither the journal nor, before `publish`, the database.
  */
 export type PayoutSigner = {
   /** What is done on a network at every turn, whether or not there are payouts, and before any was approved. */
-  tend?(signer: SigningContext, network: Network): Promise<void>
+  maintain?(signer: SigningContext, network: Network): Promise<void>
   /**
    * Signs what has to happen on the chain before the payout can, with a journal and rows of its own; `ready` where nothing
    * is left of that.

@@ -18,11 +18,10 @@ import {
 import { loadPayout } from '../store/payouts.ts'
 import { insertSweep, listDepositsOfSweep, listSweepsOf } from '../store/sweeps.ts'
 import { writeSweepSignature } from './evm/evm-sweeps.ts'
-import type { JournalEntry } from './journal-lines.ts'
+import { areSignedOver, type JournalEntry } from './journal-lines.ts'
 import { findLostPayouts } from './lost-payouts.ts'
 import type { PayoutJournal } from './payout-journal.ts'
 import { writeSignature } from './sign-payouts.ts'
-import { isSameDigest } from './verify-approval.ts'
 
 /** What came of a lost payout. */
 export type Recovered = {
@@ -119,7 +118,7 @@ function lostPayoutOf(id: string, entries: readonly JournalEntry[]): Lost | null
     failedAtMs: null,
   }
   const digest = approvalDigest(approvalText(lost))
-  const isApproved = entries.every((entry) => isSameDigest(Buffer.from(entry.digest, 'hex'), digest))
+  const isApproved = areSignedOver(entries, digest)
   return isApproved ? lost : null
 }
 

@@ -29,7 +29,7 @@ import {
 import { listPayoutsUnderWay } from '../store/payouts.ts'
 import { listSweepsOf, listSweepTransactions } from '../store/sweeps.ts'
 import { alert } from './alert.ts'
-import { checkApprover } from './check-approver.ts'
+import { checkApprover, verifyApproval } from './check-approval.ts'
 import { EVM_PAYOUTS } from './evm/evm-payouts.ts'
 import { publishSweep } from './evm/evm-sweeps.ts'
 import type { JournalEntry, SignedIntent } from './journal-lines.ts'
@@ -43,10 +43,9 @@ import type { SigningContext } from './signing-context.ts'
 import { findOverLimit, LONGEST_WINDOW_MS } from './signing-limits.ts'
 import { SOLANA_PAYOUTS } from './solana/solana-payouts.ts'
 import { UTXO_PAYOUTS } from './utxo/utxo-payouts.ts'
-import { verifyApproval } from './verify-approval.ts'
 
 /** How payouts of each family of chains are signed. */
-const KINDS: { readonly [family in KeyFamily]?: PayoutSigner } = {
+const SIGNERS: { readonly [family in KeyFamily]?: PayoutSigner } = {
   bitcoin: UTXO_PAYOUTS,
   litecoin: UTXO_PAYOUTS,
   evm: EVM_PAYOUTS,
@@ -67,8 +66,8 @@ export async function signPayouts(signer: SigningContext): Promise<void> {
   const keys = await approvalKeysOf(signer)
   await outcomeKeyOf(signer)
   await beginOutcomes(signer)
-  for (const { network, kind } of networksOfKinds()) {
-    await attempt(signer, { id: network }, async () => kind.tend?.(signer, network))
+  for (const { network, payoutSigner } of signedNetworks()) {
+    await attempt(signer, { id: network }, async () => payoutSigner.maintain?.(signer, network))
     const key = keys[network.endsWith('-live') ? 'live' : 'test']
     // Nothing was ever approved, or nobody knows by whom.
     if (key === null) continue
@@ -78,7 +77,9 @@ export async function signPayouts(signer: SigningContext): Promise<void> {
     const inOrder = [...payouts.filter(isSigned), ...payouts.filter((payout) => !isSigned(payout))]
     const isSetBack = setBack.has(network)
     for (const payout of inOrder)
-      await attempt(signer, payout, () => signPayout(signer, { payout, network, kind, key, isSetBack }))
+      await attempt(signer, payout, () =>
+        signPayout(signer, { payout, network, payoutSigner, key, isSetBack }),
+      )
   }
 }
 
@@ -124,16 +125,16 @@ async function publishSweepsOf(signer: SigningContext, payout: Published): Promi
     await attempt(signer, sweep, () => publishJournaled(signer, sweep))
 }
 
-const networksOfKinds = (): { network: Network; kind: PayoutSigner }[] =>
+const signedNetworks = (): { network: Network; payoutSigner: PayoutSigner }[] =>
   NETWORKS.flatMap((network) => {
-    const kind = KINDS[keyFamilyOfNetwork(network)]
-    return kind === undefined ? [] : [{ network, kind }]
+    const payoutSigner = SIGNERS[keyFamilyOfNetwork(network)]
+    return payoutSigner === undefined ? [] : [{ network, payoutSigner }]
   })
 
 type Task = {
   readonly payout: Payout
   readonly network: Network
-  readonly kind: PayoutSigner
+  readonly payoutSigner: PayoutSigner
   /** By which approvals are known. */
   readonly key: Uint8Array
   /** Nothing is signed here for the first time; see lost-payouts. */
@@ -180,27 +181,27 @@ async function signPayout(signer: SigningContext, task: Task): Promise<void> {
     for (const entry of signed.slice(stored.length)) await publish(signer, payout, entry)
     return
   }
-  const made =
+  const result =
     signed.length === 0
       ? await signFirst(signer, task, digest)
       : await unlessFailing(signer, payout, () =>
-          task.kind.signReplacement(signer, { payout, digest }, signed),
+          task.payoutSigner.signReplacement(signer, { payout, digest }, signed),
         )
-  if (made.kind === 'waits') return
-  if (made.kind === 'refused') {
-    if (signed.length === 0) await refuse(signer, payout, made.code)
+  if (result.kind === 'waits') return
+  if (result.kind === 'refused') {
+    if (signed.length === 0) await refuse(signer, payout, result.code)
     return
   }
   await signer.reached?.('before_journal')
-  await journal.append({ ...made.entry, intent: intentOf(payout) })
+  await journal.append({ ...result.entry, intent: intentOf(payout) })
   await signer.reached?.('after_journal')
-  await publish(signer, payout, made.entry)
+  await publish(signer, payout, result.entry)
   await signer.reached?.('after_commit')
 }
 
 async function signFirst(
   signer: SigningContext,
-  { payout, kind, isSetBack }: Task,
+  { payout, payoutSigner, isSetBack }: Task,
   digest: Buffer,
 ): Promise<Signed> {
   const objection = await checkApprover(signer, payout, digest)
@@ -208,9 +209,9 @@ async function signFirst(
   if (isSetBack) return WAITS
   const held = await holdPayout(signer, payout)
   if (held !== null) return held
-  const before = (await kind.prepare?.(signer, { payout, digest })) ?? 'ready'
+  const before = (await payoutSigner.prepare?.(signer, { payout, digest })) ?? 'ready'
   if (before !== 'ready') return before
-  return unlessFailing(signer, payout, () => kind.signFirst(signer, { payout, digest }))
+  return unlessFailing(signer, payout, () => payoutSigner.signFirst(signer, { payout, digest }))
 }
 
 /** Nothing was written yet: what fails here, but for the database, is this payout's alone, and the others go on. */
@@ -273,7 +274,7 @@ export async function writeSignature(
     fromHeight: entry.from_height,
   }
   await insertPayoutTransaction(tx, tenant, { payoutId, network, transaction, now })
-  await KINDS[keyFamilyOfNetwork(network)]?.publish(tx, tenant, entry, now)
+  await SIGNERS[keyFamilyOfNetwork(network)]?.publish(tx, tenant, entry, now)
 }
 
 type Hold = { readonly reason: string; readonly until: Date | null; readonly why: string }

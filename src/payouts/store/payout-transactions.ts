@@ -1,9 +1,10 @@
 import type { Network } from '../../core/assets.ts'
+import type { Outpoint } from '../../core/chain/outpoint.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
 /** A signed transaction of a payout. */
-export type PayoutTransaction = {
+export type SignedPayoutTransaction = {
   readonly number: number
   readonly txid: string
   readonly raw: Buffer
@@ -13,8 +14,6 @@ export type PayoutTransaction = {
   readonly fromHeight: number
   readonly createdAt: Date
 }
-
-export type Outpoint = { readonly txid: string; readonly outputIndex: number }
 
 /** Change of a signed transaction. */
 type PayoutChange = Outpoint & {
@@ -38,7 +37,7 @@ export async function listPayoutTransactions(
   db: Queryable,
   tenant: Tenant,
   payoutId: string,
-): Promise<PayoutTransaction[]> {
+): Promise<SignedPayoutTransaction[]> {
   const { rows } = await db.query<Row>(
     `select number, txid, raw, network_fee, from_height, created_at from payout_transaction
      where merchant_id = $1 and payout_id = $2 and livemode = $3 order by number`,
@@ -61,7 +60,7 @@ export async function insertPayoutTransaction(
   signed: {
     readonly payoutId: string
     readonly network: Network
-    readonly transaction: Omit<PayoutTransaction, 'createdAt'>
+    readonly transaction: Omit<SignedPayoutTransaction, 'createdAt'>
     readonly now: Date
   },
 ): Promise<void> {

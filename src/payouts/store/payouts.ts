@@ -151,7 +151,7 @@ export async function updateDecidedPayout(
 }
 
 /** What the chain did to a payout. False where its status is no longer `before`'s. Served by the primary key. */
-export async function updateCarriedPayout(
+export async function updateTrackedPayout(
   tx: Tx,
   before: StoredPayout,
   next: Payout,
@@ -278,7 +278,7 @@ export async function insertPayoutApproval(
 }
 
 /** Who made an API key in the dashboard; null for nobody, or no key. By primary key. */
-export async function findKeyMaker(tx: Tx, tenant: Tenant, keyId: string): Promise<string | null> {
+export async function findKeyCreator(tx: Tx, tenant: Tenant, keyId: string): Promise<string | null> {
   const { rows } = await tx.query<{ created_by: string | null }>(
     'select created_by from api_key where merchant_id = $1 and id = $2',
     [tenant.merchantId, keyId],

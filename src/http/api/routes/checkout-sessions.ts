@@ -66,7 +66,7 @@ export const createCheckoutSessionRoute = defineRoute({
     switch (answer.kind) {
       case 'new':
         return null
-      case 'standing':
+      case 'existing':
         return { status: 200, view: checkoutSessionViewOf(deps, answer, true) }
       case 'refused':
         throw new ApiProblem(answer.code, { param: answer.param })

@@ -6,11 +6,11 @@ import type { Log } from '../../../runtime/log.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 import type { OutcomeSealer } from '../outcome-sealer.ts'
 import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
-import type { EvmReceiptFound, EvmStanding, EvmTerms } from './evm-payout-client.ts'
+import type { EvmAccount, EvmReceiptFound, EvmTerms } from './evm-payout-client.ts'
 
 /** An account-based chain, as payouts see it; `EvmPayoutClient` reads it. */
 export type EvmPayoutChain = PayoutProvider & {
-  standingOf(account: Uint8Array): Promise<EvmStanding>
+  accountOf(account: Uint8Array): Promise<EvmAccount>
   nonceOf(account: Uint8Array, at: 'latest' | 'finalized'): Promise<number>
   balanceOf(account: Uint8Array): Promise<bigint>
   tokenBalanceOf(account: Uint8Array): Promise<bigint>

@@ -16,7 +16,7 @@ import { insertPayoutGas, insertPayoutRefusal, loadPayoutGas } from '../../store
 import { type GasBalance, readGasBalance } from '../../store/read-gas-balance.ts'
 import { listSweepsOf } from '../../store/sweeps.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
-import { type Broadcaster, type Followed, PAID_BY_UNKNOWN, type Standing } from '../broadcaster.ts'
+import { type Broadcaster, type ChainStatus, PAID_BY_UNKNOWN, type TrackedPayout } from '../broadcaster.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { unlessRefused } from '../unless-refused.ts'
 import type { EvmBroadcasterParts, EvmPayoutChain } from './evm-broadcaster-parts.ts'
@@ -27,7 +27,7 @@ import { tokenRefusal } from './token-refusal.ts'
 
 /** While nothing is on its way the hot wallet is looked at this often: the fee that is shown comes from there. */
 const IDLE_LOOK_MS = 60_000
-const UNREAD: Standing = { kind: 'unread' }
+const UNREAD: ChainStatus = { kind: 'unread' }
 
 /** Payouts on an account-based chain (Ethereum, Base), the sweeps for their sake, and what payers signed for us to carry. */
 export class EvmBroadcaster implements Broadcaster {
@@ -57,7 +57,7 @@ export class EvmBroadcaster implements Broadcaster {
     return this.#isBusy || this.#awaitsEther
   }
 
-  async keepTerms(): Promise<void> {
+  async refreshNetwork(): Promise<void> {
     const { lookEveryMs, clock } = this.#parts
     const everyMs = this.isBusy ? lookEveryMs : IDLE_LOOK_MS
     if (clock().getTime() - this.#readAtMs >= everyMs) await this.#read()
@@ -68,10 +68,10 @@ export class EvmBroadcaster implements Broadcaster {
     const hot = await this.#hotWallet()
     if (hot === null) return
     const now = clock()
-    const standing = await this.providers.current.standingOf(hot)
+    const account = await this.providers.current.accountOf(hot)
     const contract = Buffer.from(token?.contract.slice(2) ?? '', 'hex')
-    const held = standing.token === null ? null : { ...standing.token, contract }
-    this.#wallet = { ...standing, network, address: Buffer.from(hot), token: held }
+    const held = account.token === null ? null : { ...account.token, contract }
+    this.#wallet = { ...account, network, address: Buffer.from(hot), token: held }
     await saveHotWallet(pool, this.#wallet, now)
     this.#awaitsEther = await this.#alarm.look()
     this.#readAtMs = now.getTime()
@@ -147,25 +147,25 @@ export class EvmBroadcaster implements Broadcaster {
     await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
   }
 
-  async look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>> {
+  async look(tracked: readonly TrackedPayout[]): Promise<ReadonlyMap<string, ChainStatus>> {
     const { clock, lookEveryMs } = this.#parts
     const nowMs = clock().getTime()
-    const standings = new Map<string, Standing>()
+    const statuses = new Map<string, ChainStatus>()
     // What the chain itself has called final is not looked after any more.
-    const open = followed.filter(({ payout }) => payout.status !== 'confirmed')
+    const open = tracked.filter(({ payout }) => payout.status !== 'confirmed')
     this.#isBusy ||= open.length > 0
-    if (open.length === 0 || nowMs - this.#lookedAtMs < lookEveryMs) return standings
+    if (open.length === 0 || nowMs - this.#lookedAtMs < lookEveryMs) return statuses
     this.#lookedAtMs = nowMs
     const finalized = await this.providers.current.finalizedHeight()
     for (const { payout, transactions } of open)
-      standings.set(
+      statuses.set(
         payout.id,
-        (await this.#alone(payout, () => this.#standingOf({ payout, transactions }, finalized))) ?? UNREAD,
+        (await this.#alone(payout, () => this.#statusOf({ payout, transactions }, finalized))) ?? UNREAD,
       )
-    return standings
+    return statuses
   }
 
-  async #standingOf({ payout, transactions }: Followed, finalized: number | null): Promise<Standing> {
+  async #statusOf({ payout, transactions }: TrackedPayout, finalized: number | null): Promise<ChainStatus> {
     for (const transaction of [...transactions].reverse()) {
       const { txid } = transaction
       const receipt = await this.providers.current.receiptOf(txid)
@@ -191,7 +191,7 @@ export class EvmBroadcaster implements Broadcaster {
    * Dead is a payout only when its nonce was used by something else, as `findNonceUser` says, that is not known to pay it: a
    * replacement that a restore has forgotten waits for the signer to know it again.
    */
-  async judgeRefused({ payout, transactions }: Followed) {
+  async judgeRefused({ payout, transactions }: TrackedPayout) {
     const { pool } = this.#parts
     const place = await loadIntentNonce(pool, tenantOf(payout), payout.id)
     if (place === null) return null
@@ -255,17 +255,17 @@ class GasAlarm {
   /** Looks at what was last kept of the wallet. True while ether that was sent to it is yet to come. */
   async look(): Promise<boolean> {
     const { pool, network, topUp, clock } = this.#parts
-    const standing = await readGasBalance(pool, network)
-    if (standing === null) return false
+    const balance = await readGasBalance(pool, network)
+    if (balance === null) return false
     if (topUp === null) {
-      this.#reportBalance(standing)
+      this.#reportBalance(balance)
       return false
     }
-    if (!standing.isLow) return false
+    if (!balance.isLow) return false
     const nowMs = clock().getTime()
     if (nowMs - this.#toppedUpAtMs < TOP_UP_EVERY_MS) return true
     this.#toppedUpAtMs = nowMs
-    await topUp(standing.address)
+    await topUp(balance.address)
     return true
   }
 

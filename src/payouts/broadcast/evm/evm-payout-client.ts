@@ -47,7 +47,7 @@ export type EvmReceiptFound = {
 }
 
 /** How the chain and one account on it stand, at its newest block. Wei, but for the token's units. */
-export type EvmStanding = {
+export type EvmAccount = {
   readonly chainId: number
   readonly height: number
   readonly nonce: number
@@ -112,7 +112,7 @@ export class EvmPayoutClient {
   }
 
   /** How an account (20 bytes) stands, and what the network takes. */
-  async standingOf(account: Uint8Array): Promise<EvmStanding> {
+  async accountOf(account: Uint8Array): Promise<EvmAccount> {
     const { chainId } = await this.parameters()
     const head = await this.#node.headerAt('latest')
     if (head === null) throw new ChainUnavailable(`the node at ${this.#node.rpc.where} has no newest block`)
@@ -124,7 +124,7 @@ export class EvmPayoutClient {
       baseFee: head.baseFeePerGas ?? 0n,
       tip: await this.#tip(),
       l1Fee: await this.#l1Fee(),
-      token: await this.#tokenStanding(account),
+      token: await this.#tokenAccount(account),
     }
   }
 
@@ -277,7 +277,7 @@ export class EvmPayoutClient {
   }
 
   /** Null where the network has no token of ours, or, on a private chain, nobody has put it there. */
-  async #tokenStanding(account: Uint8Array): Promise<EvmStanding['token']> {
+  async #tokenAccount(account: Uint8Array): Promise<EvmAccount['token']> {
     if (this.#token === null) return null
     const domain = this.#domain ?? (await this.#readDomain(this.#token))
     if (domain === null) return null

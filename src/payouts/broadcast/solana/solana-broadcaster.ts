@@ -26,7 +26,7 @@ import {
 } from '../../store/solana-accounts.ts'
 import { listOpenMaintenance } from '../../store/solana-maintenance.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
-import type { Broadcaster, Followed, Standing } from '../broadcaster.ts'
+import type { Broadcaster, ChainStatus, TrackedPayout } from '../broadcaster.ts'
 import type { OutcomeSealer } from '../outcome-sealer.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { SolanaFunding } from './solana-funding.ts'
@@ -85,7 +85,7 @@ export class SolanaBroadcaster implements Broadcaster {
     return this.#isBusy
   }
 
-  async keepTerms(): Promise<void> {
+  async refreshNetwork(): Promise<void> {
     const { pool, network, clock, busyIntervalMs } = this.#parts
     const signerAccounts = await loadSolanaSignerAccounts(pool, network)
     if (signerAccounts === null) return
@@ -133,18 +133,18 @@ export class SolanaBroadcaster implements Broadcaster {
     }
   }
 
-  async look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>> {
-    const txids = followed.flatMap(({ transactions }) => transactions.map(({ txid }) => txid))
-    const statuses = await this.providers.current.statuses(txids)
-    const standings = new Map<string, Standing>()
-    for (const one of followed) standings.set(one.payout.id, await this.#standingOf(one, statuses))
-    return standings
+  async look(tracked: readonly TrackedPayout[]): Promise<ReadonlyMap<string, ChainStatus>> {
+    const txids = tracked.flatMap(({ transactions }) => transactions.map(({ txid }) => txid))
+    const found = await this.providers.current.statuses(txids)
+    const statuses = new Map<string, ChainStatus>()
+    for (const one of tracked) statuses.set(one.payout.id, await this.#statusOf(one, found))
+    return statuses
   }
 
-  async #standingOf(
-    { payout, transactions }: Followed,
+  async #statusOf(
+    { payout, transactions }: TrackedPayout,
     statuses: ReadonlyMap<string, TransactionStatus>,
-  ): Promise<Standing> {
+  ): Promise<ChainStatus> {
     const transaction = transactions.find(({ txid }) => statuses.has(txid))
     const status = transaction === undefined ? undefined : statuses.get(transaction.txid)
     if (transaction === undefined || status === undefined) return { kind: 'absent' }
@@ -186,7 +186,7 @@ export class SolanaBroadcaster implements Broadcaster {
   async judgeRefused({
     payout,
     transactions,
-  }: Followed): Promise<{ readonly code: string; readonly unspent: readonly [] } | null> {
+  }: TrackedPayout): Promise<{ readonly code: string; readonly unspent: readonly [] } | null> {
     const own = new Set(transactions.map(({ txid }) => txid))
     const isDead = await this.providers.allSay(payout.id, async (rpc) => {
       for (const { raw } of transactions) if (!(await isUsedElsewhere(rpc, raw, own))) return false
@@ -201,7 +201,7 @@ export class SolanaBroadcaster implements Broadcaster {
    * What nodes refuse because it would fail no block ever has, and its nonce would carry nobody's payout any more. After a
    * while it is sent without being tried before: executed, it fails for good and lets go of its nonce.
    */
-  async #sendUntried(transactions: Followed['transactions']): Promise<void> {
+  async #sendUntried(transactions: TrackedPayout['transactions']): Promise<void> {
     const nowMs = this.#parts.clock().getTime()
     for (const { raw, createdAt } of transactions)
       if (nowMs - createdAt.getTime() >= UNTRIED_AFTER_MS) await this.#send(raw, true)
@@ -244,20 +244,20 @@ export class SolanaBroadcaster implements Broadcaster {
   /** A test cluster fills the fee payer by itself; on any other somebody must, where there is SOL to be paid out. */
   async #watchFeePayer(isDue: boolean): Promise<void> {
     const { pool, log, network, clock, givesCoins } = this.#parts
-    const standing = await readFeePayerBalance(pool, network)
-    if (standing === null || !standing.isLow) {
+    const balance = await readFeePayerBalance(pool, network)
+    if (balance === null || !balance.isLow) {
       if (this.#isReported) log.info({ network }, 'the fee payer of payouts in SOL has enough again')
       this.#isReported = false
       return
     }
     if (givesCoins) {
-      if (isDue) await this.#askForCoins(standing.feePayer, clock().getTime())
+      if (isDue) await this.#askForCoins(balance.feePayer, clock().getTime())
       return
     }
-    if (this.#isReported || !standing.isNeeded) return
+    if (this.#isReported || !balance.isNeeded) return
     this.#isReported = true
     log.error(
-      { network, feePayer: standing.feePayer, lamports: standing.held.toString() },
+      { network, feePayer: balance.feePayer, lamports: balance.held.toString() },
       'the fee payer of payouts in SOL runs low: they wait until somebody sends SOL to it',
     )
   }

@@ -1,8 +1,9 @@
 import { ChainUnavailable } from '../../../chain/adapter.ts'
-import type { LeftTransaction } from '../../../chain/utxo/left-branches.ts'
 import { outputScriptOf } from '../../../chain/utxo/output-script.ts'
 import { readTransaction } from '../../../chain/utxo/spent-outputs.ts'
+import type { StaleTransaction } from '../../../chain/utxo/stale-branches.ts'
 import { ASSETS, type AssetId, type Network } from '../../../core/assets.ts'
+import { type Outpoint, outpointKey } from '../../../core/chain/outpoint.ts'
 import { REORG_DEPTH_MAX, utxoParametersOf } from '../../../core/chain/utxo-parameters.ts'
 import { confirmationsFor, readPaymentRules } from '../../../core/payment-rules.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
@@ -15,9 +16,9 @@ import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import type { Log } from '../../../runtime/log.ts'
 import { isKnownTransaction, saveFoundPayout } from '../../store/found-payouts.ts'
 import { heightOfCoin, saveNetworkFee } from '../../store/payout-coins.ts'
-import { listPayoutInputs, type Outpoint, type PayoutTransaction } from '../../store/payout-transactions.ts'
+import { listPayoutInputs, type SignedPayoutTransaction } from '../../store/payout-transactions.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
-import { type Broadcaster, type Followed, PAID_BY_UNKNOWN, type Standing } from '../broadcaster.ts'
+import { type Broadcaster, type ChainStatus, PAID_BY_UNKNOWN, type TrackedPayout } from '../broadcaster.ts'
 import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
 import type { Found, FoundBlock, SoughtTransaction, Spender } from './utxo-payout-client.ts'
 
@@ -28,7 +29,7 @@ export type PayoutChain = PayoutProvider & {
   tipHeight(): Promise<number>
   isUnspent(txid: string, outputIndex: number): Promise<boolean>
   find(sought: readonly SoughtTransaction[]): Promise<Found>
-  left(txid: string, fromHeight: number): Promise<readonly LeftTransaction[] | null>
+  left(txid: string, fromHeight: number): Promise<readonly StaleTransaction[] | null>
   spenderOf(output: Outpoint, fromHeight: number): Promise<Spender | 'searching' | 'pruned' | null>
   hasInBlock(txid: string, block: FoundBlock): Promise<boolean>
 }
@@ -65,7 +66,7 @@ export class UtxoBroadcaster implements Broadcaster {
     this.providers = parts.providers
   }
 
-  async keepTerms(): Promise<void> {
+  async refreshNetwork(): Promise<void> {
     const { pool, network, clock } = this.#parts
     const now = clock()
     if (now.getTime() - this.#feeReadAtMs < FEE_INTERVAL_MS) return
@@ -74,28 +75,28 @@ export class UtxoBroadcaster implements Broadcaster {
     this.#feeReadAtMs = now.getTime()
   }
 
-  async look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>> {
-    const sought = followed.flatMap(({ transactions }) => transactions.map(soughtOf))
+  async look(tracked: readonly TrackedPayout[]): Promise<ReadonlyMap<string, ChainStatus>> {
+    const sought = tracked.flatMap(({ transactions }) => transactions.map(soughtOf))
     const { found, unread, pruned } = await this.providers.current.find(sought)
     // Another one may have kept them.
     if (pruned.size > 0 && !this.providers.isLast) throw new ChainUnavailable(PRUNED)
     const depth = await this.#depth()
-    const standings = new Map<string, Standing>()
-    for (const { payout, transactions } of followed) {
+    const statuses = new Map<string, ChainStatus>()
+    for (const { payout, transactions } of tracked) {
       const transaction = transactions.find(({ txid }) => found.has(txid))
       const block = transaction === undefined ? undefined : found.get(transaction.txid)
       if (transaction !== undefined && block !== undefined) {
         this.#deadSince.delete(payout.id)
         const isFinal =
           block.confirmations >= depth && (await this.#isAgreed(payout, transaction.txid, block.hash, depth))
-        standings.set(payout.id, { kind: 'in_block', transaction, isFinal })
+        statuses.set(payout.id, { kind: 'in_block', transaction, isFinal })
         continue
       }
       if (transactions.some(({ txid }) => pruned.has(txid))) this.#alertOfPruned(payout)
       const isUnread = transactions.some(({ txid }) => unread.has(txid))
-      standings.set(payout.id, { kind: isUnread ? 'unread' : 'absent' })
+      statuses.set(payout.id, { kind: isUnread ? 'unread' : 'absent' })
     }
-    return standings
+    return statuses
   }
 
   /** What is confirmed already is looked at for a while, and needs nobody's word any more. */
@@ -108,7 +109,7 @@ export class UtxoBroadcaster implements Broadcaster {
     return this.providers.current.broadcast(raw)
   }
 
-  taken({ id }: Payout): void {
+  accepted({ id }: Payout): void {
     this.#deadSince.delete(id)
   }
 
@@ -118,13 +119,13 @@ export class UtxoBroadcaster implements Broadcaster {
    * every provider, on the chain that the watcher follows.
    */
   async judgeRefused(
-    followed: Followed,
+    tracked: TrackedPayout,
   ): Promise<{ readonly code: string; readonly unspent: readonly Outpoint[] } | null> {
-    const { id } = followed.payout
+    const { id } = tracked.payout
     const chain = this.providers.current
     const tip = await chain.tipHeight()
-    const left = await this.#leftCoins(chain, followed)
-    const dead = await this.#deadInputs(chain, followed, left)
+    const left = await this.#leftCoins(chain, tracked)
+    const dead = await this.#deadInputs(chain, tracked, left)
     if (dead === null) {
       this.#deadSince.delete(id)
       await this.#sendLeft(chain, left)
@@ -136,12 +137,12 @@ export class UtxoBroadcaster implements Broadcaster {
     let unspent = dead.free
     const isDead = await this.providers.allSay(id, async (other) => {
       if (!(await this.#isWithWatcher(other))) return false
-      const theirs = await this.#deadInputs(other, followed, left)
+      const theirs = await this.#deadInputs(other, tracked, left)
       // Free is only what nobody saw spent.
-      const names = new Set(theirs?.free.map(outpointName))
-      unspent = unspent.filter((coin) => names.has(outpointName(coin)))
+      const names = new Set(theirs?.free.map(outpointKey))
+      unspent = unspent.filter((coin) => names.has(outpointKey(coin)))
       if (theirs?.code !== dead.code) return false
-      return dead.code === 'input_double_spent' || !(await this.#mayBePaid(other, followed))
+      return dead.code === 'input_double_spent' || !(await this.#mayBePaid(other, tracked))
     })
     return isDead ? { code: dead.code, unspent } : null
   }
@@ -150,7 +151,7 @@ export class UtxoBroadcaster implements Broadcaster {
    * Whether what spent a coin of a payout pays its destination, or no block shows what did: with the coin's key nobody else
    * signed it, and the books may have forgotten it in a restore. It is kept for the signer.
    */
-  async #mayBePaid(chain: PayoutChain, { payout, transactions }: Followed): Promise<boolean> {
+  async #mayBePaid(chain: PayoutChain, { payout, transactions }: TrackedPayout): Promise<boolean> {
     const { pool, network, asset, clock } = this.#parts
     const state = await loadNetworkState(pool, network)
     const { keyFamily } = ASSETS[asset]
@@ -192,8 +193,8 @@ export class UtxoBroadcaster implements Broadcaster {
   }
 
   /** What a reorganisation took off the chain of what made the coins of a payout, by transaction. */
-  async #leftCoins(chain: PayoutChain, { payout, transactions }: Followed): Promise<LeftCoins> {
-    const left = new Map<string, readonly LeftTransaction[]>()
+  async #leftCoins(chain: PayoutChain, { payout, transactions }: TrackedPayout): Promise<LeftCoins> {
+    const left = new Map<string, readonly StaleTransaction[]>()
     for (const input of await this.#inputsOf(payout)) {
       if (left.has(input.txid) || (await chain.isUnspent(input.txid, input.outputIndex))) continue
       if (await this.#exists(chain, payout, input)) continue
@@ -215,7 +216,7 @@ export class UtxoBroadcaster implements Broadcaster {
   /** Null where the payout may still happen. */
   async #deadInputs(
     chain: PayoutChain,
-    { payout, transactions }: Followed,
+    { payout, transactions }: TrackedPayout,
     left: LeftCoins,
   ): Promise<DeadInputs | null> {
     const free: Outpoint[] = []
@@ -280,13 +281,13 @@ const SPENDER_UNSEEN =
 const NOT_KEPT =
   'a coin of a payout left the chain and no node has kept its block, or its node declares it invalid: the payout waits until the coin is back'
 
-type LeftCoins = ReadonlyMap<string, readonly LeftTransaction[]>
+type LeftCoins = ReadonlyMap<string, readonly StaleTransaction[]>
 
 /**
  * Whether something else spent what the last of these transactions needs: none of them can then be in a block. What they spend
  * and did not make themselves was there at the fork, so that it is gone only if it was spent above it.
  */
-async function isReplaced(chain: PayoutChain, left: readonly LeftTransaction[]): Promise<boolean> {
+async function isReplaced(chain: PayoutChain, left: readonly StaleTransaction[]): Promise<boolean> {
   const sought = left.map(({ txid, forkHeight }) => ({ txid, fromHeight: forkHeight + 1 }))
   const { found, unread } = await chain.find(sought)
   if (unread.size > 0) return false
@@ -305,12 +306,11 @@ async function isReplaced(chain: PayoutChain, left: readonly LeftTransaction[]):
   return replaced.has(left.at(-1)?.txid ?? '')
 }
 
-const outpointName = ({ txid, outputIndex }: Outpoint): string => `${txid}:${outputIndex}`
 /** A reorganisation may put a payout into a block below the checkpoint of its signing. */
-const soughtOf = ({ txid, fromHeight, raw }: PayoutTransaction): SoughtTransaction => {
+const soughtOf = ({ txid, fromHeight, raw }: SignedPayoutTransaction): SoughtTransaction => {
   const spends = readTransaction(raw).spends[0]
   const sought = { txid, fromHeight: Math.max(0, fromHeight - REORG_DEPTH_MAX) }
   return spends === undefined ? sought : { ...sought, spends }
 }
-const lowestOf = (transactions: readonly PayoutTransaction[]): number =>
+const lowestOf = (transactions: readonly SignedPayoutTransaction[]): number =>
   Math.min(...transactions.map((transaction) => soughtOf(transaction).fromHeight))

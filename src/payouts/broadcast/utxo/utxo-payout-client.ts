@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { ChainUnavailable } from '../../../chain/adapter.ts'
-import { LeftBranches, type LeftTransaction } from '../../../chain/utxo/left-branches.ts'
 import { hashSchema, headerSchema } from '../../../chain/utxo/node-answers.ts'
 import { isPruned, RPC_CODES, type RpcClient, RpcError } from '../../../chain/utxo/rpc-client.ts'
-import type { SpentOutput } from '../../../chain/utxo/spent-outputs.ts'
+import { StaleBranches, type StaleTransaction } from '../../../chain/utxo/stale-branches.ts'
+import { type Outpoint, outpointKey } from '../../../core/chain/outpoint.ts'
 import type { Realm } from '../../../core/chain/realm.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 
@@ -49,7 +49,7 @@ export type SoughtTransaction = {
   /** No block below this height can hold it. */
   readonly fromHeight: number
   /** A coin that it spends, where one is known. */
-  readonly spends?: SpentOutput
+  readonly spends?: Outpoint
 }
 /** Where transactions stand in blocks; see `UtxoPayoutClient.find`. */
 export type Found = {
@@ -139,14 +139,14 @@ export class UtxoPayoutClient {
   }
 
   /** The tip up to which no block spends this output; null where one does, or none holds it. */
-  async #unspentAt({ txid, outputIndex }: SpentOutput): Promise<string | null> {
+  async #unspentAt({ txid, outputIndex }: Outpoint): Promise<string | null> {
     const output = await this.#rpc.call('gettxout', [txid, outputIndex, false], outputSchema)
     return output?.bestblock ?? null
   }
 
-  /** See `LeftBranches`. */
-  left(txid: string, fromHeight: number): Promise<readonly LeftTransaction[] | null> {
-    return new LeftBranches(this.#rpc).find(txid, fromHeight)
+  /** See `StaleBranches`. */
+  left(txid: string, fromHeight: number): Promise<readonly StaleTransaction[] | null> {
+    return new StaleBranches(this.#rpc).find(txid, fromHeight)
   }
 
   /**
@@ -191,10 +191,10 @@ export class UtxoPayoutClient {
    * it in the same look. `pruned`: the node has thrown its block away.
    */
   async spenderOf(
-    { txid, outputIndex }: SpentOutput,
+    { txid, outputIndex }: Outpoint,
     fromHeight: number,
   ): Promise<Spender | 'searching' | 'pruned' | null> {
-    const name = `${txid}:${outputIndex} ${fromHeight}`
+    const name = `${outpointKey({ txid, outputIndex })} ${fromHeight}`
     const tip = await this.tipHeight()
     let height = this.#searches.get(name) ?? fromHeight
     for (let read = 0; height <= tip && read < WHOLE_BLOCKS_PER_LOOK; read++, height++) {

@@ -255,7 +255,7 @@ async function publish(tx: Tx, tenant: Tenant, entry: JournalEntry): Promise<voi
 
 /** Payouts of accounts (Ethereum, Base): all transactions of one have one nonce of the hot wallet. */
 export const EVM_PAYOUTS: PayoutSigner = {
-  tend: signSweepInTheWay,
+  maintain: signSweepInTheWay,
   prepare,
   signFirst,
   signReplacement,

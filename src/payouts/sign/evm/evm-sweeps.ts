@@ -20,10 +20,15 @@ import {
   type Sweep,
 } from '../../store/sweeps.ts'
 import { alert } from '../alert.ts'
-import { type EvmEntry, isEvmEntry, type JournalEntry, type SignedIntent } from '../journal-lines.ts'
+import {
+  areSignedOver,
+  type EvmEntry,
+  isEvmEntry,
+  type JournalEntry,
+  type SignedIntent,
+} from '../journal-lines.ts'
 import { isJournaled, isSweepId } from '../payout-journal.ts'
 import type { SigningContext } from '../signing-context.ts'
-import { isSameDigest } from '../verify-approval.ts'
 import {
   coversGas,
   type EvmTerms,
@@ -92,7 +97,7 @@ async function signOne(signer: SigningContext, task: Task, sweep: Sweep): Promis
   const signed = journal.entriesOf(sweep.id).filter(isEvmEntry)
   const digest = digestOf(sweep)
   const isSame =
-    signed.every((entry) => isSameDigest(Buffer.from(entry.digest, 'hex'), digest)) &&
+    areSignedOver(signed, digest) &&
     sweep.asset === payout.asset &&
     sweep.network === payout.network &&
     (sweep.nonce === null) === isToken(payout.asset) &&

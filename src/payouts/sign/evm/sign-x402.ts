@@ -14,11 +14,10 @@ import { isConstraintViolation } from '../../../postgres/constraint-violation.ts
 import { withTransaction } from '../../../postgres/transaction.ts'
 import { insertAccountNonce } from '../../store/account-nonces.ts'
 import { alert } from '../alert.ts'
-import { type EvmEntry, isEvmEntry } from '../journal-lines.ts'
+import { areSignedOver, type EvmEntry, isEvmEntry } from '../journal-lines.ts'
 import { networksSetBack } from '../lost-payouts.ts'
 import { isJournaled } from '../payout-journal.ts'
 import type { SigningContext } from '../signing-context.ts'
-import { isSameDigest } from '../verify-approval.ts'
 import {
   coversGas,
   type EvmTerms,
@@ -81,7 +80,7 @@ async function signOne(signer: SigningContext, authorization: X402Authorization)
   const tenant = { merchantId: authorization.merchantId, livemode: authorization.livemode }
   const signed = journal.entriesOf(authorization.id).filter(isEvmEntry)
   const digest = digestOf(authorization)
-  if (!signed.every((entry) => isSameDigest(Buffer.from(entry.digest, 'hex'), digest))) {
+  if (!areSignedOver(signed, digest)) {
     alert(signer, authorization, 'an x402 authorization is not what it was, and is not signed')
     return
   }

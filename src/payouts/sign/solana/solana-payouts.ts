@@ -70,7 +70,7 @@ async function signerAccountsOf(
 }
 
 /** Publishes the network's accounts where the database does not have them, and signs the maintenance transactions that wait. */
-async function tend(signer: SigningContext, network: Network): Promise<void> {
+async function maintain(signer: SigningContext, network: Network): Promise<void> {
   const { pool, clock } = signer
   const keys = await signerAccountsOf(signer, network)
   const [feePayer, vault] = [keys.feePayer.address, keys.vault.address]
@@ -275,7 +275,7 @@ async function signFirst(signer: SigningContext, { payout, digest }: SigningTask
 
 /** Payouts on Solana: each over a durable nonce, so that the same bytes are good until they have happened. */
 export const SOLANA_PAYOUTS: PayoutSigner = {
-  tend,
+  maintain,
   signFirst,
   // The same bytes are sent until they are taken.
   signReplacement: async () => WAITS,

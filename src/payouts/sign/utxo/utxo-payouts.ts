@@ -2,6 +2,7 @@ import type { HDKey } from '@scure/bip32'
 import { p2wpkh, Transaction } from '@scure/btc-signer'
 import { outputScriptOf } from '../../../chain/utxo/output-script.ts'
 import { ASSETS } from '../../../core/assets.ts'
+import { outpointKey } from '../../../core/chain/outpoint.ts'
 import { type UtxoParameters, utxoParametersOf } from '../../../core/chain/utxo-parameters.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { fixedPayoutMin } from '../../../core/payout/payout-limits.ts'
@@ -19,7 +20,7 @@ import {
 } from '../../store/payout-coins.ts'
 import { insertPayoutChange, insertPayoutInputs, listFailedPayouts } from '../../store/payout-transactions.ts'
 import { alert } from '../alert.ts'
-import { isUtxoEntry, type JournalEntry, outpointClaim, type UtxoEntry } from '../journal-lines.ts'
+import { isUtxoEntry, type JournalEntry, type UtxoEntry } from '../journal-lines.ts'
 import { type PayoutSigner, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
 import type { SigningContext } from '../signing-context.ts'
 import { ANY_OUTPUT, privateKeyAt, publicKeyAt } from './coin-keys.ts'
@@ -125,7 +126,7 @@ async function freeCoins(signer: SigningContext, account: HDKey, payout: Payout)
   // What was signed over it for another merchant is signed with another's key: where this one's is the coin's, it never happens.
   const spendersOf = (coin: Coin): readonly string[] =>
     journal
-      .spendersOf(outpointClaim(coin))
+      .spendersOf(outpointKey(coin))
       .filter((id) => (journal.merchantOf(id) ?? payout.merchantId) === payout.merchantId)
   const spenders = [...new Set(coins.flatMap(spendersOf))]
   const failed = spenders.length === 0 ? new Set<string>() : await listFailedPayouts(pool, spenders)

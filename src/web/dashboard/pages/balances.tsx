@@ -32,7 +32,7 @@ export function BalancesPage() {
       }
     >
       <div className="stack large">
-        <Standings />
+        <FundsByCoin />
         <Card
           title="Statement"
           actions={
@@ -100,7 +100,7 @@ function Total({ balances }: { balances: readonly Balance[] }) {
   )
 }
 
-function Standings() {
+function FundsByCoin() {
   const mode = useMode()
   const balances = useQuery(balancesOf(mode))
   return (

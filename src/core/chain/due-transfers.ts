@@ -11,7 +11,7 @@ export function withoutFinality(invoices: readonly InvoiceFacts[]): InvoiceFacts
     ...invoice,
     facts: invoice.facts.map((fact) => {
       if (fact.state !== 'block') return fact
-      const { mark: _mark, ...shallow } = fact
+      const { tag: _tag, ...shallow } = fact
       return { ...shallow, confirmations: 0 }
     }),
   }))
@@ -20,7 +20,7 @@ export function withoutFinality(invoices: readonly InvoiceFacts[]): InvoiceFacts
 export type DueTransfer = TrackedTransfer & {
   readonly block: BlockRef
   readonly confirmations: number
-  readonly mark: BlockTag | null
+  readonly tag: BlockTag | null
 }
 
 /**
@@ -36,9 +36,9 @@ export function dueAt(
     const { status, block, finality } = transfer.payment
     if (status !== 'confirming' || block === null || block.height > tipHeight) return []
     const confirmations = tipHeight - block.height + 1
-    const mark = blockTagAt(block.height, blockTags)
-    const isDue = isFinal(finality, mark === null ? { confirmations } : { confirmations, mark })
-    return isDue ? [{ ...transfer, block, confirmations, mark }] : []
+    const tag = blockTagAt(block.height, blockTags)
+    const isDue = isFinal(finality, tag === null ? { confirmations } : { confirmations, tag })
+    return isDue ? [{ ...transfer, block, confirmations, tag }] : []
   })
 }
 
@@ -60,12 +60,12 @@ export function blocksOf(due: readonly DueTransfer[]): BuriedBlock[] {
 }
 
 /** The facts that make final those of these transfers whose block is agreed on. */
-export function settled(due: readonly DueTransfer[], agreed: ReadonlySet<string>): InvoiceFacts[] {
+export function finalFacts(due: readonly DueTransfer[], agreed: ReadonlySet<string>): InvoiceFacts[] {
   const facts = new FactsByInvoice()
   for (const transfer of due) {
-    const { block, confirmations, mark, payment } = transfer
+    const { block, confirmations, tag, payment } = transfer
     if (!agreed.has(block.hash)) continue
-    const depth = mark === null ? { confirmations } : { confirmations, mark }
+    const depth = tag === null ? { confirmations } : { confirmations, tag }
     facts.add(transfer, { ...identityOfPayment(payment), state: 'block', block, ...depth })
   }
   return facts.list()

@@ -1,6 +1,6 @@
 import { ChainHalted } from '../chain/adapter.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
-import { blocksOf, type DueTransfer, dueAt, settled } from '../core/chain/finality.ts'
+import { blocksOf, type DueTransfer, dueAt, finalFacts } from '../core/chain/due-transfers.ts'
 import { keyOfTracked, type TrackedTransfer } from '../core/chain/reconcile.ts'
 import { compareReadings, withdrawn } from '../core/chain/second-reading.ts'
 import { keyOf } from '../core/chain/transfer-key.ts'
@@ -15,16 +15,16 @@ import {
 } from '../db/chain/second-reading.ts'
 import { loadTrackedTransfers } from '../db/invoices/transfers.ts'
 import {
+  type FailedChecks,
   findOwners,
-  inTurn,
-  isSettledLater,
+  isFinalLater,
   owned,
   type RecordingParts,
   recordFacts,
-  type VainChecks,
+  whileLeading,
 } from './record-reading.ts'
 
-type Settled = {
+type FinalityApplied = {
   /** Null where there are none. */
   readonly blockTags: BlockTags | null
   /** Whether to go on at once: a round does only a part, so that the head does not wait. */
@@ -36,9 +36,9 @@ type Settled = {
  * and was read twice where one reading proves little; the rest waits. Where one provider decides alone on a counted
  * chain nothing is left to do: its blocks' own facts did it.
  */
-export async function settle(parts: RecordingParts, checkpoint: BlockRef): Promise<Settled> {
+export async function applyFinality(parts: RecordingParts, checkpoint: BlockRef): Promise<FinalityApplied> {
   const { adapter, agreement, pool } = parts
-  if (!isSettledLater(parts)) return { blockTags: null, hasMore: false }
+  if (!isFinalLater(parts)) return { blockTags: null, hasMore: false }
   const blockTags = (await adapter.readBlockTags?.(checkpoint)) ?? null
   // The chain moved, or no provider confirms our place on it: nothing can be judged in this round.
   if (blockTags === null && adapter.readBlockTags !== undefined) return { blockTags, hasMore: false }
@@ -57,7 +57,7 @@ export async function settle(parts: RecordingParts, checkpoint: BlockRef): Promi
   const blocks = blocksOf(mayBeFinal)
   const agreed =
     agreement === null ? new Set(blocks.map(({ hash }) => hash)) : await agreement.agreedBlocks(blocks)
-  await recordFacts(parts, settled(mayBeFinal, agreed), height)
+  await recordFacts(parts, finalFacts(mayBeFinal, agreed), height)
   return { blockTags, hasMore: readTwice.hasMore || checked.hasMore }
 }
 
@@ -130,12 +130,12 @@ async function readOnce(
     )
   }
   await recordFacts(parts, compared.missed, checkpoint.height)
-  return (await inTurn(parts, (tx) => moveSecondReading(tx, network, at, end))) ? end : null
+  return (await whileLeading(parts, (tx) => moveSecondReading(tx, network, at, end))) ? end : null
 }
 
 /** Blocks in one round: what is new at the head waits no longer than for these. */
 const BLOCKS_PER_ROUND = 20
-/** Of them, those that were tried in vain before: they cost calls each time, and never keep a new one from its turn. */
+/** Of them, those that were tried in failed before: they cost calls each time, and never keep a new one from its turn. */
 const RETRIES_PER_ROUND = 5
 
 /** A round that took so long ends: a provider that hangs over some blocks holds up the head no longer than this. */
@@ -165,35 +165,35 @@ async function checkCredits(parts: RecordingParts, height: number): Promise<Chec
   const unchecked = new Set(claims.map(keyOf))
   let checkedBlocks = 0
   const beganAt = performance.now()
-  for (const [hash, inBlock] of nextBlocks(byBlock, parts.vainChecks)) {
+  for (const [hash, inBlock] of nextBlocks(byBlock, parts.failedChecks)) {
     if (performance.now() - beganAt > ROUND_MS_MAX) break
     const reason = await checkBlock(parts, inBlock, height)
-    parts.vainChecks.delete(hash)
-    if (reason !== null) parts.vainChecks.set(hash, reason)
+    parts.failedChecks.delete(hash)
+    if (reason !== null) parts.failedChecks.set(hash, reason)
     if (reason !== null) continue
     checkedBlocks += 1
     for (const claim of inBlock) unchecked.delete(keyOf(claim))
   }
-  parts.onWaiting?.(waitingIn(byBlock, parts.vainChecks))
+  parts.onWaiting?.(waitingIn(byBlock, parts.failedChecks))
   return { unchecked, hasMore: checkedBlocks > 0 && byBlock.size > BLOCKS_PER_ROUND }
 }
 
 type ClaimsByBlock = ReadonlyMap<string, readonly RecordedClaim[]>
 
 /** The blocks of one round: the lowest that were never tried, and then those that were tried longest ago. */
-function nextBlocks(byBlock: ClaimsByBlock, vain: VainChecks): [string, readonly RecordedClaim[]][] {
-  for (const hash of vain.keys()) if (!byBlock.has(hash)) vain.delete(hash)
-  const fresh = [...byBlock].filter(([hash]) => !vain.has(hash))
-  const again = [...vain.keys()].slice(0, RETRIES_PER_ROUND)
+function nextBlocks(byBlock: ClaimsByBlock, failed: FailedChecks): [string, readonly RecordedClaim[]][] {
+  for (const hash of failed.keys()) if (!byBlock.has(hash)) failed.delete(hash)
+  const fresh = [...byBlock].filter(([hash]) => !failed.has(hash))
+  const again = [...failed.keys()].slice(0, RETRIES_PER_ROUND)
   const retried = again.map((hash): [string, readonly RecordedClaim[]] => [hash, byBlock.get(hash) ?? []])
   return [...fresh.slice(0, BLOCKS_PER_ROUND - retried.length), ...retried]
 }
 
 /** Why the lowest block waits, and how many do. */
-function waitingIn(byBlock: ClaimsByBlock, vain: VainChecks): string | null {
-  const lowest = [...byBlock.keys()].find((hash) => vain.has(hash))
-  const reason = lowest === undefined ? null : (vain.get(lowest) ?? null)
-  return reason === null || vain.size === 1 ? reason : `${reason}; payments in ${vain.size} blocks wait`
+function waitingIn(byBlock: ClaimsByBlock, failed: FailedChecks): string | null {
+  const lowest = [...byBlock.keys()].find((hash) => failed.has(hash))
+  const reason = lowest === undefined ? null : (failed.get(lowest) ?? null)
+  return reason === null || failed.size === 1 ? reason : `${reason}; payments in ${failed.size} blocks wait`
 }
 
 /** Why they must wait; null where all of them stand. */
@@ -206,11 +206,13 @@ async function checkBlock(
   const [first] = claims
   if (first === undefined || adapter.credits === undefined) return null
   const { height: at } = first.block
-  const ours = await adapter.credits.unfound(first.block, claims)
+  const ours = await adapter.credits.unverified(first.block, claims)
   if (ours === null)
     return `payments in block ${at} wait: the node does not tell balances or traces of it any more`
   const theirs =
-    agreement?.unfoundElsewhere === undefined ? ours : await agreement.unfoundElsewhere(first.block, claims)
+    agreement?.unverifiedElsewhere === undefined
+      ? ours
+      : await agreement.unverifiedElsewhere(first.block, claims)
   if (theirs === null) return `payments in block ${at} wait for another provider to find them there as well`
   const disputed = [...ours, ...theirs].find((claim) => ours.includes(claim) !== theirs.includes(claim))
   if (disputed !== undefined) throw contradiction(disputed, ours.includes(disputed))

@@ -13,14 +13,14 @@ const BRANCHES_MAX = 20
 const ANCESTORS_MAX = 200
 
 /** A transaction of a branch that the node has left. */
-export type LeftTransaction = ReadTransaction & { readonly raw: Buffer; readonly forkHeight: number }
+export type StaleTransaction = ReadTransaction & { readonly raw: Buffer; readonly forkHeight: number }
 
 /**
  * The blocks that a node was on and has left. It keeps them, and they alone tell, without an index of all transactions, what a
  * transaction spends that a reorganisation took off the chain. A branch with a block that the node finds invalid proves
  * nothing: what such a block spends need never have existed.
  */
-export class LeftBranches {
+export class StaleBranches {
   readonly #rpc: RpcClient
 
   constructor(rpc: RpcClient) {
@@ -31,7 +31,7 @@ export class LeftBranches {
    * A transaction of such a block, the last of the list, and before it those of the same branch whose outputs it spends:
    * whatever else these spend was made at or below the fork. Null where no branch that reaches `fromHeight` has it.
    */
-  async find(txid: string, fromHeight: number): Promise<readonly LeftTransaction[] | null> {
+  async find(txid: string, fromHeight: number): Promise<readonly StaleTransaction[] | null> {
     const tips = (await this.#rpc.call('getchaintips', [], chainTipsSchema))
       .filter(({ status }) => status === 'valid-fork')
       .filter(({ height, branchlen }) => height >= fromHeight && branchlen <= REORG_DEPTH_MAX)
@@ -69,8 +69,8 @@ export class LeftBranches {
     txid: string,
     blockOf: ReadonlyMap<string, string>,
     forkHeight: number,
-  ): Promise<readonly LeftTransaction[] | null> {
-    const read = new Map<string, LeftTransaction>()
+  ): Promise<readonly StaleTransaction[] | null> {
+    const read = new Map<string, StaleTransaction>()
     const open = [txid]
     for (let next = open.shift(); next !== undefined; next = open.shift()) {
       const block = blockOf.get(next)
@@ -94,8 +94,8 @@ export class LeftBranches {
 }
 
 /** What is spent comes before what spends it. */
-function inOrder(last: string, read: ReadonlyMap<string, LeftTransaction>): readonly LeftTransaction[] {
-  const ordered = new Set<LeftTransaction>()
+function inOrder(last: string, read: ReadonlyMap<string, StaleTransaction>): readonly StaleTransaction[] {
+  const ordered = new Set<StaleTransaction>()
   const place = (txid: string): void => {
     const transaction = read.get(txid)
     if (transaction === undefined || ordered.has(transaction)) return

@@ -1,5 +1,6 @@
 import { ChainUnavailable } from '../../chain/adapter.ts'
 import type { Network } from '../../core/assets.ts'
+import type { Outpoint } from '../../core/chain/outpoint.ts'
 import { type Payout, PayoutContradicted } from '../../core/payout/payout.ts'
 import { tenantOf } from '../../core/tenant.ts'
 import { isConstraintViolation } from '../../postgres/constraint-violation.ts'
@@ -12,7 +13,7 @@ import type { Log } from '../../runtime/log.ts'
 import { pauseUnless } from '../../runtime/repeat.ts'
 import { type PayoutFact, recordPayout } from '../record-payout.ts'
 import { askJournal } from '../store/journal-questions.ts'
-import { listPayoutTransactions, loadPayoutRefusal, type Outpoint } from '../store/payout-transactions.ts'
+import { listPayoutTransactions, loadPayoutRefusal } from '../store/payout-transactions.ts'
 import {
   listLatelyConfirmed,
   listPayoutsUnderWay,
@@ -20,11 +21,11 @@ import {
   type StoredPayout,
 } from '../store/payouts.ts'
 import { readLongWaits } from '../store/read-long-waits.ts'
-import type { Broadcaster, Followed, Standing } from './broadcaster.ts'
+import type { Broadcaster, ChainStatus, TrackedPayout } from './broadcaster.ts'
 import { type OutcomeSealer, UnsealedPages } from './outcome-sealer.ts'
 import { unlessRefused } from './unless-refused.ts'
 
-type PayoutFollower = {
+type TrackedNetwork = {
   readonly network: Network
   readonly broadcaster: Broadcaster
   readonly sealer: OutcomeSealer
@@ -50,20 +51,20 @@ const TAKEN_BACK =
   'a reorganisation beyond finality took a confirmed payout back, and no node takes it again: see what spent its coins, and correct the books'
 
 /**
- * Carries signed payouts to their chain and follows them there, without any key: sends the same bytes until a node has
+ * Broadcasts signed payouts and follows them on their chain, without any key: sends the same bytes until a node has
  * them, and again after a reorganisation; confirms what lies deep enough; ends what can never happen. Everything it writes
  * is a fact that may be reported twice, so that any number of processes may do it.
  */
 export class PayoutTracker {
-  readonly #parts: PayoutFollower
+  readonly #parts: TrackedNetwork
   readonly #alerts = new DeduplicatedLog()
   #waitsReadAtMs = Number.NEGATIVE_INFINITY
   readonly #unsealedPages: UnsealedPages<StoredPayout>
   /** Payouts that are called failed, without a seal, until the chain was asked about them. */
   #unsealed: readonly StoredPayout[] = []
-  #isCarrying = false
+  #isActive = false
 
-  constructor(parts: PayoutFollower) {
+  constructor(parts: TrackedNetwork) {
     this.#parts = parts
     const { pool, network } = parts
     this.#unsealedPages = new UnsealedPages(
@@ -74,7 +75,7 @@ export class PayoutTracker {
 
   /** Whether anything was under way at the last look. */
   get isBusy(): boolean {
-    return this.#isCarrying || this.#parts.broadcaster.isBusy === true
+    return this.#isActive || this.#parts.broadcaster.isBusy === true
   }
 
   /** One look at everything that is under way. Throws `ChainUnavailable` where no provider can be asked. */
@@ -98,23 +99,23 @@ export class PayoutTracker {
 
   async #look(): Promise<void> {
     const { broadcaster, log } = this.#parts
-    await broadcaster.keepTerms()
+    await broadcaster.refreshNetwork()
     const { signed, unsigned } = await this.#load()
-    this.#isCarrying = unsigned.length > 0 || signed.some(({ payout }) => !isEnded(payout))
+    this.#isActive = unsigned.length > 0 || signed.some(({ payout }) => !isEnded(payout))
     await broadcaster.prepare?.(unsigned)
     if (signed.length === 0) return
-    const standings = await broadcaster.look(signed)
+    const statuses = await broadcaster.look(signed)
     for (const one of signed) {
       const { payout } = one
-      const standing = standings.get(payout.id) ?? { kind: 'unread' }
+      const status = statuses.get(payout.id) ?? { kind: 'unread' }
       const alone = { about: payout.id, alerts: this.#alerts }
-      const carry = () =>
-        unlessRefused({ log, providers: broadcaster.providers }, alone, () => this.#carry(one, standing))
-      await this.#attempt(payout, carry)
+      const advance = () =>
+        unlessRefused({ log, providers: broadcaster.providers }, alone, () => this.#advance(one, status))
+      await this.#attempt(payout, advance)
     }
   }
 
-  /** One payout that cannot be followed must not hold up the others; what its node or the database lacks, all of them lack. */
+  /** One payout that cannot be tracked must not hold up the others; what its node or the database lacks, all of them lack. */
   async #attempt(payout: Payout, work: () => Promise<void>): Promise<void> {
     try {
       await work()
@@ -130,7 +131,7 @@ export class PayoutTracker {
   }
 
   /** What is signed and not done, and what was confirmed lately. What the signer refused ends here. */
-  async #load(): Promise<{ readonly signed: Followed[]; readonly unsigned: Payout[] }> {
+  async #load(): Promise<{ readonly signed: TrackedPayout[]; readonly unsigned: Payout[] }> {
     const { pool, network, clock } = this.#parts
     const since = new Date(clock().getTime() - LOOKED_AFTER_MS)
     const underWay = await listPayoutsUnderWay(pool, network, PASS_MAX)
@@ -138,7 +139,7 @@ export class PayoutTracker {
     const confirmed = await listLatelyConfirmed(pool, network, since, PASS_MAX)
     const unsealed = await this.#listUnsealed()
     const payouts = [...underWay, ...confirmed, ...unsealed].map(({ payout }) => payout)
-    const signed: Followed[] = []
+    const signed: TrackedPayout[] = []
     const unsigned: Payout[] = []
     for (const payout of payouts) {
       const transactions = await listPayoutTransactions(pool, tenantOf(payout), payout.id)
@@ -168,26 +169,26 @@ export class PayoutTracker {
     return true
   }
 
-  async #carry(one: Followed, standing: Standing): Promise<void> {
+  async #advance(one: TrackedPayout, status: ChainStatus): Promise<void> {
     const { payout, transactions } = one
     const { broadcaster } = this.#parts
-    if (standing.kind !== 'unread')
+    if (status.kind !== 'unread')
       this.#unsealed = this.#unsealed.filter(({ payout: { id } }) => id !== payout.id)
-    switch (standing.kind) {
+    switch (status.kind) {
       case 'unread':
         return
       case 'in_block':
         if (payout.status === 'failed')
-          return this.#alarm(payout, PAID_AFTER_ALL, { mined: standing.transaction.txid })
-        if (payout.status === 'confirmed' && payout.txid !== standing.transaction.txid)
-          this.#alarm(payout, BOOKED_OTHERWISE, { mined: standing.transaction.txid })
+          return this.#alarm(payout, PAID_AFTER_ALL, { mined: status.transaction.txid })
+        if (payout.status === 'confirmed' && payout.txid !== status.transaction.txid)
+          this.#alarm(payout, BOOKED_OTHERWISE, { mined: status.transaction.txid })
         await this.#record(payout, {
-          kind: standing.isFinal ? 'final' : 'sent',
-          transaction: standing.transaction,
+          kind: status.isFinal ? 'final' : 'sent',
+          transaction: status.transaction,
         })
         return
       case 'dead':
-        await this.#recordDead(one, { code: standing.code, unspent: [] })
+        await this.#recordDead(one, { code: status.code, unspent: [] })
         return
       case 'absent':
         break
@@ -196,7 +197,7 @@ export class PayoutTracker {
     for (const transaction of [...transactions].reverse()) {
       const verdict = await broadcaster.broadcast(transaction.raw)
       if (verdict.kind === 'known') {
-        broadcaster.taken?.(payout)
+        broadcaster.accepted?.(payout)
         await this.#record(payout, { kind: 'sent', transaction })
         return
       }
@@ -208,7 +209,7 @@ export class PayoutTracker {
   }
 
   /** Whether the signer has looked into its journal since, and what was judged is all that it has. */
-  async #isAllKnown({ payout, transactions }: Followed): Promise<boolean> {
+  async #isAllKnown({ payout, transactions }: TrackedPayout): Promise<boolean> {
     const { pool, network, clock } = this.#parts
     const tenant = tenantOf(payout)
     if (!(await askJournal(pool, { ...tenant, intentId: payout.id, network }, clock()))) return false
@@ -217,7 +218,7 @@ export class PayoutTracker {
   }
 
   async #recordDead(
-    { payout, transactions }: Followed,
+    { payout, transactions }: TrackedPayout,
     dead: { readonly code: string; readonly unspent: readonly Outpoint[] },
   ): Promise<void> {
     await this.#parts.sealer.failed(
@@ -229,13 +230,13 @@ export class PayoutTracker {
 
   async #record(payout: Payout, fact: PayoutFact): Promise<void> {
     const { pool, clock, log, notifier } = this.#parts
-    const alerts = await recordPayout(
+    const recorded = await recordPayout(
       { pool, clock },
       { tenant: tenantOf(payout), payoutId: payout.id, fact },
     )
-    if (fact.kind === 'dead' && alerts.changed)
+    if (fact.kind === 'dead' && recorded.changed)
       log.error({ payoutId: payout.id, code: fact.code }, 'a payout failed')
-    if (alerts.deliveries > 0) notifier.deliveriesWaiting()
+    if (recorded.deliveries > 0) notifier.deliveriesWaiting()
   }
 
   #alarm({ id: payoutId, txid }: Payout, message: string, more: { readonly mined?: string } = {}): void {
@@ -257,13 +258,13 @@ const INTERVAL_MS = 1_000
 /** After a fault of the node, or of our own, it is asked again this much later. */
 const FAULT_PAUSE_MS = 5_000
 
-/** Carries the payouts of some networks until stopped, each network by itself. */
-export function startPayouts(
-  networks: readonly PayoutFollower[],
+/** Broadcasts and follows the payouts of some networks until stopped, each network by itself. */
+export function startPayoutTrackers(
+  networks: readonly TrackedNetwork[],
   intervalMs = INTERVAL_MS,
 ): { stop(): Promise<void> } {
   const stopping = new AbortController()
-  const ended = Promise.all(networks.map((network) => keepCarrying(network, intervalMs, stopping.signal)))
+  const ended = Promise.all(networks.map((network) => keepTracking(network, intervalMs, stopping.signal)))
   return {
     stop: async () => {
       stopping.abort()
@@ -272,7 +273,7 @@ export function startPayouts(
   }
 }
 
-async function keepCarrying(parts: PayoutFollower, intervalMs: number, stop: AbortSignal): Promise<void> {
+async function keepTracking(parts: TrackedNetwork, intervalMs: number, stop: AbortSignal): Promise<void> {
   const tracker = new PayoutTracker(parts)
   const { log, network, notifier, pause = pauseUnless } = parts
   while (!stop.aborted) {

@@ -1,16 +1,16 @@
-/** A bell that one waiter listens to: a ring before the wait is not missed, and many rings are one. */
-export type Wake = {
-  ring(): void
-  /** Resolves at the next ring, after `ms`, or when `stop` is aborted. */
+/** A bell that one waiter listens to: a signal before the wait is not missed, and many rings are one. */
+export type AutoResetEvent = {
+  signal(): void
+  /** Resolves at the next signal, after `ms`, or when `stop` is aborted. */
   wait(ms: number, stop?: AbortSignal): Promise<void>
 }
 
-export function createWake(): Wake {
-  let rung = false
+export function createAutoResetEvent(): AutoResetEvent {
+  let signalled = false
   let answer: (() => void) | null = null
   return {
-    ring: () => {
-      rung = true
+    signal: () => {
+      signalled = true
       answer?.()
     },
     wait: (ms, stop) =>
@@ -19,12 +19,12 @@ export function createWake(): Wake {
           clearTimeout(timer)
           stop?.removeEventListener('abort', finish)
           answer = null
-          rung = false
+          signalled = false
           resolve()
         }
         const timer = setTimeout(finish, ms)
         stop?.addEventListener('abort', finish)
-        if (rung || stop?.aborted === true) finish()
+        if (signalled || stop?.aborted === true) finish()
         else answer = finish
       }),
   }

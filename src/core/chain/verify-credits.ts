@@ -12,7 +12,10 @@ export type Credit = {
  * transaction and amount is found. Of the rest an address's sum counts: a node that does not trace cannot tell which
  * transaction a contract paid in.
  */
-export function unfoundIn<Claim extends Credit>(claims: readonly Claim[], found: readonly Credit[]): Claim[] {
+export function unverifiedIn<Claim extends Credit>(
+  claims: readonly Claim[],
+  found: readonly Credit[],
+): Claim[] {
   const open = [...found]
   const rest = claims.filter((claim) => {
     const place = open.findIndex((credit) => isSame(claim, credit))

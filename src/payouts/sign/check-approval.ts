@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { approvalText } from '../../core/payout/approval-text.ts'
 import type { Payout } from '../../core/payout/payout.ts'
 import {
   type ApprovedPayout,
@@ -9,10 +10,13 @@ import {
   openTotpSecret,
   type PasskeyEvidence,
 } from '../../secrets/approval-evidence.ts'
+import { approvalDigest } from '../../secrets/approval-key.ts'
+import { isSignedBy } from '../../secrets/signing-key.ts'
 import { totpStepAt, totpStepOf } from '../../secrets/totp.ts'
 import { type ApproverCredential, loadApprovalEvidence } from '../store/approvers.ts'
 import { alert } from './alert.ts'
 import { credentialsOf, isKnownLong, isReplaced } from './approvers.ts'
+import { areSignedOver, isSameDigest } from './journal-lines.ts'
 import { credentialsOfOperator } from './operators.ts'
 import { type Unsigned, WAITS } from './payout-signer.ts'
 import type { SigningContext } from './signing-context.ts'
@@ -24,6 +28,24 @@ const CODE_STEPS_AHEAD = 1
 /** A code further ahead than an hour waits for no clock: nobody was given it. */
 const CODE_STEPS_AWAITED = 120
 const STEP_SECONDS = 30
+
+/**
+ * The digest of what is to be paid, where exactly that was approved: the stored digest equals the one computed from the
+ * payout now, and the API's key signed it; `signed`, what the journal has of it, was signed over it too. Null where anything
+ * of the payout is not what was approved. One that was brought back after a restore has no approval any more: the journal
+ * says which was checked before the first signature.
+ */
+export function verifyApproval(
+  payout: Payout,
+  approval: { readonly digest: Uint8Array; readonly signature: Uint8Array } | null,
+  { key, signed }: { readonly key: Uint8Array; readonly signed: readonly { readonly digest: string }[] },
+): Buffer | null {
+  const digest = approvalDigest(approvalText(payout))
+  if (!areSignedOver(signed, digest)) return null
+  if (approval === null) return signed.length > 0 ? digest : null
+  if (!isSameDigest(approval.digest, digest)) return null
+  return isSignedBy(key, digest, approval.signature) ? digest : null
+}
 
 /** Why an approval does not count: the payout's failure code, or that it waits, and for the log what is wrong. */
 type Objection = {

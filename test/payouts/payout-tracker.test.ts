@@ -708,7 +708,7 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
     if (params[0] === pruned) throw new Error('Block not available (pruned data)')
     return told
   })
-  const tracker = world.courierOf([{ name: 'pruned', chain: new UtxoPayoutClient(rpc, 'test') }])
+  const tracker = world.trackerOf([{ name: 'pruned', chain: new UtxoPayoutClient(rpc, 'test') }])
   for (let pass = 0; pass < 2; pass++) {
     await tracker.pass()
     await world.money.mine(1)
@@ -729,7 +729,7 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
     height,
   ])
   const nowhere = new RpcClient('http://127.0.0.1:9', 'the test')
-  const alone = world.courierOf([
+  const alone = world.trackerOf([
     { name: 'pruned', chain: new UtxoPayoutClient(rpc, 'test') },
     { name: 'away', chain: new UtxoPayoutClient(nowhere, 'test') },
   ])
@@ -738,7 +738,7 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
   expect((await world.load(late, third.id)).status).toBe('submitted')
   await nowhere.close()
   // Another node that keeps them is asked in its place.
-  const both = world.courierOf([
+  const both = world.trackerOf([
     { name: 'pruned', chain: new UtxoPayoutClient(rpc, 'test') },
     { name: 'whole', chain: new UtxoPayoutClient(world.rpc, 'test') },
   ])
@@ -757,7 +757,7 @@ test('with one node away a payout goes through the second; it is confirmed or gi
   if (dead === undefined || proxied === undefined) throw new Error('no carriers')
   const honest = new UtxoPayoutClient(world.rpc, 'test')
   const couriersOf = (first: UtxoPayoutClient, second: UtxoPayoutClient) =>
-    world.courierOf([
+    world.trackerOf([
       { name: 'first', chain: first },
       { name: 'second', chain: second },
     ])

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Credit, unfoundIn } from './unfound.ts'
+import { type Credit, unverifiedIn } from './verify-credits.ts'
 
 const credit = fc.record({
   addressBytes: fc.constantFrom('aa', 'bb'),
@@ -14,8 +14,8 @@ const sumOf = (all: readonly Credit[], addressBytes: string) =>
 test('what is borne out is never more, for any address, than the other reading found there', () => {
   fc.assert(
     fc.property(credits, credits, (claims, found) => {
-      const unfound = unfoundIn(claims, found)
-      const borneOut = claims.filter((claim) => !unfound.includes(claim))
+      const unverified = unverifiedIn(claims, found)
+      const borneOut = claims.filter((claim) => !unverified.includes(claim))
       for (const addressBytes of ['aa', 'bb']) {
         expect(sumOf(borneOut, addressBytes) <= sumOf(found, addressBytes)).toBe(true)
       }
@@ -26,13 +26,13 @@ test('what is borne out is never more, for any address, than the other reading f
 test('the same credits are found, and so are their sums where nobody tells the transactions', () => {
   fc.assert(
     fc.property(credits, (claims) => {
-      expect(unfoundIn(claims, claims)).toEqual([])
+      expect(unverifiedIn(claims, claims)).toEqual([])
       const unreported = ['aa', 'bb'].map((addressBytes) => ({
         addressBytes,
         txid: 'block',
         amount: sumOf(claims, addressBytes),
       }))
-      expect(unfoundIn(claims, unreported)).toEqual([])
+      expect(unverifiedIn(claims, unreported)).toEqual([])
     }),
   )
 })

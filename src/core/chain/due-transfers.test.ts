@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Payment } from '../invoice/types.ts'
-import { blocksOf, dueAt, settled, withoutFinality } from './finality.ts'
+import { blocksOf, dueAt, finalFacts, withoutFinality } from './due-transfers.ts'
 import type { TrackedTransfer } from './reconcile.ts'
 
 const TENANT = { merchantId: 'mer_1', livemode: false }
@@ -61,19 +61,19 @@ test('each block is asked about once, and only what lies in an agreed one become
   ])
   expect(blocksOf(due).map(({ height }) => height)).toEqual([100, 102])
   expect(blocksOf(due).map(({ reached }) => reached)).toEqual([102, 104])
-  const facts = settled(due, new Set(['block-100']))
+  const facts = finalFacts(due, new Set(['block-100']))
   expect(facts.map(({ invoiceId }) => invoiceId)).toEqual(['inv_a', 'inv_b'])
   expect(facts[0]?.facts).toMatchObject([{ state: 'block', confirmations: 51, minimumConfirmations: 3 }])
-  expect(settled(due, new Set())).toEqual([])
+  expect(finalFacts(due, new Set())).toEqual([])
 })
 
 test('without finality facts keep their blocks and lose their depth', () => {
   const due = dueAt(150, null, [tracked('a', {})])
-  const [reported] = withoutFinality(settled(due, new Set(['block-100'])))
+  const [reported] = withoutFinality(finalFacts(due, new Set(['block-100'])))
   expect(reported?.facts).toMatchObject([{ state: 'block', block: blockAt(100), confirmations: 0 }])
 })
 
-test('a transfer that waits for a mark is due once its block has it, however deep it lies', () => {
+test('a transfer that waits for a tag is due once its block has it, however deep it lies', () => {
   const [safe, finalized] = [tracked('a', { finality: 'safe' }), tracked('b', { finality: 'finalized' })]
   const due = (safeHeight: number, finalizedHeight: number) =>
     dueAt(900, { safe: safeHeight, finalized: finalizedHeight }, [safe, finalized]).map(
@@ -83,12 +83,12 @@ test('a transfer that waits for a mark is due once its block has it, however dee
   expect(due(99, 99)).toEqual([])
   expect(due(100, 99)).toEqual(['a'])
   expect(due(100, 100)).toEqual(['a', 'b'])
-  const reported = settled(dueAt(900, { safe: 100, finalized: 99 }, [safe]), new Set(['block-100']))
-  expect(reported[0]?.facts).toMatchObject([{ mark: 'safe', minimumConfirmations: 1 }])
-  expect(withoutFinality(reported)[0]?.facts[0]).not.toHaveProperty('mark')
+  const reported = finalFacts(dueAt(900, { safe: 100, finalized: 99 }, [safe]), new Set(['block-100']))
+  expect(reported[0]?.facts).toMatchObject([{ tag: 'safe', minimumConfirmations: 1 }])
+  expect(withoutFinality(reported)[0]?.facts[0]).not.toHaveProperty('tag')
 })
 
-test('another provider must reach the depth of the deepest rule in a block; a mark is asked for by itself', () => {
+test('another provider must reach the depth of the deepest rule in a block; a tag is asked for by itself', () => {
   const due = dueAt(150, { safe: 200, finalized: 0 }, [
     tracked('a', { finality: 6 }),
     tracked('b', { finality: 2 }),
