@@ -3,7 +3,7 @@ import { ASSET_IDS, ASSETS, type AssetId, COINS, networkOf, type PaymentAsset } 
 import { formatCoinAmount } from '../core/money.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { loadNetworkStates } from '../db/chain/network-state.ts'
-import { decidePayout, type PayoutDecided } from '../payouts/decide-payout.ts'
+import { decidePayout, type PayoutDecided } from '../payouts/advance-payout.ts'
 import { allowFeeDestination } from '../payouts/payout-destinations.ts'
 import { type PayoutRequested, requestPayoutAlone } from '../payouts/request-payout.ts'
 import {

@@ -10,7 +10,7 @@ import { loadBalance, loadBalances } from '../db/ledger/ledger.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
 import { newId } from '../runtime/new-id.ts'
-import { commitNewPayout } from './record-payout.ts'
+import { commitNewPayout } from './advance-payout.ts'
 import { loadFeeDestination } from './store/fee-destinations.ts'
 import { sumFrozenDeposits } from './store/frozen-deposits.ts'
 import { isChangeComing, listSpendableCoins, loadNetworkFee } from './store/payout-coins.ts'
@@ -101,27 +101,13 @@ async function loadPayable(tx: Tx, tenant: Tenant, asset: AssetId, source: Payou
 }
 
 /** Requests a payout in its own transaction, which is rolled back unless the answer is `requested`. */
-export async function requestPayoutAlone(pool: Pool, request: PayoutRequest): Promise<PayoutRequested> {
-  try {
-    return await withTransaction(pool, request.tenant, async (tx) => {
-      const outcome = await requestPayout(tx, request)
-      if (outcome.kind !== 'requested') throw new NotRequested(outcome)
-      return outcome
-    })
-  } catch (error) {
-    if (error instanceof NotRequested) return error.outcome
-    throw error
-  }
-}
-
-/** Carries an outcome out of a transaction that must not be committed. */
-class NotRequested extends Error {
-  readonly outcome: PayoutRequested
-
-  constructor(outcome: PayoutRequested) {
-    super(outcome.kind)
-    this.outcome = outcome
-  }
+export function requestPayoutAlone(pool: Pool, request: PayoutRequest): Promise<PayoutRequested> {
+  return withTransaction(
+    pool,
+    request.tenant,
+    (tx) => requestPayout(tx, request),
+    ({ kind }) => kind === 'requested',
+  )
 }
 
 /**

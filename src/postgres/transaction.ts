@@ -12,15 +12,16 @@ export type Tx = Queryable & { readonly inTransaction: true }
 const MERCHANT_ID = /^mer_[0-9a-z]{26}$/
 
 /**
- * Runs `work` in one transaction for one tenant: commits when it returns, rolls back when it throws. The only
- * place that says begin and commit. No network call belongs inside.
+ * Runs `work` in one transaction for one tenant: commits when it returns what `isKept` accepts, and rolls back otherwise or
+ * when it throws. The only place that says begin and commit. No network call belongs inside.
  */
 export function withTransaction<Result>(
   pool: Pool,
   tenant: Tenant,
   work: (tx: Tx) => Promise<Result>,
+  isKept: (result: Result) => boolean = () => true,
 ): Promise<Result> {
-  return runTransaction(pool, beginFor(tenant), work, { together: isGuarded(pool) })
+  return runTransaction(pool, beginFor(tenant), work, { together: isGuarded(pool), isKept })
 }
 
 /** The same, but always rolled back: shows what a request would do, using the statements that would do it. */
@@ -29,7 +30,7 @@ export function withTrialTransaction<Result>(
   tenant: Tenant,
   work: (tx: Tx) => Promise<Result>,
 ): Promise<Result> {
-  return runTransaction(pool, beginFor(tenant), work, { together: isGuarded(pool), end: 'rollback' })
+  return withTransaction(pool, tenant, work, () => false)
 }
 
 function beginFor({ merchantId, livemode }: Tenant): string {
@@ -175,9 +176,9 @@ async function runTransaction<Result>(
   work: (tx: Tx) => Promise<Result>,
   {
     together = false,
-    end = 'commit',
+    isKept = () => true,
     answerMsMax,
-  }: { together?: boolean; end?: 'commit' | 'rollback'; answerMsMax?: number } = {},
+  }: { together?: boolean; isKept?: (result: Result) => boolean; answerMsMax?: number } = {},
 ): Promise<Result> {
   const client = await pool.connect()
   let broken: Error | undefined
@@ -191,6 +192,7 @@ async function runTransaction<Result>(
     const result = await work(asTransaction(client, answerMsMax))
     const failure = await begun
     if (failure !== null) throw failure.error
+    const end = isKept(result) ? 'commit' : 'rollback'
     const { command } = await client.query(end)
     // PostgreSQL answers `commit` with a rollback, and no error, where a statement failed and `work` went on anyway.
     if (command !== end.toUpperCase())

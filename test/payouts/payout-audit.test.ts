@@ -30,7 +30,7 @@ beforeAll(async () => {
   await tracker.pass()
   await world.money.mine(1)
   await world.endRefused()
-  const { decidePayout } = await import('../../src/payouts/decide-payout.ts')
+  const { decidePayout } = await import('../../src/payouts/advance-payout.ts')
   const { keyring, seals } = await import('../support/payout-steps.ts')
   const deps = { pool: world.database.pools.api, clock: () => world.now, keyring, seals }
   await decidePayout(deps, {

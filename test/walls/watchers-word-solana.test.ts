@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
-import { recordPayout } from '../../src/payouts/record-payout.ts'
+import { recordPayout } from '../../src/payouts/advance-payout.ts'
 import {
   endMaintenance,
   insertMaintenance,

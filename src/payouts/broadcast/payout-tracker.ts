@@ -11,7 +11,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { DeduplicatedLog, withoutNumbers } from '../../runtime/deduplicated-log.ts'
 import type { Log } from '../../runtime/log.ts'
 import { pauseUnless } from '../../runtime/repeat.ts'
-import { type PayoutFact, recordPayout } from '../record-payout.ts'
+import { type PayoutFact, recordPayout } from '../advance-payout.ts'
 import { askJournal } from '../store/journal-questions.ts'
 import { listPayoutTransactions, loadPayoutRefusal } from '../store/payout-transactions.ts'
 import {

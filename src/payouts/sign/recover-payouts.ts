@@ -7,7 +7,7 @@ import { type Tx, withTransaction } from '../../postgres/transaction.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { newId } from '../../runtime/new-id.ts'
 import { approvalDigest } from '../../secrets/approval-key.ts'
-import { commitNewPayout, commitPayoutAdvance } from '../record-payout.ts'
+import { commitNewPayout, commitPayoutAdvance } from '../advance-payout.ts'
 import { listFeeDestinations } from '../store/fee-destinations.ts'
 import { insertLostPayouts, JOURNAL_APPROVER } from '../store/lost-payouts.ts'
 import {

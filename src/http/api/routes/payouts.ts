@@ -1,5 +1,5 @@
 import { renderPayout } from '../../../core/payout/render.ts'
-import { decidePayout } from '../../../payouts/decide-payout.ts'
+import { decidePayout } from '../../../payouts/advance-payout.ts'
 import { requestPayout } from '../../../payouts/request-payout.ts'
 import { payoutDestinationExists } from '../../../payouts/store/payout-destinations.ts'
 import { listPayouts, loadPayout, payoutExists } from '../../../payouts/store/payouts.ts'
