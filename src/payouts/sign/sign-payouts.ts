@@ -105,8 +105,10 @@ async function publishJournaled(signer: SigningContext, subject: Published): Pro
   const { pool, journal } = signer
   if (isPayoutId(subject.id)) await publishSweepsOf(signer, subject)
   const entries = journal.entriesOf(subject.id)
-  if (entries.some(({ network }) => network !== subject.network)) {
-    alert(signer, subject, 'it was signed for another network than the database says')
+  const isOthers = ({ network, intent }: JournalEntry) =>
+    network !== subject.network || (intent?.merchant_id ?? subject.merchantId) !== subject.merchantId
+  if (entries.some(isOthers)) {
+    alert(signer, subject, 'it was signed for another merchant or network than the database says')
     return false
   }
   const [write, list] = isPayoutId(subject.id)
