@@ -178,7 +178,7 @@ test('flows stand on core, database and secrets; only one sends, between two tra
 
 test('only the signer role and its commands import the keys and what signs', () => {
   const signerProcess =
-    '(?:signer|payouts/sign)/|roles/(?:start-)?signer\\.ts$|cli/signer-(?:commands|place)\\.ts$'
+    '(?:signer|payouts/sign)/|roles/start-signer\\.ts$|cli/(?:run-signer|signer-commands|signer-place)\\.ts$'
   const others = new RegExp(`^(?!${signerProcess})`)
   expect(importsBetween(others, /^(signer|payouts\/sign)\//)).toEqual([])
   expect(importsBetween(/^signer\//, /^payouts\//)).toEqual([])

@@ -1,20 +1,16 @@
+import type { Config } from '../config/config.ts'
 import { beginDueBackup, finishBackupRun } from '../db/backup-runs.ts'
 import { readMigrationVersion } from '../postgres/migration-version.ts'
-import type { Pool } from '../postgres/pool.ts'
+import { openPool, type Pool } from '../postgres/pool.ts'
 import { withSystemTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { describeError, withoutSecrets } from '../runtime/log.ts'
+import { describeError, type Log, withoutSecrets } from '../runtime/log.ts'
 import { repeat } from '../runtime/repeat.ts'
 import { type BackupPlan, createBackup, type MadeBackup } from './create-backup.ts'
+import { openStore } from './open-store.ts'
 
 /** How often it looks whether it is time. */
 const LOOK_INTERVAL_MS = 60_000
-
-type Log = {
-  error(fields: object, message: string): void
-  warn(fields: object, message: string): void
-  info(fields: object, message: string): void
-}
 
 type KeptBackupDeps = {
   /** The owner's. */
@@ -22,7 +18,7 @@ type KeptBackupDeps = {
   readonly plan: Omit<BackupPlan, 'madeAt'>
   readonly everyHours: number
   readonly clock: Clock
-  readonly log: Log
+  readonly log: Pick<Log, 'error' | 'warn' | 'info'>
 }
 
 /** The migration that made the table of backups: a database before it is backed up, and not written to. */
@@ -66,9 +62,29 @@ export const NO_SIGNER =
   'the backup has no seed, for DATA_DIR has no signer folder: back that folder up where the signer runs'
 
 /** Does so until it is stopped. */
-export const keepBackingUp = (deps: KeptBackupDeps): { stop(): Promise<void> } =>
+const keepBackingUp = (deps: KeptBackupDeps): { stop(): Promise<void> } =>
   repeat((stop) => backUpWhenDue(deps, stop), {
     everyMs: LOOK_INTERVAL_MS,
     firstMs: LOOK_INTERVAL_MS,
     onError: (error) => deps.log.error({ err: error }, 'the backup failed; it is tried again in an hour'),
   })
+
+/** Scheduled backups, in a process that knows the owner's connection; null where none are to be made here. */
+export function startBackups(
+  { backup, dataDir }: Config,
+  settings: { readonly [name: string]: string },
+  { ownerUrl, clock, log }: { readonly ownerUrl: string | null; readonly clock: Clock; readonly log: Log },
+): { stop(): Promise<void> } | null {
+  if (backup === null || backup.everyHours === null || ownerUrl === null) return null
+  const { recipients, keep, everyHours } = backup
+  const onError = (error: Error) => log.warn({ err: error }, 'a connection of the backups was lost')
+  const pool = openPool({ connectionString: ownerUrl, applicationName: 'paylink-backup', max: 1, onError })
+  const plan = { ownerUrl, dataDir, settings, store: openStore(backup.target), recipients, keep }
+  const kept = keepBackingUp({ pool, plan, everyHours, clock, log })
+  return {
+    stop: async () => {
+      await kept.stop()
+      await pool.end()
+    },
+  }
+}

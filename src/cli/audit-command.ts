@@ -1,14 +1,18 @@
 import { auditParts, type CheckResult, runAudit } from '../audit/run-audit.ts'
 import { summarise } from '../audit/summarise.ts'
+import { verifyAuditLog } from '../audit/verify-audit-log.ts'
 import type { Config } from '../config/config.ts'
 import { finishAuditRun } from '../db/ledger/audit-runs.ts'
+import { merchantExists } from '../db/people/merchants.ts'
 import { configuredNodes } from '../nodes/chain-nodes.ts'
 import { openSandboxNodes } from '../nodes/open-sandbox-nodes.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { createLogger } from '../runtime/log.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
+import { EXIT_FAILED } from './exit-codes.ts'
 import { openSealsForAudit } from './open-seals.ts'
 import { createProgress, type ProgressStream } from './progress-bar.ts'
+import { UsageError } from './usage-error.ts'
 
 /** `paylink audit`: exit code 1 and a list where anything disagrees. */
 export async function auditCommand(
@@ -73,4 +77,23 @@ function print(results: readonly CheckResult[], output: Output): void {
   output.line(
     failed === 0 ? 'Everything that was checked agrees.' : `${failed} of ${results.length} checks failed.`,
   )
+}
+
+/** `paylink audit-log verify`: proves that no entry of a merchant's audit log was changed, taken out or put in. */
+export async function verifyAuditLogCommand(
+  options: { merchant: string; json: boolean },
+  output: Output,
+): Promise<number> {
+  const { merchant: merchantId, json } = options
+  const result = await withOwnerPool(async (pool) =>
+    (await merchantExists(pool, merchantId)) ? await verifyAuditLog(pool, merchantId) : null,
+  )
+  if (result === null) throw new UsageError(`--merchant ${merchantId} is not known`)
+  if (json) output.line(JSON.stringify({ merchant_id: merchantId, ...result }))
+  else if (result.kind === 'whole') output.line(`The audit log is whole: ${result.entries} entries.`)
+  else
+    output.line(
+      `The audit log was tampered with: entry ${result.at} is missing or is not the one that was written.`,
+    )
+  return result.kind === 'whole' ? 0 : EXIT_FAILED
 }

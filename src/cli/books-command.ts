@@ -1,6 +1,4 @@
-import { BEANCOUNT } from '../core/books/beancount.ts'
-import { HLEDGER } from '../core/books/hledger.ts'
-import { KOINLY } from '../core/books/koinly.ts'
+import { BEANCOUNT, HLEDGER, KOINLY } from '../core/books/formats.ts'
 import { merchantExists } from '../db/people/merchants.ts'
 import { writeBooks } from '../flows/write-books.ts'
 import { type Output, withOwnerPool } from './command-context.ts'

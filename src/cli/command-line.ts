@@ -8,11 +8,11 @@ import { addBackup } from './add-backup.ts'
 import { addFees, addOperators } from './add-fees.ts'
 import { addListen } from './add-listen.ts'
 import { addSetup } from './add-setup.ts'
-import type { BrandArguments } from './brand-merchant.ts'
 import { type Output, processOutput } from './command-context.ts'
 import { addCompletion } from './completion.ts'
 import { EXIT_FAILED, EXIT_USAGE } from './exit-codes.ts'
 import type { ImportArguments } from './import-command.ts'
+import type { BrandArguments } from './merchant-commands.ts'
 import type { RescanArguments } from './rescan-command.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -116,7 +116,7 @@ function addKeys(program: Command, output: Output, done: (exitCode: number) => v
     .option('--scopes <scopes>', 'comma-separated scopes; a key has none by default', '')
     .option('--json', 'print one JSON object', false)
     .action(async (options: { merchant: string; mode: string; scopes: string; json: boolean }) => {
-      const { createKeyCommand } = await import('./create-key.ts')
+      const { createKeyCommand } = await import('./key-commands.ts')
       done(await createKeyCommand(options, output))
     })
   key
@@ -125,7 +125,7 @@ function addKeys(program: Command, output: Output, done: (exitCode: number) => v
     .requiredOption('--merchant <id>', 'id of the merchant')
     .option('--json', 'print one JSON object', false)
     .action(async (options: { merchant: string; json: boolean }) => {
-      const { listKeysCommand } = await import('./list-keys.ts')
+      const { listKeysCommand } = await import('./key-commands.ts')
       done(await listKeysCommand(options, output))
     })
   key
@@ -134,7 +134,7 @@ function addKeys(program: Command, output: Output, done: (exitCode: number) => v
     .argument('<id>', 'id of the key, not the key itself')
     .option('--json', 'print one JSON object', false)
     .action(async (id: string, options: { json: boolean }) => {
-      const { revokeKeyCommand } = await import('./revoke-key.ts')
+      const { revokeKeyCommand } = await import('./key-commands.ts')
       done(await revokeKeyCommand(id, options, output))
     })
 }
@@ -148,7 +148,7 @@ function addInspections(program: Command, output: Output, done: (exitCode: numbe
     .requiredOption('--merchant <id>', 'id of the merchant')
     .option('--json', 'print one JSON object', false)
     .action(async (options: { merchant: string; json: boolean }) => {
-      const { verifyAuditLogCommand } = await import('./verify-audit-log.ts')
+      const { verifyAuditLogCommand } = await import('./audit-command.ts')
       done(await verifyAuditLogCommand(options, output))
     })
   program
@@ -263,7 +263,7 @@ function addMerchant(program: Command, output: Output, done: (exitCode: number) 
     .requiredOption('--email <email>', "the owner's e-mail address")
     .option('--json', 'print one JSON object', false)
     .action(async (options: { name: string; email: string; json: boolean }) => {
-      const { createMerchantCommand } = await import('./create-merchant.ts')
+      const { createMerchantCommand } = await import('./merchant-commands.ts')
       done(await createMerchantCommand(options, output))
     })
   merchant
@@ -275,7 +275,7 @@ function addMerchant(program: Command, output: Output, done: (exitCode: number) 
     .option('--logo <file>', 'a PNG, JPEG or WebP picture of at most 256 KB')
     .option('--reset', 'forget name, colour and logo first', false)
     .action(async (options: BrandArguments) => {
-      const { brandMerchantCommand } = await import('./brand-merchant.ts')
+      const { brandMerchantCommand } = await import('./merchant-commands.ts')
       done(await brandMerchantCommand(options, output))
     })
 }

@@ -201,18 +201,18 @@ export async function requestFeesCommand(
     }
     return results
   })
-  const made = requestedOf(requested)
+  const created = requestedOf(requested)
   const left = requested.filter(({ outcome }) => outcome.kind !== 'requested')
   if (options.json) {
     const skipped = left.map(({ merchantId, outcome }) => ({ merchant_id: merchantId, reason: outcome.kind }))
-    output.line(JSON.stringify({ payouts: made.map(payoutView), skipped }))
+    output.line(JSON.stringify({ payouts: created.map(payoutView), skipped }))
   } else {
-    for (const payout of made) output.line(payoutLine(payout))
+    for (const payout of created) output.line(payoutLine(payout))
     for (const one of left) output.line(`${one.merchantId}  stays: ${whyNot(one.outcome)}`)
     if (requested.length === 0) output.line('There are no fees of this coin in this mode.')
-    if (made.length >= REQUESTED_MAX) output.line('There may be more: ask again.')
+    if (created.length >= REQUESTED_MAX) output.line('There may be more: ask again.')
   }
-  return made.length > 0 ? 0 : EXIT_FAILED
+  return created.length > 0 ? 0 : EXIT_FAILED
 }
 
 function whyNot(outcome: PayoutRequested): string {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { startBackups } from '../backup/start-backups.ts'
+import { startBackups } from '../backup/keep-backing-up.ts'
 import { type Config, givenSettings } from '../config/config.ts'
 import { loadLastAuditRun } from '../db/ledger/audit-runs.ts'
 import { sealOlderAccess } from '../flows/seal-access.ts'

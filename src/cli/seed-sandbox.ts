@@ -114,9 +114,9 @@ async function findOrMakeShop(
   const passwordHash = await hashPassword(password)
   const email = `owner-${randomBase62(EMAIL_TAG_LENGTH).toLowerCase()}@demo.example`
   const merchant = await createMerchant(deps, { name: DEMO_NAME, email, passwordHash })
-  const made = await createApiKey(deps, { merchantId: merchant.id, livemode: false, scopes: SCOPES })
-  if (made.kind !== 'created') throw new Error('the demo shop vanished while it was made')
-  const shop: Remembered = { merchant_id: merchant.id, email, password, api_key: made.key }
+  const created = await createApiKey(deps, { merchantId: merchant.id, livemode: false, scopes: SCOPES })
+  if (created.kind !== 'created') throw new Error('the demo shop vanished while it was made')
+  const shop: Remembered = { merchant_id: merchant.id, email, password, api_key: created.key }
   await remember(path, shop)
   return shop
 }
@@ -163,14 +163,14 @@ async function findOrMakeInvoice(
   }
   const giveUpAt = Date.now() + ADDRESSES_MS_MAX
   while (!stop.aborted) {
-    const made = await askOwnApi(config, shop.api_key, 'POST', '/api/v1/invoices', DEMO_INVOICE)
-    if (made.status === 201) return invoiceShape.parse(made.body)
-    const { code, message } = apiErrorShape.parse(made.body).error
+    const created = await askOwnApi(config, shop.api_key, 'POST', '/api/v1/invoices', DEMO_INVOICE)
+    if (created.status === 201) return invoiceShape.parse(created.body)
+    const { code, message } = apiErrorShape.parse(created.body).error
     if (code !== 'asset_unavailable' && code !== 'rate_unavailable') {
       throw new Error(`the demo invoice was refused: ${code}, ${message}`)
     }
     if (Date.now() > giveUpAt) {
-      throw new StartRefused(`the demo invoice could not be made, ${message}: see paylink doctor`)
+      throw new StartRefused(`the demo invoice could not be created, ${message}: see paylink doctor`)
     }
     await pause(RETRY_MS)
   }

@@ -1,6 +1,6 @@
 import { refuseHalfRestored } from '../backup/restoring.ts'
 import { type Config, loadProcessConfig } from '../config/config.ts'
-import { STAGING_WORDS } from '../core/staging.ts'
+import { STAGING_NOTICE } from '../core/staging.ts'
 import { type OpenDatabase, type OpenOptions, openDatabase } from '../postgres/open-database.ts'
 import { ROLE_NAMES, type RoleName } from '../roles/role.ts'
 import { openDataDir } from '../runtime/data-dir.ts'
@@ -85,7 +85,7 @@ async function begin({ config, roles, log, stop, everything, output }: Start): P
   const seeds = config.sandbox && roles.has('api') && roles.has('checkout')
   const sandbox = seeds ? await seedSandbox({ config, database, onStep, stop: stop.signal }) : null
   if (stop.signal.aborted) return
-  if (config.staging) output.line(`· ${STAGING_WORDS}`)
+  if (config.staging) output.line(`· ${STAGING_NOTICE}`)
   if (roles.has('api')) output.line(`· ${SIGN_UP_LINES[config.signUp]}`)
   if (sandbox !== null) printBanner({ config, sandbox, startedMs: performance.now() - startedAt }, output)
   else output.line(`paylink runs ${[...roles].join(', ')}${roles.has('api') ? ` at ${config.baseUrl}` : ''}`)

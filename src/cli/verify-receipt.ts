@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { loadProcessConfig } from '../config/config.ts'
-import { STAGING_WORDS } from '../core/staging.ts'
+import { STAGING_NOTICE } from '../core/staging.ts'
 import { parseStrictJson } from '../http/api/strict-json.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { openKeyring } from '../secrets/keyring.ts'
@@ -99,7 +99,7 @@ function toJson(verdict: ReceiptVerdict): object {
 
 function print(receipt: { readonly [field: string]: unknown }, output: Output): void {
   output.line('Genuine: every word is as it was signed.')
-  if (receipt.staging === true) output.line(STAGING_WORDS)
+  if (receipt.staging === true) output.line(STAGING_NOTICE)
   if (receipt.livemode === false) output.line('TEST: no real money moved')
   for (const field of [
     'issuer',

@@ -1,6 +1,10 @@
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import { z } from 'zod'
 import { ChainHalted, type ChainProvider, ChainUnavailable } from '../chain/adapter.ts'
+import { textOfAnswer } from '../chain/evm/contract-call.ts'
 import { EvmAdapter } from '../chain/evm/evm-adapter.ts'
+import { bytes } from '../chain/evm/evm-answers.ts'
 import { EvmNode } from '../chain/evm/evm-node.ts'
 import { SolanaAdapter } from '../chain/solana/solana-adapter.ts'
 import { chainSchema } from '../chain/utxo/node-answers.ts'
@@ -8,6 +12,8 @@ import { publishedTopics } from '../chain/utxo/notifications.ts'
 import { isEsploraUrl } from '../chain/utxo/open-provider.ts'
 import { RpcClient } from '../chain/utxo/rpc-client.ts'
 import { ASSETS } from '../core/assets.ts'
+import { type EvmToken, evmTokensOf } from '../core/chain/evm-parameters.ts'
+import { realmOf } from '../core/chain/realm.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import { loadNetworkStates, type NetworkState } from '../db/chain/network-state.ts'
 import {
@@ -22,7 +28,6 @@ import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { isOtherChain } from '../watcher/find-checkpoint.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
-import { inspectTokens } from './inspect-tokens.ts'
 
 /** A watcher reads its network every few seconds; an older reading means that none is at work. */
 const READ_AGE_MS_MAX = 60_000
@@ -291,4 +296,28 @@ async function inspectEvmProvider(node: EvmChainNode, url: string): Promise<Find
   } finally {
     await client.rpc.close()
   }
+}
+
+/** `symbol()`. */
+const SYMBOL_CALL = '0x95d89b41'
+
+/** What stands at the address of each token of a network: whether it is one, what it calls itself, and its code. */
+async function inspectTokens(node: EvmChainNode, asked: EvmNode): Promise<Finding[]> {
+  const tokens = evmTokensOf(node.network, realmOf(node), node.usdcContract)
+  return Promise.all(tokens.map((token) => inspectToken(node, asked, token)))
+}
+
+async function inspectToken({ network }: EvmChainNode, asked: EvmNode, token: EvmToken): Promise<Finding> {
+  const { asset, contract, decimals } = token
+  const where = `${network}: ${asset} at ${contract}`
+  const code = await asked.rpc.call('eth_getCode', [contract, 'latest'], bytes)
+  if (code === '0x') return notice(`${where}: no contract there, so it cannot be paid or paid out`)
+  const found = await asked.decimalsOf(contract)
+  const symbol = textOfAnswer(
+    await asked.rpc.call('eth_call', [{ to: contract, data: SYMBOL_CALL }, 'latest'], bytes),
+  )
+  const hash = bytesToHex(keccak_256(hexToBytes(code.slice(2))))
+  const said = `${where} calls itself ${symbol}, has ${found} decimals, and code 0x${hash}`
+  if (symbol === ASSETS[asset].symbol && found === decimals) return ok(said)
+  return fault(`${said}: it is another token than ${asset}; correct the contract, or use another node`)
 }

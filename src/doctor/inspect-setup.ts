@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises'
 import type { Config } from '../config/config.ts'
 import { CHAINS, type Network } from '../core/assets.ts'
 import { CARD_PROVIDER_NAMES } from '../core/card/onramp-provider.ts'
-import { STAGING_WORDS } from '../core/staging.ts'
+import { STAGING_NOTICE } from '../core/staging.ts'
 import { FOLLOWED_CHAINS, rpcSettingOf } from '../nodes/chain-nodes.ts'
 import { type OnrampConfig, openOnramps } from '../onramp/open-onramps.ts'
 import { exchangesAt } from '../rates/exchanges.ts'
@@ -24,7 +24,7 @@ export async function inspectSetup(config: Config): Promise<Finding[]> {
         ? 'Sandbox: no live network is configured, test mode only'
         : 'Live networks are configured',
     ),
-    ...(config.staging ? [notice(STAGING_WORDS)] : []),
+    ...(config.staging ? [notice(STAGING_NOTICE)] : []),
     baseUrlFinding(config),
     ...unfollowedNetworks(config),
     await dataDirFinding(config),

@@ -1,7 +1,7 @@
 import { type Network, networkOf } from '../core/assets.ts'
 import { wasSettled } from '../core/invoice/status.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import { pullDeadline } from '../db/checkout/test-deadline.ts'
+import { pullDeadline } from '../db/invoices/invoice-actions.ts'
 import { loadInvoice } from '../db/invoices/invoices.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../postgres/transaction.ts'

@@ -42,7 +42,7 @@ const VISIT_PATTERN = /^[0-9A-Za-z]{22}$/
 /**
  * The buyer presses Continue. A session becomes one invoice however often and however quickly that happens, with
  * the session's own deadline. A plain link becomes one invoice for each rendering of its page, which `visit` names: a
- * second press, a form sent again and a page gone back to lead to the invoice that the first press made, whatever
+ * second press, a form sent again and a page gone back to lead to the invoice that the first press created, whatever
  * has become of it.
  */
 export async function continueCheckout(
@@ -82,7 +82,7 @@ async function continueSession(
     if (!isSessionShown(session, invoice, nowMs)) return NEUTRAL
     if (invoice !== null) return { kind: 'invoice', tenant, invoiceId: invoice.id }
     const plan = planFor(session.usdCents, request.asset, market, nowMs, session.expiresAtMs)
-    const made = await makeInvoice(
+    const created = await makeInvoice(
       deps,
       tx,
       { tenant, market, isLimitReached, plan },
@@ -93,10 +93,10 @@ async function continueSession(
         returnUrl: session.returnUrl,
       },
     )
-    if (made.kind === 'invoice' && !(await setSessionInvoice(tx, tenant, session.id, made.invoiceId)))
+    if (created.kind === 'invoice' && !(await setSessionInvoice(tx, tenant, session.id, created.invoiceId)))
       throw new Error(`session ${session.id} was continued without holding its row`)
-    await markPicked(tx, tenant, request, made)
-    return made
+    await markPicked(tx, tenant, request, created)
+    return created
   })
 }
 
@@ -123,7 +123,7 @@ async function continuePlainLink(deps: ContinueCheckoutDeps, request: ContinueRe
     const nowMs = deps.clock().getTime()
     const expiresAtMs = nowMs + windowMinutesOf(link, market.rules) * MS_PER_MINUTE
     const plan = planFor(charge.usdCents, request.asset, market, nowMs, expiresAtMs)
-    const made = await makeInvoice(
+    const created = await makeInvoice(
       deps,
       tx,
       { tenant, market, isLimitReached, plan },
@@ -132,15 +132,16 @@ async function continuePlainLink(deps: ContinueCheckoutDeps, request: ContinueRe
         amountSource: charge.amountSource,
       },
     )
-    if (made.kind === 'invoice' && !(await setInvoiceVisit(tx, tenant, made.invoiceId, digest)))
-      throw new Error(`invoice ${made.invoiceId} was made by two visits`)
-    await markPicked(tx, tenant, request, made)
-    return made
+    if (created.kind === 'invoice' && !(await setInvoiceVisit(tx, tenant, created.invoiceId, digest)))
+      throw new Error(`invoice ${created.invoiceId} was made by two visits`)
+    await markPicked(tx, tenant, request, created)
+    return created
   })
 }
 
-async function markPicked(tx: Tx, tenant: Tenant, request: ContinueRequest, made: Outcome): Promise<void> {
-  if (request.picked === true && made.kind === 'invoice') await markAssetPicked(tx, tenant, made.invoiceId)
+async function markPicked(tx: Tx, tenant: Tenant, request: ContinueRequest, created: Outcome): Promise<void> {
+  if (request.picked === true && created.kind === 'invoice')
+    await markAssetPicked(tx, tenant, created.invoiceId)
 }
 
 const planFor = (
@@ -190,7 +191,7 @@ async function makeInvoice(
   }
   if (isLimitReached) return unavailable('asset_unavailable')
   const { networkFacts } = market
-  const made = await commitNewInvoice(tx, {
+  const created = await commitNewInvoice(tx, {
     tenant,
     plan,
     details,
@@ -199,8 +200,8 @@ async function makeInvoice(
     serviceFeeBps,
     requestId: null,
   })
-  if (made.kind === 'no_address') return unavailable('asset_unavailable')
-  const { deliveries } = await made.written
+  if (created.kind === 'no_address') return unavailable('asset_unavailable')
+  const { deliveries } = await created.written
   openInvoices.created(tenant)
-  return { kind: 'invoice', tenant, invoiceId: made.invoice.id, deliveries }
+  return { kind: 'invoice', tenant, invoiceId: created.invoice.id, deliveries }
 }

@@ -50,7 +50,7 @@ export async function reopenInvoice(deps: ReopenInvoiceDeps, input: OwnInvoice):
       if (plan.code === 'parameter_invalid') throw new Error('a stored amount is no amount')
       return { kind: 'asset_unavailable', reason: plan.code }
     }
-    const made = await commitNewInvoice(tx, {
+    const created = await commitNewInvoice(tx, {
       tenant,
       plan,
       details: detailsOf(invoice),
@@ -59,10 +59,10 @@ export async function reopenInvoice(deps: ReopenInvoiceDeps, input: OwnInvoice):
       serviceFeeBps: deps.serviceFeeBps,
       requestId: null,
     })
-    if (made.kind === 'no_address') return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
-    const { deliveries } = await made.written
+    if (created.kind === 'no_address') return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
+    const { deliveries } = await created.written
     deps.openInvoices.created(tenant)
-    return { kind: 'invoice', tenant, invoiceId: made.invoice.id, deliveries }
+    return { kind: 'invoice', tenant, invoiceId: created.invoice.id, deliveries }
   })
   const { deliveries = 0, ...reopened } = outcome
   if (deliveries > 0) deps.notifier.deliveriesWaiting()

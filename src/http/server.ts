@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
-import { STAGING_HEADER, STAGING_WORDS } from '../core/staging.ts'
+import { STAGING_HEADER, STAGING_NOTICE } from '../core/staging.ts'
 import type { Log } from '../runtime/log.ts'
 import { writeClientAddress } from './api/client-address.ts'
 
@@ -115,7 +115,7 @@ function plainly(request: Request): Request {
 async function withStagingBanner(response: Response): Promise<Response> {
   if (response.headers.get('content-type')?.startsWith('text/html') !== true) return response
   const page = await response.text()
-  const banner = `<p class="banner staging" role="note" lang="en" dir="ltr">${STAGING_WORDS}</p>`
+  const banner = `<p class="banner staging" role="note" lang="en" dir="ltr">${STAGING_NOTICE}</p>`
   const headers = new Headers(response.headers)
   headers.delete('content-length')
   const { status } = response

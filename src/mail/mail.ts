@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer'
-import { STAGING_WORDS } from '../core/staging.ts'
+import { STAGING_NOTICE } from '../core/staging.ts'
 import { describeError, type Log } from '../runtime/log.ts'
 
 export type Email = { readonly to: string; readonly subject: string; readonly text: string }
@@ -46,7 +46,7 @@ export function openMail(options: {
   const marked = (message: Email): Email => ({
     ...message,
     subject: `[Staging] ${message.subject}`,
-    text: `${STAGING_WORDS}\n\n${message.text}`,
+    text: `${STAGING_NOTICE}\n\n${message.text}`,
   })
   return { ...mail, send: (message, sender) => mail.send(marked(message), sender) }
 }

@@ -100,7 +100,7 @@ ${baseUrl}/dashboard/payouts/destinations?mode=live`,
   }
 }
 
-const APPROVER_WORDS = { passkey: 'a new passkey', totp: 'a new authenticator app' } as const
+const APPROVER_LABELS = { passkey: 'a new passkey', totp: 'a new authenticator app' } as const
 const SHOWN_EMAIL_LENGTH_MAX = 200
 
 export function approverEmail(
@@ -117,7 +117,7 @@ export function approverEmail(
     subject: 'Somebody new can approve payouts soon',
     text: `${greeting(name)}
 
-${who} can approve live payouts of your account with ${APPROVER_WORDS[kind]} from ${countsFrom.toISOString()}.
+${who} can approve live payouts of your account with ${APPROVER_LABELS[kind]} from ${countsFrom.toISOString()}.
 
 If you or your team added it, there is nothing to do. If not, act before then:
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { verifyReceiptCommand } from '../../src/cli/verify-receipt.ts'
 import { canonicalJson } from '../../src/core/canonical-json.ts'
-import { STAGING_WORDS } from '../../src/core/staging.ts'
+import { STAGING_NOTICE } from '../../src/core/staging.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { createReceiptPart, RECEIPT_KEYS_PATH } from '../../src/http/public/receipts.ts'
 import type { HttpPart } from '../../src/http/server.ts'
@@ -223,12 +223,12 @@ test('a receipt of staging says so in what is signed, and paylink receipt verify
   const key = await keysFile()
   const rehearsing = createReceiptPart({ ...api.deps, staging: true })
   const staged = await (await rehearsing.fetch(new Request(`https://pay.example.com${path}`))).text()
-  expect((await verify(staged, { key })).said.split('\n')).toContain(STAGING_WORDS)
+  expect((await verify(staged, { key })).said.split('\n')).toContain(STAGING_NOTICE)
   expect(await verify(staged.replace(/"staging": ?true/, '"staging": false'), { key })).toMatchObject({
     code: 1,
   })
   expect(text).not.toContain('staging')
-  expect((await verify(text, { key })).said).not.toContain(STAGING_WORDS)
+  expect((await verify(text, { key })).said).not.toContain(STAGING_NOTICE)
 })
 
 test('paylink receipt verify refuses files that two readers read differently, and names what is missing', async () => {

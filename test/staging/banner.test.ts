@@ -1,12 +1,12 @@
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { STAGING_HEADER, STAGING_WORDS } from '../../src/core/staging.ts'
+import { STAGING_HEADER, STAGING_NOTICE } from '../../src/core/staging.ts'
 import { type HttpPart, startHttpServer } from '../../src/http/server.ts'
 import { createLogger } from '../../src/runtime/log.ts'
 import { freePort } from '../support/postgres-server.ts'
 
 const PAGE = '<!doctype html><html><body data-locale="en"><main>Pay</main></body></html>'
-const BANNER = `<p class="banner staging" role="note" lang="en" dir="ltr">${STAGING_WORDS}</p>`
+const BANNER = `<p class="banner staging" role="note" lang="en" dir="ltr">${STAGING_NOTICE}</p>`
 const log = createLogger('silent')
 
 /** A part that compresses its page for whoever takes it, as the dashboard does. */

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ASSETS, type AssetId } from '../../src/core/assets.ts'
 import { parseCoinAmount } from '../../src/core/money.ts'
 import { ON_BY_DEFAULT } from '../../src/core/payment-rules.ts'
-import { STAGING_WORDS } from '../../src/core/staging.ts'
+import { STAGING_NOTICE } from '../../src/core/staging.ts'
 import { BASE_URL } from '../support/api.ts'
 import { codeOf, PASSWORD } from '../support/people.ts'
 import { MINUTES_MS, ok, StagingInstallation } from '../support/staging-installation.ts'
@@ -195,7 +195,7 @@ test(
 
     expect(await installation.command('audit')).toContain('Everything that was checked agrees.')
     const doctor = (await installation.run('doctor')).stdout.split('\n')
-    expect(doctor).toContain(`· ${STAGING_WORDS}`)
+    expect(doctor).toContain(`· ${STAGING_NOTICE}`)
     // What the test's own server and node are, and no shop's should be.
     const faults = doctor.filter((line) => line.startsWith('✗') && !/fsync|LitecoinCore/.test(line))
     expect(faults).toEqual([])

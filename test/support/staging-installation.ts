@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { STAGING_WORDS } from '../../src/core/staging.ts'
+import { STAGING_NOTICE } from '../../src/core/staging.ts'
 import { EXCHANGE_NAMES } from '../../src/rates/exchanges.ts'
 import { freePort } from '../../src/runtime/free-port.ts'
 import { startFakeExchange } from '../rates/fake-exchange.ts'
@@ -166,7 +166,7 @@ export class StagingInstallation {
     const text = await response.text()
     expect(response.status, text).toBe(200)
     expect(response.headers.get('paylink-staging')).toBe('true')
-    expect(text).toContain(STAGING_WORDS)
+    expect(text).toContain(STAGING_NOTICE)
     return text
   }
 
@@ -219,7 +219,7 @@ export class StagingInstallation {
     await until(() => mails().length > 0, { what: `an e-mail about ${page} was written` })
     const { subject, text } = mails().at(-1)
     expect(subject).toMatch(/^\[Staging\] /)
-    expect(text).toContain(STAGING_WORDS)
+    expect(text).toContain(STAGING_NOTICE)
     return text
   }
 }

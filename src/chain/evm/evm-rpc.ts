@@ -14,12 +14,12 @@ const LIMIT_EXCEEDED = -32005
 const REVERTED = 3
 const REVERTED_WORD = /\brevert/i
 /** What providers say where a range of blocks, or its answer, is too large for them. */
-const RANGE_WORDS =
+const RANGE_LABELS =
   /block range|ranges? over|range (is )?too (large|wide)|limit(ed)? to|more than \d+ (results|logs)|response (size|too large)|too many (results|blocks)|max(imum)? (range|results)|exceeds? (the )?(max|range|limit)/i
-const METHOD_WORDS =
+const METHOD_PATTERN =
   /method .*(not|n't) |not (supported|available|whitelisted|allowed|enabled)|unsupported method/i
 /** State of a block that the node no longer has is "not available", and the method is. */
-const STATE_WORDS = /missing trie node|\bstate\b.*(not |un)available/i
+const STATE_PATTERN = /missing trie node|\bstate\b.*(not |un)available/i
 /** Infura's for a day's credits, HTTP's for too many requests, QuickNode's for those of a second. */
 const NOT_NOW = [402, 429, -32007]
 const NOT_NOW_WORDS =
@@ -49,8 +49,8 @@ function kindOf({ code, message }: { code: number; message: string }): EvmRpcErr
   if (METHOD_NOT_FOUND.includes(code)) return 'no_such_method'
   if (NOT_NOW.includes(code) || NOT_NOW_WORDS.test(message)) return 'not_now'
   // Before a missing method: a range, too, may be "not supported".
-  if (RANGE_WORDS.test(message)) return 'range_too_large'
-  if (METHOD_WORDS.test(message) && !STATE_WORDS.test(message)) return 'no_such_method'
+  if (RANGE_LABELS.test(message)) return 'range_too_large'
+  if (METHOD_PATTERN.test(message) && !STATE_PATTERN.test(message)) return 'no_such_method'
   if (code === LIMIT_EXCEEDED) return 'range_too_large'
   return 'other'
 }
@@ -127,5 +127,5 @@ export class EvmRpc {
 
 /** Some providers refuse what a plan does not include as they refuse a wrong key: 403, and the reason in the error. */
 function isWithoutTraces(method: string, text: string): boolean {
-  return method.startsWith('debug_') && text.startsWith('{') && METHOD_WORDS.test(text)
+  return method.startsWith('debug_') && text.startsWith('{') && METHOD_PATTERN.test(text)
 }

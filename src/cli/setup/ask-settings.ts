@@ -5,7 +5,7 @@ import { ASSET_IDS, ASSETS, type AssetId, CHAINS, type Chain, type Network } fro
 import { ON_BY_DEFAULT } from '../../core/payment-rules.ts'
 import { rpcSettingOf } from '../../nodes/chain-nodes.ts'
 import { SIGN_UPS } from '../../people/sign-up.ts'
-import { emailProblem, nameProblem } from '../create-merchant.ts'
+import { emailProblem, nameProblem } from '../merchant-commands.ts'
 import { UsageError } from '../usage-error.ts'
 import { notAskedAbout } from './env-file-text.ts'
 import { PUBLIC_PROVIDERS, PUBLIC_TRUST, providersProblem } from './providers.ts'

@@ -1,11 +1,16 @@
+import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { confirm, intro } from '@clack/prompts'
 import {
   type Config,
+  childEnvironment,
   envFilePath,
+  givenSettings,
   loadProcessConfig,
   loadSettings,
+  NO_ENV_FILE,
   privateChainSettings,
 } from '../../config/config.ts'
 import type { Environment } from '../../config/config-values.ts'
@@ -16,17 +21,17 @@ import { changePaymentRules } from '../../flows/change-payment-rules.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { writeSecretFile } from '../../runtime/data-dir.ts'
 import { StartRefused } from '../../runtime/start-refused.ts'
+import { urlHost } from '../../runtime/url-host.ts'
 import { backupCommand, createBackupKey, keepBackupKey } from '../backup-commands.ts'
 import { type Output, withOwnerPool } from '../command-context.ts'
-import { createShop, renewPasswordUrl } from '../create-merchant.ts'
 import { doctorCommand } from '../doctor.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
+import { createShop, renewPasswordUrl } from '../merchant-commands.ts'
 import { checkSignerKey, signerPlace, storeSeed } from '../signer-place.ts'
 import { UsageError } from '../usage-error.ts'
 import { askSeed, type SeedAnswer } from './ask-seed.ts'
 import { askNodes, askPlace, askServices, askShop, type Settings, type ShopAnswers } from './ask-settings.ts'
 import { envFileText, notAskedAbout } from './env-file-text.ts'
-import { isServiceUp, startOwnService } from './own-start.ts'
 import { type GivenOptions, promptAnswer, Questionnaire } from './questionnaire.ts'
 import { followTestPayment } from './test-payment.ts'
 
@@ -146,3 +151,56 @@ const findOrCreateShop = (shop: ShopAnswers, output: Output): Promise<string> =>
       output.line(`Its owner ${email} chooses a password here, once, within seven days: ${url}`)
     return merchantId
   })
+
+const PROGRAM = fileURLToPath(new URL('../../main.js', import.meta.url))
+const START_MS_MAX = 120_000
+const STOP_MS_MAX = 45_000
+const ASK_MS_MAX = 2_000
+/** What is kept of what it prints: only its last line matters, and only where it does not start. */
+const PRINTED_LENGTH_MAX = 4_096
+
+/** Whether anything answers where the service would. */
+async function isServiceUp({ host, port }: Pick<Config, 'host' | 'port'>): Promise<boolean> {
+  try {
+    await fetch(`http://${urlHost(host)}:${port}/healthz`, { signal: AbortSignal.timeout(ASK_MS_MAX) })
+    return true
+  } catch {
+    // Nothing listens, which is what is asked.
+    return false
+  }
+}
+
+/** All roles in a process of their own, which ends with this one at the latest. Throws `StartRefused` where it cannot start. */
+async function startOwnService(): Promise<{ stop(): Promise<void> }> {
+  const child = spawn(process.execPath, [PROGRAM, 'start', '--until-stdin-ends'], {
+    // A session of its own: Ctrl-C in a terminal reaches us alone.
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: childEnvironment({ ...NO_ENV_FILE, ...givenSettings() }),
+  })
+  // Writing to a process that has just died is no fault of ours.
+  child.stdin.on('error', () => {})
+  let printed = ''
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  const begun = new Promise<boolean>((resolve) => {
+    const read = (text: string) => {
+      printed = (printed + text).slice(-PRINTED_LENGTH_MAX)
+      if (printed.includes('paylink runs') || printed.includes('Stop with Ctrl-C')) resolve(true)
+    }
+    child.stdout.setEncoding('utf8').on('data', read)
+    child.stderr.setEncoding('utf8').on('data', read)
+    void ended.then(() => resolve(false))
+  })
+  const patience = setTimeout(() => child.kill('SIGKILL'), START_MS_MAX)
+  const isUp = await begun
+  clearTimeout(patience)
+  if (!isUp) throw new StartRefused(`Paylink did not start: ${printed.trim().split('\n').at(-1) ?? ''}`)
+  return {
+    stop: async () => {
+      const kill = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX)
+      child.stdin.end()
+      await ended
+      clearTimeout(kill)
+    },
+  }
+}

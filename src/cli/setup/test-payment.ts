@@ -59,10 +59,10 @@ const makeKey = (shop: Shop): Promise<{ id: string; key: string }> =>
   withOwnerPool(async (pool, config) => {
     const seals = await openCommandSeals(config, pool)
     const scopes = ['payment_links:write', 'invoices:read'] as const
-    const made = await createApiKey({ pool, clock: systemClock, seals }, { ...shop, scopes })
-    if (made.kind !== 'created')
+    const created = await createApiKey({ pool, clock: systemClock, seals }, { ...shop, scopes })
+    if (created.kind !== 'created')
       throw new StartRefused('the shop has as many keys as it may: revoke one with paylink key revoke')
-    return made
+    return created
   })
 
 const endKey = (id: string): Promise<unknown> =>
@@ -114,9 +114,9 @@ async function makeLink(
   const giveUpAt = performance.now() + READY_MS_MAX
   while (!stop.aborted) {
     const order = { name: 'First payment', usd_amount: '1.00' }
-    const made = await askOwnApi(config, key, 'POST', '/api/v1/payment-links', order)
-    if (made.status === 201) return linkShape.parse(made.body)
-    const { code, message } = apiErrorShape.parse(made.body).error
+    const created = await askOwnApi(config, key, 'POST', '/api/v1/payment-links', order)
+    if (created.status === 201) return linkShape.parse(created.body)
+    const { code, message } = apiErrorShape.parse(created.body).error
     if (code !== 'asset_unavailable' || performance.now() > giveUpAt)
       throw new StartRefused(`the payment link was refused: ${message} See paylink doctor`)
     await pause(RETRY_MS)

@@ -5,7 +5,7 @@ import { ERRORS } from '../../wire/errors.ts'
 import { invoiceList, invoiceView } from '../../wire/invoice.ts'
 import { type CompatDeps, createOwnApi, type KeyHolder, type OwnApi, ownId, Refused } from '../own-api.ts'
 import { readFields } from '../read-fields.ts'
-import { type CheckoutLookup, createBuyersWay } from './buyers-way.ts'
+import { type CheckoutLookup, createBuyerRedirects } from './buyer-redirects.ts'
 import { invoiceData, paymentMethods, storePaymentMethods } from './greenfield-invoice.ts'
 import { Invalid } from './invalid.ts'
 import { FIELDS, invoiceRequest } from './invoice-request.ts'
@@ -26,7 +26,7 @@ export function createBtcpayApp(deps: BtcpayDeps, path: string): Hono {
   // With the merchant in it, the address leads buyers to their invoices too; API calls need only the key.
   app.route(`${path}/api/v1`, api)
   app.route(`${path}/:shop{mer_[0-9a-z]+}/api/v1`, api)
-  app.route(`${path}/:shop{mer_[0-9a-z]+}`, createBuyersWay(deps))
+  app.route(`${path}/:shop{mer_[0-9a-z]+}`, createBuyerRedirects(deps))
   app.notFound(() => problem(404, 'not-covered', 'Paylink does not translate this route.', null))
   app.onError((error, c) => answerError(deps, c, error))
   return app
@@ -123,8 +123,8 @@ async function createInvoice(deps: BtcpayDeps, c: Context, api: OwnApi): Promise
   const request = invoiceRequest(await readFields(c.req.raw))
   if (request.kind === 'refused') throw new Invalid(request.faults)
   const idempotencyKey = c.req.header('idempotency-key')
-  const made = { method: 'POST', path: '/invoices', body: request.body, idempotencyKey } as const
-  return c.json(invoiceData(await api.call(made, invoiceView), merchantId, deps.clock()))
+  const call = { method: 'POST', path: '/invoices', body: request.body, idempotencyKey } as const
+  return c.json(invoiceData(await api.call(call, invoiceView), merchantId, deps.clock()))
 }
 
 async function readInvoice(c: Context, api: OwnApi) {

@@ -18,8 +18,8 @@ export function createCommerceApp(deps: CompatDeps, path: string): Hono {
     if (request.kind === 'refused')
       throw new Refused(400, { code: 'validation_error', message: request.message })
     const idempotencyKey = c.req.header('idempotency-key')
-    const made = { method: 'POST', path: '/invoices', body: request.body, idempotencyKey } as const
-    return c.json({ data: chargeOf(await apiOf(c).call(made, invoiceView)) }, 201)
+    const call = { method: 'POST', path: '/invoices', body: request.body, idempotencyKey } as const
+    return c.json({ data: chargeOf(await apiOf(c).call(call, invoiceView)) }, 201)
   })
   app.get('/charges', (c) => listCharges(c, apiOf(c)))
   app.get('/charges/:id', async (c) => {

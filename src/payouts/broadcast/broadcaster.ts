@@ -1,7 +1,6 @@
 import type { Outpoint } from '../../core/chain/outpoint.ts'
 import type { Payout } from '../../core/payout/payout.ts'
 import type { SignedPayoutTransaction } from '../store/payout-transactions.ts'
-import type { BroadcastVerdict } from './broadcast-verdict.ts'
 
 /** A payout with its signed transactions, oldest first, of which only one can happen. */
 export type TrackedPayout = {
@@ -46,3 +45,11 @@ export type Broadcaster = {
 /** What the log says of a payout that is not given up. */
 export const PAID_BY_UNKNOWN =
   'a payout was paid by a transaction that the books do not know, as after a restore: it is not paid again, and the signer looks whether it signed that'
+
+/** What a node said to a signed transaction. */
+export type BroadcastVerdict =
+  /** It has the transaction: now, from before, or in a block. */
+  | { readonly kind: 'known' }
+  /** Its inputs do not exist there, or are spent. */
+  | { readonly kind: 'lacks_inputs' }
+  | { readonly kind: 'refused'; readonly reason: string }

@@ -13,6 +13,7 @@ import type { Log } from '../../runtime/log.ts'
 import { pauseUnless } from '../../runtime/repeat.ts'
 import { type PayoutFact, recordPayout } from '../advance-payout.ts'
 import { askJournal } from '../store/journal-questions.ts'
+import { readLongWaits } from '../store/long-waits.ts'
 import { listPayoutTransactions, loadPayoutRefusal } from '../store/payout-transactions.ts'
 import {
   listLatelyConfirmed,
@@ -20,7 +21,6 @@ import {
   listUnsealedPayouts,
   type StoredPayout,
 } from '../store/payouts.ts'
-import { readLongWaits } from '../store/read-long-waits.ts'
 import type { Broadcaster, ChainStatus, TrackedPayout } from './broadcaster.ts'
 import { type OutcomeSealer, UnsealedPages } from './outcome-sealer.ts'
 import { unlessRefused } from './unless-refused.ts'

@@ -34,15 +34,15 @@ export const createApiKeyRoute = defineRoute({
   create: async (deps, { tenant, body, callerId }, tx) => {
     const now = deps.clock()
     const scopes = [...new Set(body.scopes)]
-    const made = await addApiKey(tx, deps.seals, {
+    const created = await addApiKey(tx, deps.seals, {
       tenant,
       scopes,
       name: body.name,
       createdBy: callerId,
       now,
     })
-    if (made.kind === 'limit_reached') throw new ApiProblem('api_key_limit_reached')
-    const { key, id, lastCharacters } = made
+    if (created.kind === 'limit_reached') throw new ApiProblem('api_key_limit_reached')
+    const { key, id, lastCharacters } = created
     const shown = {
       id,
       lastCharacters,

@@ -15,8 +15,8 @@ import {
 import { firstIdAt } from '../../../db/list-page.ts'
 import { loadMerchantProfile } from '../../../db/people/merchants.ts'
 import { NOTICE_KINDS, refusedNotices, setNotice } from '../../../db/people/notices.ts'
+import { type BrandingWish, setBranding } from '../../../flows/branding.ts'
 import { changePaymentRules } from '../../../flows/change-payment-rules.ts'
-import { type BrandingWish, setBranding } from '../../../flows/set-branding.ts'
 import { type Tx, withTransaction } from '../../../postgres/transaction.ts'
 import { encodeLogo } from '../../../runtime/encode-logo.ts'
 import {

@@ -15,7 +15,7 @@ import { isKnownTransaction, saveFoundPayout } from '../../store/found-payouts.t
 import { insertPayoutGas, insertPayoutRefusal, loadPayoutGas } from '../../store/payout-transactions.ts'
 import { type GasBalance, readGasBalance } from '../../store/read-gas-balance.ts'
 import { listSweepsOf } from '../../store/sweeps.ts'
-import type { BroadcastVerdict } from '../broadcast-verdict.ts'
+import type { BroadcastVerdict } from '../broadcaster.ts'
 import { type Broadcaster, type ChainStatus, PAID_BY_UNKNOWN, type TrackedPayout } from '../broadcaster.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { unlessRefused } from '../unless-refused.ts'

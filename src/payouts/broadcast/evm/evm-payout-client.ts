@@ -12,7 +12,7 @@ import { type EvmParameters, type EvmToken, evmParametersOf } from '../../../cor
 import type { Realm } from '../../../core/chain/realm.ts'
 import { DESTINATION_GAS_MAX, MAX_FEE_MAX, TRANSFER_GAS } from '../../../core/payout/gas.ts'
 import type { FoundTerms } from '../../store/found-payouts.ts'
-import type { BroadcastVerdict } from '../broadcast-verdict.ts'
+import type { BroadcastVerdict } from '../broadcaster.ts'
 
 /** The chain's own contract that says what a place on Ethereum costs (OP Stack, GasPriceOracle since Fjord). */
 const GAS_ORACLE = '0x420000000000000000000000000000000000000f'
@@ -20,14 +20,14 @@ const GAS_ORACLE = '0x420000000000000000000000000000000000000f'
 const TRANSFER_BYTES = 200n
 /** A destination's gas is estimated for the state of now, and may grow by a quarter. */
 const GAS_ROOM = { times: 5n, parts: 4n }
-const KNOWN_WORDS = /already known|already imported|known transaction|alreadyknown/i
+const KNOWN_PATTERN = /already known|already imported|known transaction|alreadyknown/i
 /** Blocks read at a time for the transaction that used up a nonce, and searches that are remembered. */
 const SEARCH_BLOCKS = 20
 const SEARCHES_MAX = 1_000
 /** How an execution ends that did not revert: geth's words, and the names that revm gives them. */
-const HALT_WORDS =
+const HALT_PATTERN =
   /invalid (opcode|jump)|stack (underflow|overflow|limit)|out of (bounds|gas|offset)|write protection|uint64 overflow|Invalid(Jump|FEOpcode)|OpcodeNotFound|Stack(Over|Under)flow|OutOf(Offset|Gas)/
-const REVERT_WORDS =
+const REVERT_PATTERN =
   /revert|vm execution error|invalid opcode|out of gas|gas required exceeds|stack underflow/i
 
 const price = { maxFeePerGas: quantity.optional(), maxPriorityFeePerGas: quantity.optional() }
@@ -214,7 +214,7 @@ export class EvmPayoutClient {
       return gas > DESTINATION_GAS_MAX ? 0n : gas
     } catch (error) {
       const message = error instanceof EvmRpcError && error.kind === 'other' ? error.message : ''
-      if (REVERT_WORDS.test(message) || HALT_WORDS.test(message)) return 0n
+      if (REVERT_PATTERN.test(message) || HALT_PATTERN.test(message)) return 0n
       throw error
     }
   }
@@ -235,7 +235,7 @@ export class EvmPayoutClient {
       )
       return null
     } catch (error) {
-      if (error instanceof EvmRpcError && error.kind === 'other' && REVERT_WORDS.test(error.message))
+      if (error instanceof EvmRpcError && error.kind === 'other' && REVERT_PATTERN.test(error.message))
         return error.message
       throw error
     }
@@ -247,7 +247,9 @@ export class EvmPayoutClient {
       return { kind: 'known' }
     } catch (error) {
       if (!(error instanceof EvmRpcError) || error.kind !== 'other') throw error
-      return KNOWN_WORDS.test(error.message) ? { kind: 'known' } : { kind: 'refused', reason: error.message }
+      return KNOWN_PATTERN.test(error.message)
+        ? { kind: 'known' }
+        : { kind: 'refused', reason: error.message }
     }
   }
 
@@ -313,7 +315,7 @@ export class EvmPayoutClient {
         bytes,
       )
     } catch (error) {
-      if (error instanceof EvmRpcError && error.kind === 'other' && REVERT_WORDS.test(error.message))
+      if (error instanceof EvmRpcError && error.kind === 'other' && REVERT_PATTERN.test(error.message))
         return '0x'
       throw error
     }

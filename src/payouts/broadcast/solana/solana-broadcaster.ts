@@ -25,8 +25,7 @@ import {
   sumSolanaPayouts,
 } from '../../store/solana-accounts.ts'
 import { listOpenMaintenance } from '../../store/solana-maintenance.ts'
-import type { BroadcastVerdict } from '../broadcast-verdict.ts'
-import type { Broadcaster, ChainStatus, TrackedPayout } from '../broadcaster.ts'
+import type { Broadcaster, BroadcastVerdict, ChainStatus, TrackedPayout } from '../broadcaster.ts'
 import type { OutcomeSealer } from '../outcome-sealer.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { SolanaFunding } from './solana-funding.ts'

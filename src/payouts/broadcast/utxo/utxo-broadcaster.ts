@@ -17,7 +17,7 @@ import type { Log } from '../../../runtime/log.ts'
 import { isKnownTransaction, saveFoundPayout } from '../../store/found-payouts.ts'
 import { heightOfCoin, saveNetworkFee } from '../../store/payout-coins.ts'
 import { listPayoutInputs, type SignedPayoutTransaction } from '../../store/payout-transactions.ts'
-import type { BroadcastVerdict } from '../broadcast-verdict.ts'
+import type { BroadcastVerdict } from '../broadcaster.ts'
 import { type Broadcaster, type ChainStatus, PAID_BY_UNKNOWN, type TrackedPayout } from '../broadcaster.ts'
 import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
 import type { Found, FoundBlock, SoughtTransaction, Spender } from './utxo-payout-client.ts'
@@ -222,10 +222,10 @@ export class UtxoBroadcaster implements Broadcaster {
     const free: Outpoint[] = []
     let [isSpent, isGone] = [false, false]
     for (const input of await this.#inputsOf(payout)) {
-      const madeBy = left.get(input.txid)
+      const fundingTx = left.get(input.txid)
       if (await chain.isUnspent(input.txid, input.outputIndex)) free.push(input)
-      else if (madeBy === undefined) isSpent = (await this.#exists(chain, payout, input)) || isSpent
-      else if (await isReplaced(chain, madeBy)) {
+      else if (fundingTx === undefined) isSpent = (await this.#exists(chain, payout, input)) || isSpent
+      else if (await isReplaced(chain, fundingTx)) {
         isGone = true
         free.push(input)
       }

@@ -6,7 +6,7 @@ import { isPruned, RPC_CODES, type RpcClient, RpcError } from '../../../chain/ut
 import { StaleBranches, type StaleTransaction } from '../../../chain/utxo/stale-branches.ts'
 import { type Outpoint, outpointKey } from '../../../core/chain/outpoint.ts'
 import type { Realm } from '../../../core/chain/realm.ts'
-import type { BroadcastVerdict } from '../broadcast-verdict.ts'
+import type { BroadcastVerdict } from '../broadcaster.ts'
 
 const txidsSchema = z.object({ tx: z.array(hashSchema) })
 const spendersSchema = z.object({

@@ -32,9 +32,7 @@ import {
 } from '../payout-signer.ts'
 
 import type { SigningContext } from '../signing-context.ts'
-
-import { adoptFound } from './adopt-payout.ts'
-import { adoptSweeps } from './adopt-sweeps.ts'
+import { adoptFound, adoptSweeps } from './adopt-signed.ts'
 
 import { signSweepInTheWay, signSweeps } from './evm-sweeps.ts'
 import {

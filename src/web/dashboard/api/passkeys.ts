@@ -30,7 +30,7 @@ export async function addPasskey(name: string): Promise<void> {
   const options = await askPeople<RegisterOptions>('GET', '/passkey/generate-register-options', {
     query: { name },
   })
-  const made = await byDevice(() =>
+  const created = await byDevice(() =>
     navigator.credentials.create({
       publicKey: {
         ...options,
@@ -40,13 +40,13 @@ export async function addPasskey(name: string): Promise<void> {
       },
     }),
   )
-  const { response } = made
+  const { response } = created
   if (!(response instanceof AuthenticatorAttestationResponse)) throw cancelled()
   await askPeople('POST', '/passkey/verify-registration', {
     body: {
       name,
       response: {
-        ...credentialOf(made),
+        ...credentialOf(created),
         response: {
           clientDataJSON: toText(response.clientDataJSON),
           attestationObject: toText(response.attestationObject),

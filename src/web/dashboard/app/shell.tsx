@@ -12,8 +12,7 @@ import { useIsWithoutNetworks } from './live-networks.ts'
 import { NAVIGATION } from './navigation.ts'
 import { SearchButton } from './search-button.tsx'
 import { type Account, useAccount, useMode } from './session.ts'
-import { SignInAgain } from './sign-in-again.tsx'
-import { StepUp } from './step-up.tsx'
+import { SignInAgain, StepUp } from './session-dialogs.tsx'
 import { useToast } from './toasts.tsx'
 
 /** What stands around every page of somebody who is signed in. */

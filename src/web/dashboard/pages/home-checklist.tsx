@@ -28,8 +28,8 @@ export function Checklist() {
   const paid = useQuery(eventsOf(mode, { event_type: 'invoice.paid', limit: '1' }))
   const endpoints = useQuery(endpointsOf(mode))
   const { merchantId } = useAccount()
-  const [made, setMade] = useState<string | null>(null)
-  const key = made ?? (mode === 'test' ? firstKeyOf(merchantId) : null)
+  const [created, setCreated] = useState<string | null>(null)
+  const key = created ?? (mode === 'test' ? firstKeyOf(merchantId) : null)
   const reads = [keys, invoices, paid, endpoints]
   if (reads.some(({ data }) => data === undefined)) return null
   const has = (read: { data: { data: readonly unknown[] } | undefined }) => (read.data?.data.length ?? 0) > 0
@@ -51,7 +51,7 @@ export function Checklist() {
         </summary>
         <ol className="checklist">
           <Step title="Create an API key" isDone={done[0] === true} stays={key !== null}>
-            <KeyStep secret={key} hasKey={has(keys)} onMade={setMade} />
+            <KeyStep secret={key} hasKey={has(keys)} onCreated={setCreated} />
           </Step>
           <Step title="Create your first invoice" isDone={done[1] === true} stays={key !== null}>
             <InvoiceStep secret={key} />
@@ -102,16 +102,16 @@ function Step({
 function KeyStep({
   secret,
   hasKey,
-  onMade,
+  onCreated,
 }: {
   secret: string | null
   hasKey: boolean
-  onMade: (key: string) => void
+  onCreated: (key: string) => void
 }) {
   const { isManager } = useAccount()
   const make = useChange<CreateApiKey, CreatedApiKey>((body) => ({ path: '/api-keys', body }), {
     done: 'The key is made. Copy it now: it is shown once.',
-    onDone: ({ key }) => onMade(key),
+    onDone: ({ key }) => onCreated(key),
   })
   if (secret !== null) return <CopyField label="Your key. You won't be able to see it again" text={secret} />
   if (hasKey) return <p className="quiet">You have one. It is under Developers, API keys.</p>

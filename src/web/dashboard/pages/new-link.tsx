@@ -6,7 +6,7 @@ import { DialogForm } from '../parts/dialog-form.tsx'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
 import { COIN_NAMES, COINS } from '../parts/money.ts'
 import { faultOf } from '../parts/note.tsx'
-import { isWindow, WINDOW_WORDS, WINDOWS } from '../parts/windows.ts'
+import { isWindow, WINDOW_LABELS, WINDOWS } from '../parts/windows.ts'
 
 /** Asks for what a new link needs; `like` fills in another one's. */
 export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: () => void }) {
@@ -94,7 +94,7 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
         <option value="">Account default</option>
         {WINDOWS.map((window) => (
           <option key={window} value={window}>
-            {WINDOW_WORDS[window]}
+            {WINDOW_LABELS[window]}
           </option>
         ))}
       </Select>

@@ -10,7 +10,7 @@ import { COIN_NAMES, COINS } from '../parts/money.ts'
 import { faultOf } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Read } from '../parts/read.tsx'
-import { isWindow, WINDOW_WORDS, WINDOWS } from '../parts/windows.ts'
+import { isWindow, WINDOW_LABELS, WINDOWS } from '../parts/windows.ts'
 
 export function RulesPage() {
   const mode = useMode()
@@ -81,7 +81,7 @@ function RulesForm({ rules }: { rules: PaymentRules }) {
           >
             {WINDOWS.map((window) => (
               <option key={window} value={window}>
-                {WINDOW_WORDS[window]}
+                {WINDOW_LABELS[window]}
               </option>
             ))}
           </Select>

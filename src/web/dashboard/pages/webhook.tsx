@@ -7,15 +7,15 @@ import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
-import { EndpointBadge, FORMAT_WORDS } from '../parts/endpoint-badge.tsx'
+import { EndpointBadge, FORMAT_LABELS } from '../parts/endpoint-badge.tsx'
 import { Select } from '../parts/field.tsx'
 import { Note, ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { ResourcePage } from '../parts/read.tsx'
 import { SecretDialog } from '../parts/secret.tsx'
 import { formatMoment, Time } from '../parts/time.tsx'
-import { EditEndpointDialog } from './edit-endpoint.tsx'
 import { EndpointDeliveries } from './endpoint-deliveries.tsx'
+import { EditEndpointDialog } from './endpoint-dialogs.tsx'
 
 const route = getRouteApi('/inside/developers/webhooks/$id')
 
@@ -51,7 +51,7 @@ function Shown({ endpoint }: { endpoint: WebhookEndpoint }) {
                   ? 'All events'
                   : endpoint.subscribed_events.join(', '),
               ],
-              ['Payload format', FORMAT_WORDS[endpoint.format]],
+              ['Payload format', FORMAT_LABELS[endpoint.format]],
               [
                 'Verified',
                 endpoint.verified_at === null ? 'No' : <Time key="at" at={endpoint.verified_at} />,
@@ -96,7 +96,7 @@ function Verification({ endpoint }: { endpoint: WebhookEndpoint }) {
         <p className="quiet">
           {endpoint.format === 'paylink'
             ? 'Paylink sends a signed challenge, and your server answers with it. This confirms that the server is yours, can be reached and checks signatures.'
-            : `${endpoint.requested_by === null ? 'Give your shop the signing secret first. ' : ''}Paylink sends a test event of ${FORMAT_WORDS[endpoint.format]}'s, once signed with it and twice with another, and the receiver must take the one and refuse the others.`}
+            : `${endpoint.requested_by === null ? 'Give your shop the signing secret first. ' : ''}Paylink sends a test event of ${FORMAT_LABELS[endpoint.format]}'s, once signed with it and twice with another, and the receiver must take the one and refuse the others.`}
         </p>
         {endpoint.requested_by === null || endpoint.verified_at !== null ? null : (
           <Note kind="warn">
@@ -124,14 +124,14 @@ function Verification({ endpoint }: { endpoint: WebhookEndpoint }) {
 function Rotation({ endpoint }: { endpoint: WebhookEndpoint }) {
   const [grace, setGrace] = useState('86400')
   const [isAsking, setIsAsking] = useState(false)
-  const [made, setMade] = useState<RotatedSecret | null>(null)
+  const [created, setCreated] = useState<RotatedSecret | null>(null)
   const rotate = useChange<number, RotatedSecret>(
     (grace_seconds) => ({ path: `/webhook-endpoints/${endpoint.id}/rotate-secret`, body: { grace_seconds } }),
     {
       onDone: (rotated) => {
         // In one step: a window that opens above another gives focus back to a button that is gone.
         setIsAsking(false)
-        setMade(rotated)
+        setCreated(rotated)
       },
     },
   )
@@ -172,17 +172,17 @@ function Rotation({ endpoint }: { endpoint: WebhookEndpoint }) {
           </p>
         </Confirm>
       ) : null}
-      {made === null ? null : (
+      {created === null ? null : (
         <SecretDialog
           title="New signing secret"
           label={endpoint.url}
-          secret={made.secret}
-          onClose={() => setMade(null)}
+          secret={created.secret}
+          onClose={() => setCreated(null)}
         >
           <p>
             {grace === '0'
               ? 'The old secret has expired.'
-              : `The old secret expires ${formatMoment(made.previous_secret_valid_until)}.`}
+              : `The old secret expires ${formatMoment(created.previous_secret_valid_until)}.`}
           </p>
         </SecretDialog>
       )}

@@ -12,14 +12,14 @@ import { Page } from '../parts/page.tsx'
 import { SecretDialog } from '../parts/secret.tsx'
 import { type Column, DataTable, Empty } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
-import { NewEndpointDialog } from './new-endpoint.tsx'
+import { NewEndpointDialog } from './endpoint-dialogs.tsx'
 
 export function WebhooksPage() {
   const mode = useMode()
   const navigate = useNavigate()
   const endpoints = useQuery(endpointsOf(mode))
   const [isMaking, setIsMaking] = useState(false)
-  const [made, setMade] = useState<CreatedWebhookEndpoint | null>(null)
+  const [created, setCreated] = useState<CreatedWebhookEndpoint | null>(null)
   const makeButton = (
     <Button look="primary" icon="plus" onClick={() => setIsMaking(true)}>
       Add endpoint
@@ -44,15 +44,15 @@ export function WebhooksPage() {
           </Empty>
         }
       />
-      {isMaking ? <NewEndpointDialog onClose={() => setIsMaking(false)} onMade={setMade} /> : null}
-      {made === null ? null : (
+      {isMaking ? <NewEndpointDialog onClose={() => setIsMaking(false)} onCreated={setCreated} /> : null}
+      {created === null ? null : (
         <SecretDialog
           title="Signing secret"
-          label={made.url}
-          secret={made.secret}
+          label={created.url}
+          secret={created.secret}
           onClose={() => {
-            setMade(null)
-            void navigate({ to: '/developers/webhooks/$id', params: { id: made.id } })
+            setCreated(null)
+            void navigate({ to: '/developers/webhooks/$id', params: { id: created.id } })
           }}
         >
           <p>

@@ -21,7 +21,7 @@ export function EndpointBadge({ endpoint }: { endpoint: WebhookEndpoint }) {
   )
 }
 
-export const FORMAT_WORDS: { readonly [format in WebhookEndpoint['format']]: string } = {
+export const FORMAT_LABELS: { readonly [format in WebhookEndpoint['format']]: string } = {
   paylink: 'Paylink',
   btcpay: 'BTCPay Server',
   coinbase_commerce: 'Coinbase Commerce',

@@ -1,5 +1,5 @@
 import type { WebhookEndpoint } from '../api/types.ts'
-import { EVENT_TYPES, EVENT_WORDS, type EventType } from './event-labels.ts'
+import { EVENT_LABELS, EVENT_TYPES, type EventType } from './event-labels.ts'
 import { Checkbox } from './field.tsx'
 
 /** What most shops want to know of, to begin with. */
@@ -44,7 +44,7 @@ export function EventChoice({
             <Checkbox
               key={type}
               label={type}
-              hint={EVENT_WORDS[type]}
+              hint={EVENT_LABELS[type]}
               checked={chosen.has(type)}
               onChange={() => toggle(type)}
             />

@@ -3,7 +3,7 @@ import type { SUBSCRIBABLE_EVENT_TYPES } from '../../../core/endpoint/subscripti
 export type EventType = (typeof SUBSCRIBABLE_EVENT_TYPES)[number]
 
 /** Every event that an endpoint can subscribe to, in a shopkeeper's words. */
-export const EVENT_WORDS: { readonly [type in EventType]: string } = {
+export const EVENT_LABELS: { readonly [type in EventType]: string } = {
   'invoice.created': 'Invoice created',
   'invoice.payment_detected': 'Payment detected',
   'invoice.confirming': 'Confirming',
@@ -19,7 +19,7 @@ export const EVENT_WORDS: { readonly [type in EventType]: string } = {
   'payout.confirmed': 'Payout final',
   'payout.failed': 'Payout failed',
 }
-export const EVENT_TYPES = Object.keys(EVENT_WORDS) as EventType[]
+export const EVENT_TYPES = Object.keys(EVENT_LABELS) as EventType[]
 
-const KNOWN: { readonly [type: string]: string } = EVENT_WORDS
+const KNOWN: { readonly [type: string]: string } = EVENT_LABELS
 export const eventLabel = (type: string): string => KNOWN[type] ?? type

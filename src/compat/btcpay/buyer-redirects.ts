@@ -1,6 +1,5 @@
 import { Hono } from 'hono'
 import { ID_PATTERN } from '../../core/ids.ts'
-import { MODAL_SCRIPT } from './modal-script.ts'
 
 export type CheckoutLookup = {
   /** The buyer's page of an invoice that was created through this translation; null for any other. */
@@ -14,7 +13,7 @@ const SECRET = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
  * The pages to which plugins lead buyers by an invoice's id alone. As with BTCPay, whoever knows the id may open the
  * invoice's page, so only invoices of the translation are found.
  */
-export function createBuyersWay(deps: CheckoutLookup): Hono {
+export function createBuyerRedirects(deps: CheckoutLookup): Hono {
   const app = new Hono()
   const lead = async (merchantId: string, invoiceId: string): Promise<Response> => {
     const isId = ID_PATTERN.test(merchantId) && ID_PATTERN.test(invoiceId)
@@ -30,3 +29,27 @@ export function createBuyersWay(deps: CheckoutLookup): Hono {
   })
   return app
 }
+
+/**
+ * `window.btcpay`, as plugins' checkouts use it. The buyer's page refuses to be framed, so that no other page can lay
+ * itself over an address: the browser goes there, and the page's button leads back to the shop.
+ */
+const MODAL_SCRIPT = `(function () {
+  if (window.btcpay) return;
+  var shop = document.currentScript.src.replace(/\\/modal\\/btcpay\\.js.*$/, '');
+  var onEnter = function () {};
+  var none = function () {};
+  window.btcpay = {
+    setApiUrlPrefix: function (url) { shop = url.replace(/\\/+$/, ''); },
+    onModalWillEnter: function (callback) { onEnter = callback; },
+    showInvoice: function (id) {
+      onEnter();
+      window.location.assign(shop + '/i/' + encodeURIComponent(id));
+    },
+    onModalWillLeave: none,
+    onModalReceiveMessage: none,
+    showFrame: none,
+    hideFrame: none
+  };
+})();
+`

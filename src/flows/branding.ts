@@ -1,5 +1,12 @@
 import { type HexColour, parseColour } from '../core/checkout/brand-colours.ts'
-import { type BrandingChange, upsertBranding } from '../db/checkout/branding.ts'
+import { parseId } from '../core/ids.ts'
+import {
+  type BrandingChange,
+  loadBranding,
+  loadLogo,
+  type StoredBranding,
+  upsertBranding,
+} from '../db/checkout/branding.ts'
 import { merchantExists } from '../db/people/merchants.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { withTransaction } from '../postgres/transaction.ts'
@@ -45,4 +52,19 @@ export async function setBranding(
 function isName(name: string): boolean {
   const length = [...name].length
   return name.trim() !== '' && length <= NAME_LENGTH_MAX && !/\p{Cc}/u.test(name)
+}
+
+/** How a merchant's pages look, in both modes. */
+export function readBranding(pool: Pool, merchantId: string): Promise<StoredBranding> {
+  return withTransaction(pool, { merchantId, livemode: false }, (tx) => loadBranding(tx, merchantId))
+}
+
+/** A merchant's logo; null for an id that is none, a merchant without one, or a digest of another picture. */
+export async function readLogo(
+  pool: Pool,
+  merchantId: string,
+  digest: string,
+): Promise<Uint8Array<ArrayBuffer> | null> {
+  if (parseId('merchant', merchantId) === null) return null
+  return withTransaction(pool, { merchantId, livemode: false }, (tx) => loadLogo(tx, merchantId, digest))
 }

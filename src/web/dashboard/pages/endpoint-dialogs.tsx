@@ -1,22 +1,27 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { merchantOf } from '../api/reads.ts'
-import type { CreatedWebhookEndpoint, CreateWebhookEndpoint, WebhookEndpoint } from '../api/types.ts'
+import type {
+  CreatedWebhookEndpoint,
+  CreateWebhookEndpoint,
+  UpdateWebhookEndpoint,
+  WebhookEndpoint,
+} from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
 import { DialogForm } from '../parts/dialog-form.tsx'
-import { FORMAT_WORDS } from '../parts/endpoint-badge.tsx'
+import { FORMAT_LABELS } from '../parts/endpoint-badge.tsx'
 import { EventChoice, eventTypesOf, FIRST_CHOICE } from '../parts/event-choice.tsx'
 import { Field, Select } from '../parts/field.tsx'
-import { faultOf } from '../parts/note.tsx'
+import { faultOf, Note } from '../parts/note.tsx'
 
 /** Asks for an endpoint's URL, format and events; the answer brings its signing secret, shown once. */
 export function NewEndpointDialog({
   onClose,
-  onMade,
+  onCreated,
 }: {
   onClose: () => void
-  onMade: (made: CreatedWebhookEndpoint) => void
+  onCreated: (created: CreatedWebhookEndpoint) => void
 }) {
   const { data: merchant } = useQuery(merchantOf(useMode()))
   const formats = merchant?.webhook_formats ?? ['paylink' as const]
@@ -30,7 +35,7 @@ export function NewEndpointDialog({
     {
       onDone: (endpoint) => {
         onClose()
-        onMade(endpoint)
+        onCreated(endpoint)
       },
     },
   )
@@ -68,7 +73,7 @@ export function NewEndpointDialog({
         >
           {formats.map((one) => (
             <option key={one} value={one}>
-              {FORMAT_WORDS[one]}
+              {FORMAT_LABELS[one]}
             </option>
           ))}
         </Select>
@@ -80,6 +85,69 @@ export function NewEndpointDialog({
         chosen={chosen}
         onChoose={setChosen}
         fault={faultOf(make.error, 'subscribed_events')}
+      />
+    </DialogForm>
+  )
+}
+
+/** Where an endpoint's events go, and which they are. */
+export function EditEndpointDialog({
+  endpoint,
+  onClose,
+}: {
+  endpoint: WebhookEndpoint
+  onClose: () => void
+}) {
+  const wasAll = endpoint.subscribed_events.includes('*')
+  const [url, setUrl] = useState(endpoint.url)
+  const [isAll, setIsAll] = useState(wasAll)
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(
+    wasAll ? FIRST_CHOICE : new Set(endpoint.subscribed_events),
+  )
+  const types = eventTypesOf(endpoint.format)
+  const save = useChange<UpdateWebhookEndpoint, WebhookEndpoint>(
+    (body) => ({ method: 'PATCH', path: `/webhook-endpoints/${endpoint.id}`, body }),
+    { done: 'Endpoint updated', onDone: onClose },
+  )
+  const isMoved = url.trim() !== endpoint.url
+  return (
+    <DialogForm
+      title="Edit endpoint"
+      action="Save"
+      change={save}
+      faults={['url', 'subscribed_events']}
+      onClose={onClose}
+      onSubmit={() =>
+        save.mutate({
+          ...(isMoved ? { url: url.trim() } : {}),
+          subscribed_events: isAll ? ['*'] : types.filter((type) => chosen.has(type)),
+        })
+      }
+    >
+      <Field
+        label="Endpoint URL"
+        type="url"
+        required
+        maxLength={2048}
+        value={url}
+        onChange={(event) => setUrl(event.target.value)}
+        fault={faultOf(save.error, 'url')}
+      />
+      {isMoved ? (
+        <Note kind="warn">
+          <p>
+            A new URL has to be verified. Until then no events are sent; they are kept under Notifications
+            awaiting delivery. The signing secret stays the same.
+          </p>
+        </Note>
+      ) : null}
+      <EventChoice
+        types={types}
+        isAll={isAll}
+        onAll={setIsAll}
+        chosen={chosen}
+        onChoose={setChosen}
+        fault={faultOf(save.error, 'subscribed_events')}
       />
     </DialogForm>
   )
