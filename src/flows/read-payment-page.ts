@@ -53,6 +53,7 @@ async function readSessionPage(deps: ReadPaymentPageDeps, slug: string, token: s
       merchantName: await nameOf(tx, tenant),
       linkName: link.name,
       usdCents: session.usdCents,
+      takesAmount: false,
       expiresAtMs: session.expiresAtMs,
       durationMinutes: windowMinutesOf(link, market.rules, session.requestedMinutes),
       ...coinOffers(market, session.usdCents, link.asset, nowMs),
@@ -73,13 +74,14 @@ async function readPlainLink(
     const link = await loadPaymentLink(tx, tenant, linkId)
     if (link === null || !link.active) return NEUTRAL
     const charge = chargeOf(link, usd)
-    if (charge.kind === 'bad_amount') return { ...charge, tenant }
+    if (charge.kind === 'bad_amount' && !link.allowDynamicAmount) return { ...charge, tenant }
+    const shop = { tenant, merchantName: await nameOf(tx, tenant), linkName: link.name }
+    if (charge.kind === 'bad_amount') return { kind: 'ask_amount', ...shop, reason: charge.reason }
     return {
       kind: 'open',
-      tenant,
-      merchantName: await nameOf(tx, tenant),
-      linkName: link.name,
+      ...shop,
       usdCents: charge.usdCents,
+      takesAmount: link.allowDynamicAmount,
       expiresAtMs: null,
       durationMinutes: windowMinutesOf(link, market.rules),
       ...coinOffers(market, charge.usdCents, link.asset, deps.clock().getTime()),

@@ -66,11 +66,18 @@ const OPEN: Extract<PaymentPage, { kind: 'open' }> = {
   merchantName: 'Blue Heron Books',
   linkName: 'The complete guide to wading birds, second edition',
   usdCents: 4_999n,
+  takesAmount: false,
   expiresAtMs: null,
   durationMinutes: 60,
   defaultAsset: 'LTC',
   coins: COINS,
 }
+const ASK_AMOUNT = {
+  kind: 'ask_amount',
+  tenant: OPEN.tenant,
+  merchantName: OPEN.merchantName,
+  linkName: OPEN.linkName,
+} as const
 const { awaiting, expired, paid, overpaid } = INVOICES_BY_PAGE
 const READING = {
   network: 'litecoin-test',
@@ -116,6 +123,9 @@ const MORE_PAGES: { [name: string]: (name: string) => string } = {
       ...OPEN,
       coins: COINS.map((coin) => ({ ...coin, available: false, amount: null, reason: 'rate_unavailable' })),
     }),
+  open_amount: () => server.showLink('pl_amount', { ...OPEN, takesAmount: true }),
+  ask_amount: () => server.showLink('pl_ask', { ...ASK_AMOUNT, reason: 'missing' }),
+  ask_amount_again: () => `${server.showLink('pl_again', { ...ASK_AMOUNT, reason: 'too_large' })}?usd=200000`,
   bad_amount: () => server.showLink('pl_bad', { kind: 'bad_amount', tenant: OPEN.tenant, reason: 'missing' }),
   nothing: () => `${server.url}/l/pl_nothing`,
   switchable: () =>

@@ -111,6 +111,34 @@ test('all of it works without script, and the language of the URL goes with it',
   await context.close()
 })
 
+test.each([true, false])('a buyer says how much to pay, with script or without (script: %s)', async (script) => {
+  const { slug } = await makeLink({ usd_amount: undefined })
+  const context = await browser.newContext({ javaScriptEnabled: script, locale: 'de-DE' })
+  const page = await context.newPage()
+  await page.goto(`${baseUrl}/l/${slug}?usd=200000&lang=de`)
+  expect(await page.locator('#notice').textContent()).toContain('kann hier nicht gezahlt werden')
+  expect(await page.locator('#usd').inputValue()).toBe('200000')
+  const before = await invoices()
+  await page.locator('#usd').fill('12.50')
+  await page.locator('#set-amount').click()
+  await page.locator('#coin-LTC').waitFor()
+  expect((await page.locator('h1').textContent())?.replace(/\s/u, ' ')).toBe('12,50 $')
+  // The page asks again where the buyer changes their mind.
+  await page.locator('#other-amount summary').click()
+  await page.locator('#usd').fill('20')
+  await page.locator('#set-amount').click()
+  await expect.poll(async () => (await page.locator('h1').textContent())?.replace(/\s/u, ' ')).toBe('20,00 $')
+  expect(await invoices()).toBe(before)
+  await page.locator('#coin-LTC').check()
+  await page.locator('#continue').click()
+  await page.waitForURL('**/i/*?lang=de')
+  const { rows } = await api.database.owner.query(
+    'select usd_cents::int, amount_source from invoice order by created_at desc limit 1',
+  )
+  expect(rows).toEqual([{ usd_cents: 2_000, amount_source: 'buyer' }])
+  await context.close()
+})
+
 /** What the watcher does once it has read past the deadline. */
 const expireAll = () =>
   expireInvoices(

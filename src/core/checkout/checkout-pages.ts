@@ -46,12 +46,22 @@ export type PaymentPage =
   /** The buyer has continued before: the page is that invoice's. */
   | MadeInvoice
   | { readonly kind: 'bad_amount'; readonly tenant: Tenant; readonly reason: BadAmountReason }
+  /** The buyer says how much: the URL names no amount, or one that cannot be paid. */
+  | {
+      readonly kind: 'ask_amount'
+      readonly tenant: Tenant
+      readonly merchantName: string
+      readonly linkName: string
+      readonly reason: BadAmountReason
+    }
   | {
       readonly kind: 'open'
       readonly tenant: Tenant
       readonly merchantName: string
       readonly linkName: string
       readonly usdCents: bigint
+      /** The buyer may pay another amount. */
+      readonly takesAmount: boolean
       /** Of a checkout session; null where the window begins with Continue. */
       readonly expiresAtMs: number | null
       readonly durationMinutes: number
@@ -70,7 +80,7 @@ export type ContinueRequest = PaymentPageQuery & {
 
 /** What that came to. */
 export type ContinuedCheckout =
-  | Exclude<PaymentPage, { kind: 'open' }>
+  | Exclude<PaymentPage, { kind: 'open' | 'ask_amount' }>
   /** A press on a plain link that names no page of ours. */
   | { readonly kind: 'no_visit' }
   | AssetRefused

@@ -11,7 +11,7 @@ import { serveCardPages } from './card-pages.ts'
 import type { CheckoutDeps } from './checkout-deps.ts'
 import type { Notice } from './checkout-page.ts'
 import { contentSecurityPolicy, SECURITY_HEADERS } from './content-security.ts'
-import { renderOpenDocument } from './document.tsx'
+import { renderAmountDocument, renderOpenDocument } from './document.tsx'
 import { serveInvoicePages } from './invoice-pages.ts'
 import { liveStreamsOf } from './invoice-snapshots.ts'
 import type { LiveStreams } from './live-streams.ts'
@@ -79,7 +79,7 @@ function servePaymentPages(app: Hono, deps: CheckoutDeps): void {
     if (moreAmounts.length > 0 || isTooLong(usd)) return plainPage(c, 'bad_amount', 400)
     const query = { slug: c.req.param('slug'), checkoutToken: token, usd }
     const facts = await deps.readPaymentPage(query)
-    return facts.kind === 'open' ? answerOpen(c, deps, query, facts) : answerOther(c, deps, facts)
+    return answerPage(c, deps, query, facts)
   })
   const limit = limitBody(FORM_BYTES_MAX, refused)
   app.post('/l/:slug', limit, async (c) => {
@@ -139,17 +139,52 @@ async function openAgain(
   status: 400 | 503,
 ): Promise<Response> {
   const facts = await deps.readPaymentPage(query)
-  return facts.kind === 'open'
-    ? answerOpen(c, deps, query, facts, { notice, status })
-    : answerOther(c, deps, facts)
+  return answerPage(c, deps, query, facts, { notice, status })
 }
+
+/** What the page of a link or session shows, whatever that is. */
+function answerPage(
+  c: Context,
+  deps: CheckoutDeps,
+  query: PaymentPageQuery,
+  facts: PaymentPage,
+  outcome: OpenOutcome = { notice: null, status: 200 },
+): Response | Promise<Response> {
+  if (facts.kind === 'open') return answerOpen(c, deps, query, facts, outcome)
+  return facts.kind === 'ask_amount' ? answerAskAmount(c, deps, query, facts) : answerOther(c, deps, facts)
+}
+
+/** A link without an amount asks for it; one that cannot be paid stands in the field, to be mended there. */
+async function answerAskAmount(
+  c: Context,
+  deps: CheckoutDeps,
+  query: PaymentPageQuery,
+  facts: Extract<PaymentPage, { kind: 'ask_amount' }>,
+): Promise<Response> {
+  const branding = await deps.readBranding(facts.tenant.merchantId)
+  const isMissing = facts.reason === 'missing'
+  const page = {
+    ...languageOf(c),
+    ...facts,
+    branding,
+    notice: isMissing ? null : ('amount_refused' as const),
+    livemode: facts.tenant.livemode,
+    slug: query.slug,
+    usd: query.usd,
+  }
+  return c.html(renderAmountDocument(page), isMissing ? 200 : 400, {
+    'content-security-policy': contentSecurityPolicy(branding),
+  })
+}
+
+type OpenOutcome = { readonly notice: Notice | null; readonly status: 200 | 400 | 503 }
 
 async function answerOpen(
   c: Context,
   deps: CheckoutDeps,
   query: PaymentPageQuery,
   facts: OpenFacts,
-  outcome: { notice: Notice | null; status: 200 | 400 | 503 } = { notice: null, status: 200 },
+  outcome: OpenOutcome,
 ): Promise<Response> {
   const branding = await deps.readBranding(facts.tenant.merchantId)
   const page = {

@@ -11,6 +11,7 @@ export type Notice =
   | 'switch_refused'
   | 'open_coin_failed'
   | 'open_choose'
+  | 'amount_refused'
   | 'reopen_refused'
   | 'card_lapsed'
   | 'card_choose'
@@ -62,17 +63,24 @@ export type CardPage = CheckoutPage & {
 /** The sandbox's card page. */
 export type TestCardPage = CheckoutPage & { readonly purchase: CardPurchase }
 
-/** All that the page of a payment link or a checkout session is drawn from. */
-export type OpenPage = ShopPage & {
+/** All that the page is drawn from that asks the buyer for an amount. */
+export type AmountPage = ShopPage & {
   readonly livemode: boolean
   readonly slug: string
-  /** The query parameters of the page, which its form sends on. */
-  readonly checkoutToken: string | undefined
+  readonly linkName: string
+  /** The amount as it stands in the URL. */
   readonly usd: string | undefined
+}
+
+/** All that the page of a payment link or a checkout session is drawn from. */
+export type OpenPage = AmountPage & {
+  /** The session's token, which the page's form sends on. */
+  readonly checkoutToken: string | undefined
   /** Names this rendering of the page, so that a second press of it makes nothing new. */
   readonly visit: string
-  readonly linkName: string
   readonly usdCents: bigint
+  /** The buyer may pay another amount. */
+  readonly takesAmount: boolean
   /** Of a checkout session; null where the window begins with Continue. */
   readonly expiresAtMs: number | null
   readonly durationMinutes: number

@@ -2,6 +2,7 @@ import { ASSETS } from '../../core/assets.ts'
 import type { CoinFault, CoinOffer } from '../../core/checkout/coin-offers.ts'
 import { coin } from './amounts.ts'
 import type { ShopPage } from './checkout-page.ts'
+import { CoinMark } from './coin-mark.tsx'
 import { fill } from './language.ts'
 
 /** The coins as cards to choose from. One that cannot be used is disabled and says why. */
@@ -31,6 +32,7 @@ export function CoinCards(props: {
               checked={offer === chosen}
               disabled={!offer.available}
             />
+            <CoinMark asset={offer.asset} />
             <span class="coin-name">
               <bdi>{name === symbol ? symbol : `${name} ${symbol}`}</bdi>{' '}
               {networkName !== name && <small>{fill(messages.open_network, { network: networkName })}</small>}

@@ -1,8 +1,9 @@
 import { raw } from 'hono/html'
 import type { CheckoutState } from '../../core/checkout/checkout-state.ts'
+import { AmountMain } from './amount-main.tsx'
 import { type Branding, brandStyle, NO_BRANDING } from './branding.ts'
 import { CheckoutMain } from './checkout-main.tsx'
-import type { CheckoutPage, OpenPage } from './checkout-page.ts'
+import type { AmountPage, CheckoutPage, OpenPage } from './checkout-page.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { SCRIPT, STYLE, STYLE_WITHOUT_SCRIPT } from './inline-files.ts'
 import { fill, fillPlural, type Language } from './language.ts'
@@ -50,14 +51,23 @@ export function renderCheckoutDocument(page: CheckoutPage, nowMs: number): strin
 
 /** The page of a payment link or session before the buyer continues. */
 export function renderOpenDocument(page: OpenPage, nowMs: number): string {
+  return renderLinkDocument(page, openQuery(page), <OpenMain page={page} nowMs={nowMs} />)
+}
+
+/** The page of a payment link that asks the buyer for an amount. */
+export function renderAmountDocument(page: AmountPage): string {
+  return renderLinkDocument(page, new URLSearchParams(), <AmountMain page={page} />)
+}
+
+function renderLinkDocument(page: AmountPage, query: URLSearchParams, main: unknown): string {
   const { language, branding } = page
   const { messages } = language
   const body = (
     <body data-locale={language.locale}>
       {!page.livemode && <p class="banner">{messages.test_banner}</p>}
-      <OpenMain page={page} nowMs={nowMs} />
+      {main}
       <footer>
-        <Languages page={page} query={openQuery(page)} />
+        <Languages page={page} query={query} />
       </footer>
       <script>{raw(SCRIPT)}</script>
     </body>

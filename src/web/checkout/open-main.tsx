@@ -1,3 +1,5 @@
+import { formatUsd } from '../../core/money.ts'
+import { AmountForm } from './amount-main.tsx'
 import { deadlineStyle, duration, usd, utcTime } from './amounts.ts'
 import type { OpenPage } from './checkout-page.ts'
 import { CoinCards, chosenCoin } from './coin-cards.tsx'
@@ -28,6 +30,12 @@ export function OpenMain({ page, nowMs }: { page: OpenPage; nowMs: number }) {
             <bdi>{page.linkName}</bdi>
           </p>
           <NoticeBox page={page} />
+          {page.takesAmount && (
+            <details class="fold" id="other-amount">
+              <summary>{messages.amount_other}</summary>
+              <AmountForm page={page} usd={formatUsd(page.usdCents)} />
+            </details>
+          )}
           <form method="post" action={`./${page.slug}${langQuery}`} id="open-form">
             {[...openQuery(page)].map(([name, value]) => (
               <input type="hidden" name={name} value={value} />
