@@ -11,6 +11,7 @@ import { launchBrowser } from '../support/browser.ts'
 import { startBuyersSite } from '../support/buyers-site.ts'
 import { inBlock } from '../support/invoice.ts'
 import { complaintsOf } from '../support/page-checks.ts'
+import { readQr } from '../support/read-qr.ts'
 
 /** Payment links and sessions as buyers meet them: the real API, database, tokens and browser. */
 
@@ -93,6 +94,28 @@ test('a buyer opens a session’s page, chooses a coin, continues, changes it, a
   await page.close()
 })
 
+test('a camera reads both codes of every coin, with the coin’s sign in their middle', async () => {
+  const { slug } = await makeLink()
+  const context = await browser.newContext({ locale: 'en-US' })
+  const page = await context.newPage()
+  await page.goto(`${baseUrl}/l/${slug}`)
+  const coins = await page
+    .locator('input[name=asset]:enabled')
+    .evaluateAll((inputs) => inputs.map((input) => (input as HTMLInputElement).value))
+  expect(coins).toEqual(expect.arrayContaining(['BTC', 'LTC']))
+  for (const asset of coins) {
+    await page.goto(`${baseUrl}/l/${slug}`)
+    await page.locator(`#coin-${asset}`).check()
+    await page.locator('#continue').click()
+    await page.waitForURL('**/i/*')
+    const uri = await page.locator('#open-wallet').getAttribute('href')
+    expect(await readQr(page, '.qr-payment')).toBe(uri)
+    await page.getByText('Address only').click()
+    expect(await readQr(page, '.qr-address')).toBe(await page.locator('#address-value').textContent())
+  }
+  await context.close()
+})
+
 test('all of it works without script, and the language of the URL goes with it', async () => {
   const { slug } = await makeLink()
   const context = await browser.newContext({ javaScriptEnabled: false, locale: 'en-US' })
@@ -111,33 +134,38 @@ test('all of it works without script, and the language of the URL goes with it',
   await context.close()
 })
 
-test.each([true, false])('a buyer says how much to pay, with script or without (script: %s)', async (script) => {
-  const { slug } = await makeLink({ usd_amount: undefined })
-  const context = await browser.newContext({ javaScriptEnabled: script, locale: 'de-DE' })
-  const page = await context.newPage()
-  await page.goto(`${baseUrl}/l/${slug}?usd=200000&lang=de`)
-  expect(await page.locator('#notice').textContent()).toContain('kann hier nicht gezahlt werden')
-  expect(await page.locator('#usd').inputValue()).toBe('200000')
-  const before = await invoices()
-  await page.locator('#usd').fill('12.50')
-  await page.locator('#set-amount').click()
-  await page.locator('#coin-LTC').waitFor()
-  expect((await page.locator('h1').textContent())?.replace(/\s/u, ' ')).toBe('12,50 $')
-  // The page asks again where the buyer changes their mind.
-  await page.locator('#other-amount summary').click()
-  await page.locator('#usd').fill('20')
-  await page.locator('#set-amount').click()
-  await expect.poll(async () => (await page.locator('h1').textContent())?.replace(/\s/u, ' ')).toBe('20,00 $')
-  expect(await invoices()).toBe(before)
-  await page.locator('#coin-LTC').check()
-  await page.locator('#continue').click()
-  await page.waitForURL('**/i/*?lang=de')
-  const { rows } = await api.database.owner.query(
-    'select usd_cents::int, amount_source from invoice order by created_at desc limit 1',
-  )
-  expect(rows).toEqual([{ usd_cents: 2_000, amount_source: 'buyer' }])
-  await context.close()
-})
+test.each([true, false])(
+  'a buyer says how much to pay, with script or without (script: %s)',
+  async (script) => {
+    const { slug } = await makeLink({ usd_amount: undefined })
+    const context = await browser.newContext({ javaScriptEnabled: script, locale: 'de-DE' })
+    const page = await context.newPage()
+    await page.goto(`${baseUrl}/l/${slug}?usd=200000&lang=de`)
+    expect(await page.locator('#notice').textContent()).toContain('kann hier nicht gezahlt werden')
+    expect(await page.locator('#usd').inputValue()).toBe('200000')
+    const before = await invoices()
+    await page.locator('#usd').fill('12.50')
+    await page.locator('#set-amount').click()
+    await page.locator('#coin-LTC').waitFor()
+    expect((await page.locator('h1').textContent())?.replace(/\s/u, ' ')).toBe('12,50 $')
+    // The page asks again where the buyer changes their mind.
+    await page.locator('#other-amount summary').click()
+    await page.locator('#usd').fill('20')
+    await page.locator('#set-amount').click()
+    await expect
+      .poll(async () => (await page.locator('h1').textContent())?.replace(/\s/u, ' '))
+      .toBe('20,00 $')
+    expect(await invoices()).toBe(before)
+    await page.locator('#coin-LTC').check()
+    await page.locator('#continue').click()
+    await page.waitForURL('**/i/*?lang=de')
+    const { rows } = await api.database.owner.query(
+      'select usd_cents::int, amount_source from invoice order by created_at desc limit 1',
+    )
+    expect(rows).toEqual([{ usd_cents: 2_000, amount_source: 'buyer' }])
+    await context.close()
+  },
+)
 
 /** What the watcher does once it has read past the deadline. */
 const expireAll = () =>
