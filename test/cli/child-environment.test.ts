@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, readlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
@@ -114,6 +114,24 @@ test('no process that the program starts gets more of its environment than it ne
       command,
     ).toEqual([])
   }
+})
+
+/** How many sockets of a process others can connect to: those in the kernel's tables in the state LISTEN (0A). */
+async function countListening(pid: number): Promise<number> {
+  const tables = await Promise.all(
+    ['tcp', 'tcp6'].map((name) => readFile(`/proc/${pid}/net/${name}`, 'utf8')),
+  )
+  const rows = tables.flatMap((table) => table.split('\n').map((line) => line.trim().split(/\s+/)))
+  const inodes = new Set(rows.filter((row) => row[3] === '0A').map((row) => `socket:[${row[9]}]`))
+  const files = await readdir(`/proc/${pid}/fd`)
+  const targets = await Promise.all(files.map((file) => readlink(`/proc/${pid}/fd/${file}`).catch(() => '')))
+  return targets.filter((target) => inodes.has(target)).length
+}
+
+test('the signer listens on no port', async () => {
+  const signer = (await listChildren()).find(({ command }) => command.includes('start\0signer'))
+  expect(await countListening(signer?.pid ?? 0)).toBe(0)
+  expect(await countListening(app.pid)).toBeGreaterThan(0)
 })
 
 test('the signer does not read the env file of the folder that everything is started in', async () => {
