@@ -1,4 +1,5 @@
-// Compiles contracts/TestUsdc.sol into src/sandbox/evm/test-usdc.ts; `npm run contracts`. A test compiles it again and compares.
+// Compiles contracts/TestUsdc.sol for the sandbox, and its interface for tests; `npm run contracts`. A test compiles it again
+// and compares.
 import { readFile, writeFile } from 'node:fs/promises'
 import solc from 'solc'
 
@@ -25,19 +26,17 @@ export async function compileContract(name) {
   return { abi, bytecode: `0x${evm.bytecode.object}` }
 }
 
-/** The source of the module that keeps the artefact. */
-export async function artefactSource() {
-  const { abi, bytecode } = await compileContract('TestUsdc')
-  return `// Made by scripts/compile-contracts.mjs of contracts/TestUsdc.sol; a test compiles it again and compares.
-
-/** What creates the test USDC; its constructor's arguments follow it. */
-export const TEST_USDC_BYTECODE =
-  '${bytecode}'
-
-export const TEST_USDC_ABI = ${JSON.stringify(abi)} as const
-`
-}
-
 if (process.argv[1] !== undefined && import.meta.url === new URL(`file://${process.argv[1]}`).href) {
-  await writeFile(new URL('src/sandbox/evm/test-usdc.ts', root), await artefactSource())
+  const { abi, bytecode } = await compileContract('TestUsdc')
+  const head =
+    '// Written by scripts/compile-contracts.mjs from contracts/TestUsdc.sol; a test compiles it again and compares.\n'
+  const creation = '/** What creates the test USDC; its constructor’s arguments follow it. */\n'
+  await writeFile(
+    new URL('src/sandbox/evm/test-usdc.ts', root),
+    `${head}\n${creation}export const TEST_USDC_BYTECODE =\n  '${bytecode}'\n`,
+  )
+  await writeFile(
+    new URL('test/support/test-usdc-abi.ts', root),
+    `${head}export const TEST_USDC_ABI = ${JSON.stringify(abi)} as const\n`,
+  )
 }

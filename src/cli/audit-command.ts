@@ -88,7 +88,8 @@ export async function verifyAuditLogCommand(
   const result = await withOwnerPool(async (pool) =>
     (await merchantExists(pool, merchantId)) ? await verifyAuditLog(pool, merchantId) : null,
   )
-  if (result === null) throw new UsageError(`--merchant ${merchantId} is not known`)
+  if (result === null)
+    throw new UsageError(`No such merchant: ${merchantId}. Its id is in the dashboard under Settings.`)
   if (json) output.line(JSON.stringify({ merchant_id: merchantId, ...result }))
   else if (result.kind === 'whole') output.line(`The audit log is whole: ${result.entries} entries.`)
   else

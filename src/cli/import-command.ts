@@ -44,7 +44,7 @@ export async function importCommand(
   const tenant = { merchantId: given.merchant, livemode: given.mode === 'live' }
   const written = await withOwnerPool(async (pool) => {
     if (!(await merchantExists(pool, given.merchant)))
-      throw new UsageError(`--merchant ${given.merchant} is not known`)
+      throw new UsageError(`No such merchant: ${given.merchant}. Its id is in the dashboard under Settings.`)
     const total = { made: 0, changed: 0 }
     const progress = createProgress(stream, Math.max(1, invoices.length))
     for (let at = 0; at < invoices.length; at += BATCH_SIZE) {

@@ -22,7 +22,7 @@ export async function createKeyCommand(
     return createApiKey({ pool, clock: systemClock, seals }, { merchantId, livemode, scopes })
   })
   if (result.kind === 'merchant_not_found') {
-    throw new UsageError(`--merchant ${merchantId} is not known: make it with paylink merchant create`)
+    throw new UsageError(`No such merchant: ${merchantId}. Create one with "paylink merchant create".`)
   }
   if (result.kind === 'limit_reached') {
     throw new UsageError(
@@ -58,7 +58,8 @@ export async function listKeysCommand(
   const keys = await withOwnerPool(async (pool) =>
     (await merchantExists(pool, merchantId)) ? await listApiKeys(pool, merchantId) : null,
   )
-  if (keys === null) throw new UsageError(`--merchant ${merchantId} is not known`)
+  if (keys === null)
+    throw new UsageError(`No such merchant: ${merchantId}. Its id is in the dashboard under Settings.`)
   if (options.json) {
     const listed = keys.map(({ id, livemode, scopes, createdAt, revokedAt }) => ({
       id,
@@ -73,7 +74,9 @@ export async function listKeysCommand(
   for (const { id, livemode, scopes, createdAt, revokedAt } of keys) {
     const state = revokedAt === null ? 'works' : `revoked ${revokedAt.toISOString()}`
     const rights = scopes.length === 0 ? 'no scopes' : scopes.join(',')
-    output.line(`${id}  ${livemode ? 'live' : 'test'}  made ${createdAt.toISOString()}  ${state}  ${rights}`)
+    output.line(
+      `${id}  ${livemode ? 'live' : 'test'}  created ${createdAt.toISOString()}  ${state}  ${rights}`,
+    )
   }
   if (keys.length === 0) output.line('No keys.')
   return 0

@@ -76,7 +76,7 @@ async function findMerchant(
   throw new UsageError(
     given === undefined
       ? 'there is no demo shop here: name a merchant with --merchant, or start the sandbox first'
-      : `--merchant ${given} is not known: make it with paylink merchant create`,
+      : `No such merchant: ${given}. Create one with "paylink merchant create".`,
   )
 }
 

@@ -58,7 +58,7 @@ export async function listOperatorsCommand(
   }
   for (const { id, name, createdAt, revokedAt } of operators) {
     const state = revokedAt === null ? 'works' : `revoked ${revokedAt.toISOString()}`
-    output.line(`${id}  made ${createdAt.toISOString()}  ${state}  ${name}`)
+    output.line(`${id}  created ${createdAt.toISOString()}  ${state}  ${name}`)
   }
   if (operators.length === 0) output.line('No operators.')
   return 0

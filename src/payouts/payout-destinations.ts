@@ -19,9 +19,16 @@ import {
   type PayoutDestination,
 } from './store/payout-destinations.ts'
 
+type DestinationAdded<Destination> =
+  | { readonly kind: 'added'; readonly destination: Destination }
+  | { readonly kind: 'own' }
+  | { readonly kind: 'lookalike'; readonly of: string }
+  | { readonly kind: 'listed' }
+  | { readonly kind: 'too_many' }
+
 /**
  * Puts an address on the merchant's list, in the caller's transaction. An address that only looks like one of the list's is
- * refused: it was made to be taken for it. So is a wallet of the signer's own: a payout to it would leave the merchant's
+ * refused: it was created to be taken for it. So is a wallet of the signer's own: a payout to it would leave the merchant's
  * balance and stay where it is.
  */
 export async function addPayoutDestination(
@@ -35,13 +42,7 @@ export async function addPayoutDestination(
     readonly by: string
     readonly now: Date
   },
-): Promise<
-  | { readonly kind: 'added'; readonly destination: PayoutDestination }
-  | { readonly kind: 'own' }
-  | { readonly kind: 'lookalike'; readonly of: string }
-  | { readonly kind: 'listed' }
-  | { readonly kind: 'too_many' }
-> {
+): Promise<DestinationAdded<PayoutDestination>> {
   const { tenant, asset, address, name, by, now } = input
   if (await isSignersAccount(tx, address, witnessProgramOf(address))) return { kind: 'own' }
   await lockPayoutDestinations(tx, tenant)
@@ -73,13 +74,7 @@ export async function allowFeeDestination(
     readonly by: string
     readonly now: Date
   },
-): Promise<
-  | { readonly kind: 'added'; readonly destination: FeeDestination }
-  | { readonly kind: 'own' }
-  | { readonly kind: 'lookalike'; readonly of: string }
-  | { readonly kind: 'listed' }
-  | { readonly kind: 'too_many' }
-> {
+): Promise<DestinationAdded<FeeDestination>> {
   const { livemode, asset, address, name, by, now } = input
   if (await isSignersAccount(tx, address, witnessProgramOf(address))) return { kind: 'own' }
   await lockFeeDestinations(tx)

@@ -178,7 +178,7 @@ test('in live mode a requester cannot approve; another manager does, by second f
   await page.getByLabel('Amount in LTC').fill('0.5')
   await press(page, 'Continue')
   await press(page, 'Request payout')
-  await page.getByText('You asked for it: another owner or admin of this shop approves it.').waitFor()
+  await page.getByText('You requested it: another owner or admin of this shop approves it.').waitFor()
   expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
   const path = new URL(page.url()).pathname.replace('/dashboard', '')
 

@@ -19,8 +19,8 @@ import {
   signSweep,
   tokenSweepCall,
 } from '../../src/payouts/sign/evm/sign-evm.ts'
-import { TEST_USDC_ABI } from '../../src/sandbox/evm/test-usdc.ts'
 import { seededRandom } from '../support/random.ts'
+import { TEST_USDC_ABI } from '../support/test-usdc-abi.ts'
 
 const account = HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/60'/1'")
 const hexOf = (bytes: Uint8Array): `0x${string}` => `0x${Buffer.from(bytes).toString('hex')}`

@@ -103,7 +103,7 @@ function useWhyNot(payout: Payout): { approve: string | null; reject: boolean } 
   }
   const managers = (members.data ?? []).filter(({ role }) => role === 'owner' || role === 'admin').length
   if (payout.requested_by === person.id && managers > 1) {
-    return { approve: 'You asked for it: another owner or admin of this shop approves it.', reject: false }
+    return { approve: 'You requested it: another owner or admin of this shop approves it.', reject: false }
   }
   return { approve: null, reject: false }
 }

@@ -126,7 +126,7 @@ function Details({ payout }: { payout: Payout }) {
         ['Id', <code key="id">{id}</code>],
         ['Requested by', nameOf(requested_by)],
         ...(approved_by === null ? [] : [['Approved by', nameOf(approved_by)] as const]),
-        ...moment('Asked for', created_at),
+        ...moment('Requested', created_at),
         ...moment('Approved', approved_at),
         ...moment('Sent', submitted_at),
         ...moment('Final', confirmed_at),

@@ -109,7 +109,7 @@ const columnsOf = (nameOf: (payout: Payout) => string): readonly Column<Payout>[
   { title: 'State', cell: ({ status }) => <PayoutBadge status={status} /> },
   { title: 'Fee', align: 'end', wide: true, cell: ({ network_fee, asset }) => coins(network_fee, asset) },
   { title: 'Arrives', align: 'end', wide: true, cell: ({ net_amount, asset }) => coins(net_amount, asset) },
-  { title: 'Asked for', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'Requested', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ]
 
 const CSV_COLUMNS: readonly CsvColumn<Payout>[] = [
