@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { recordLapsed } from '../db/delivery/attempts.ts'
 import type { ClaimedDelivery } from '../db/delivery/deliveries.ts'
 import { claimFromQueues, claimThrottled } from '../db/delivery/delivery-claims.ts'
-import { takeThrottled } from '../db/delivery/endpoint-queues.ts'
+import { lockThrottledQueues } from '../db/delivery/endpoint-queues.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tx, withQueueTransaction, withSavepoint } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -25,11 +25,11 @@ export type ThrottledRoom = {
   readonly held: ReadonlyMap<string, number>
   readonly rowsMax: number
   /** How many rows each queue may be given, whose oldest due delivery is so late. */
-  rowsOf(turns: readonly { endpointId: string; lateMs: number }[]): ReadonlyMap<string, number>
+  rowsOf(due: readonly { endpointId: string; lateMs: number }[]): ReadonlyMap<string, number>
 }
 
 /**
- * Takes due deliveries under one new lease, in one commit, and records the tries before them whose outcome nobody
+ * Takes due deliveries under one new lease, in one commit, and records the attempts before them whose outcome nobody
  * will ever know.
  */
 export async function claimDeliveries(
@@ -45,7 +45,7 @@ export async function claimDeliveries(
 ): Promise<Claimed> {
   const leaseId = randomUUID()
   const claimed = await withQueueTransaction(deps.pool, async (tx) => {
-    const slow = input.throttled === undefined ? [] : await claimTurns(tx, leaseId, input.throttled)
+    const slow = input.throttled === undefined ? [] : await claimThrottledQueues(tx, leaseId, input.throttled)
     const queues = await claimFromQueues(tx, { ...input, leaseId, rowsMax: input.rowsMax - slow.length })
     const deliveries = [...slow, ...queues.deliveries]
     const lapsed = deliveries.filter((delivery) => delivery.lapsed)
@@ -62,21 +62,25 @@ async function recordUnknown(
   lapsed: readonly ClaimedDelivery[],
 ): Promise<{ readonly error: unknown } | null> {
   const attempts = lapsed.map((delivery) => ({ ...delivery, attemptId: newId('attempt', now) }))
-  const tryToRecord = (some: typeof attempts) =>
+  const recordSome = (some: typeof attempts) =>
     withSavepoint<{ readonly error: unknown } | null>(
       tx,
       () => recordLapsed(tx, some).then(() => null),
       (error) => ({ error }),
     )
-  let refusal = await tryToRecord(attempts)
+  let refusal = await recordSome(attempts)
   if (refusal === null || attempts.length === 1) return refusal
-  for (const attempt of attempts) refusal = (await tryToRecord([attempt])) ?? refusal
+  for (const attempt of attempts) refusal = (await recordSome([attempt])) ?? refusal
   return refusal
 }
 
-async function claimTurns(tx: Tx, leaseId: string, room: ThrottledRoom): Promise<readonly ClaimedDelivery[]> {
+async function claimThrottledQueues(
+  tx: Tx,
+  leaseId: string,
+  room: ThrottledRoom,
+): Promise<readonly ClaimedDelivery[]> {
   if (room.rowsMax === 0) return []
-  const turns = await takeThrottled(tx, { held: room.held, queuesMax: room.rowsMax })
-  if (turns.length === 0) return []
-  return (await claimThrottled(tx, { leaseId, rowsByQueue: room.rowsOf(turns) })).deliveries
+  const due = await lockThrottledQueues(tx, { held: room.held, queuesMax: room.rowsMax })
+  if (due.length === 0) return []
+  return (await claimThrottled(tx, { leaseId, rowsByQueue: room.rowsOf(due) })).deliveries
 }

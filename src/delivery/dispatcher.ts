@@ -49,7 +49,7 @@ export class Dispatcher {
   readonly #giveBackFaults: FaultLog
   readonly #lookFaults: FaultLog
   /** `onRoom` is called once no more than this many are held. */
-  #ringAt = 0
+  #refillBelow = 0
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps
@@ -68,7 +68,7 @@ export class Dispatcher {
     }
     this.#fillSlots()
     this.#track(this.#giveBack(refused))
-    this.#ringAt = Math.floor(queues.held / 2)
+    this.#refillBelow = Math.floor(queues.held / 2)
   }
 
   /** Gives claimed deliveries back unsent. */
@@ -105,7 +105,7 @@ export class Dispatcher {
       .then((ok) => {
         const spared = queues.finished(row, { ok, durationMs: performance.now() - startedAt })
         this.#fillSlots()
-        if (queues.held <= this.#ringAt) onRoom()
+        if (queues.held <= this.#refillBelow) onRoom()
         return this.#giveBack(spared)
       })
     this.#track(ended)

@@ -89,22 +89,22 @@ export class EndpointQueues<Row extends { readonly endpointId: string }> {
   throttledRoom(rowsMax: number): ThrottledRoom {
     const held = new Map([...this.#queues].map(([endpointId, queue]) => [endpointId, heldBy(queue)]))
     const room = Math.min(rowsMax, this.unhealthyRoom)
-    return { held, rowsMax: room, rowsOf: (turns) => this.#rowsOfThrottled(turns, room) }
+    return { held, rowsMax: room, rowsOf: (due) => this.#rowsOfThrottled(due, room) }
   }
 
   #rowsOfThrottled(
-    turns: readonly { endpointId: string; lateMs: number }[],
+    due: readonly { endpointId: string; lateMs: number }[],
     rowsMax: number,
   ): Map<string, number> {
     const given = new Map<string, number>()
     let left = rowsMax
-    for (const { endpointId, lateMs } of turns) {
+    for (const { endpointId, lateMs } of due) {
       const queue = this.#queueOf({ endpointId }, true)
       queue.usedAt = performance.now()
       queue.window = throttledSlots(lateMs)
     }
     const share = this.#unhealthyShare()
-    for (const { endpointId } of turns) {
+    for (const { endpointId } of due) {
       const queue = this.#queueOf({ endpointId }, true)
       const rows = Math.min(left, THROTTLED_ROWS_PER_TURN, Math.min(queue.window, share) - heldBy(queue))
       if (rows <= 0) continue

@@ -11,7 +11,7 @@ import {
   rescheduleFailed,
 } from '../db/delivery/attempts.ts'
 import type { ClaimedDelivery } from '../db/delivery/deliveries.ts'
-import { deleteQueues, saveFailures, takeQueues } from '../db/delivery/endpoint-queues.ts'
+import { deleteQueues, lockQueues, saveFailures } from '../db/delivery/endpoint-queues.ts'
 import { disableGoneEndpoints } from '../db/delivery/endpoints.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tx, withQueueTransaction } from '../postgres/transaction.ts'
@@ -19,7 +19,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../runtime/new-id.ts'
 import type { SendOutcome } from './send.ts'
 
-/** One try that was made, and how it ended. */
+/** One attempt, and how it ended. */
 export type Outcome = {
   readonly delivery: ClaimedDelivery
   readonly leaseId: string
@@ -35,7 +35,7 @@ type Decided = { readonly outcome: Outcome; readonly attempt: FinishedAttempt } 
 )
 
 /**
- * Records a batch of tries in one commit: the attempts, what becomes of each delivery, the endpoints' queues. Tries
+ * Records a batch of attempts in one commit: the attempts, what becomes of each delivery, the endpoints' queues. Attempts
  * whose lease is no longer held change nothing, so that a worker that slept through its lease cannot undo what
  * another did since.
  */
@@ -52,7 +52,7 @@ export async function recordOutcomes(
     }
     // One order for all who take locks here: deliveries that are held, endpoints, queues, events that await.
     const gone = await disableGone(tx, decided)
-    await takeQueues(
+    await lockQueues(
       tx,
       decided.map((one) => one.outcome.delivery),
     )

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FinishedAttempt, finishDelivered } from '../../src/db/delivery/attempts.ts'
 import { claimFromQueues, claimThrottled } from '../../src/db/delivery/delivery-claims.ts'
 import { pullForward } from '../../src/db/delivery/delivery-upkeep.ts'
-import { takeThrottled } from '../../src/db/delivery/endpoint-queues.ts'
+import { lockThrottledQueues } from '../../src/db/delivery/endpoint-queues.ts'
 import type { Tx } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
@@ -121,7 +121,7 @@ test('a turn of a throttled endpoint looks at a few rows, however many wait for 
   const tx = counting(client, looked)
   const turn = async (): Promise<number> => {
     await client.query('begin; set local enable_seqscan = off; set local enable_bitmapscan = off')
-    const turns = await takeThrottled(tx, { held: new Map([[other.id, 1]]), queuesMax: 128 })
+    const turns = await lockThrottledQueues(tx, { held: new Map([[other.id, 1]]), queuesMax: 128 })
     const rowsByQueue = new Map([[dead.id, 8]])
     const { deliveries } = await claimThrottled(tx, { leaseId: randomUUID(), rowsByQueue })
     await pullForward(tx)

@@ -14,7 +14,7 @@ const FAILURES_MAX = 1_000_000
  * Takes the queues of a batch for this transaction, those that have no row yet included, in one order for all: two
  * batches that close and open each other's queues wait, and never for one another.
  */
-export async function takeQueues(
+export async function lockQueues(
   tx: Tx,
   endpoints: readonly { merchantId: string; endpointId: string }[],
 ): Promise<void> {
@@ -74,7 +74,7 @@ export async function saveFailures(
  * longest first; their next turn is a moment later, whoever takes it. Served by delivery_lane_throttled and
  * delivery_lane_order.
  */
-export async function takeThrottled(
+export async function lockThrottledQueues(
   tx: Tx,
   input: { held: ReadonlyMap<string, number>; queuesMax: number },
 ): Promise<{ endpointId: string; lateMs: number }[]> {
