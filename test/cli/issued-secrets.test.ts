@@ -74,7 +74,7 @@ test('keys are listed by id, never whole; a revoked one is dead within a second,
     ],
   })
   const words = await app.command('key', 'list', '--merchant', merchantId)
-  expect(words.stdout).toMatch(new RegExp(`^${ended.id} +test +made \\S+ +revoked \\S+ +invoices:read`))
+  expect(words.stdout).toMatch(new RegExp(`^${ended.id} +test +created \\S+ +revoked \\S+ +invoices:read`))
   expect(listed.stdout + words.stdout).not.toContain('sk_')
 })
 
