@@ -380,6 +380,7 @@ test("with one node away SOL is paid through the second; one node's word on fail
   await expectPaidOnce(tenant, payout.id)
   await world.database.owner.query('update network_state set hash = $1', ['another'])
   await expect(world.tracker(world.broadcaster(dead, proxied)).pass()).rejects.toThrow(/does not know block/)
+  await watch()
   await dead.close()
   await proxied.close()
 })

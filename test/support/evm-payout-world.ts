@@ -60,7 +60,8 @@ export class EvmPayoutWorld extends PayoutSteps {
     const holder = (await anvil.rpc<string[]>('eth_accounts')).at(-1) ?? ''
     const token = await anvil.deploy(tokenCode(holder))
     const world = new EvmPayoutWorld(await PayoutSteps.openParts(), { anvil, chain, token, holder })
-    await world.knowNetwork(world.network)
+    const { hash } = await anvil.rpc<{ hash: string }>('eth_getBlockByNumber', ['0x0', false])
+    await world.knowNetwork(world.network, 'regtest', { height: 0, hash })
     await world.tracker().pass()
     return world
   }

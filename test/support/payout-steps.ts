@@ -102,11 +102,16 @@ export abstract class PayoutSteps {
     return pino({ level: 'debug' }, { write: (line: string) => this.logged.push(line) })
   }
 
-  async knowNetwork(network: Network, parameters = 'regtest'): Promise<void> {
+  /** `block`: where the watcher stands. */
+  async knowNetwork(
+    network: Network,
+    parameters = 'regtest',
+    block: { readonly height: number; readonly hash: string } | null = null,
+  ): Promise<void> {
     await this.database.owner.query(
       `insert into network_state (network, parameters, height, hash, tip_height, status, updated_at)
-       values ($1, $2, 0, '', 0, 'ok', now())`,
-      [network, parameters],
+       values ($1, $2, $3, $4, 0, 'ok', now())`,
+      [network, parameters, block?.height ?? null, block?.hash ?? null],
     )
   }
 

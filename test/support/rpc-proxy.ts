@@ -15,6 +15,8 @@ export type RpcProxy = {
   readonly requests: () => number
   /** From now on batches are answered as by what serves none. */
   refuseBatches(): void
+  /** From now on this other node answers, at the same address and without a pause. */
+  forwardTo(nodeUrl: string): void
   /** Answers to these methods go through the lie from now on. */
   lie(method: string, lie: Lie): void
   /** Does this once, before the node hears of the next call of this method. */
@@ -41,7 +43,7 @@ export type RpcProxy = {
 
 /** Stands between an adapter and a real node, counts calls, and lies when told to. */
 export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
-  const target = new URL(nodeUrl)
+  let target = new URL(nodeUrl)
   const lies = new Map<string, Lie>()
   const stalled = new Set<string>()
   const happenings = new Map<string, () => Promise<void>>()
@@ -111,6 +113,9 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
     requests: () => requests,
     refuseBatches: () => {
       refusesBatches = true
+    },
+    forwardTo: (other) => {
+      target = new URL(other)
     },
     lie: (method, lie) => lies.set(method, lie),
     before: (method, happen) => happenings.set(method, happen),

@@ -34,7 +34,9 @@ export class SolanaPayoutWorld extends PayoutSteps {
   static async open(): Promise<SolanaPayoutWorld> {
     const solana = await solanaDriver('blocks').start()
     const world = new SolanaPayoutWorld(await PayoutSteps.openParts(), solana)
-    await world.knowNetwork(NETWORK)
+    const height = await world.rpc.slot('confirmed')
+    const { blockhash: hash = '' } = (await world.rpc.blockHead(height)) ?? {}
+    await world.knowNetwork(NETWORK, 'regtest', { height, hash })
     await world.sign()
     return world
   }

@@ -10,7 +10,7 @@ import type { Log } from '../../runtime/log.ts'
 const AWAY_MS = 30_000
 /** What waits for another provider's word and was not asked for again for this long waits for it no more. */
 const UNCONFIRMED_MS = 10 * 60_000
-/** Where there are several, the one in use is asked this often whether it still knows where the watcher stands. */
+/** The one in use is asked this often whether it still knows where the watcher stands. */
 const PLACE_INTERVAL_MS = 60_000
 
 /** A provider of a chain, whatever its family. */
@@ -98,15 +98,16 @@ export class PayoutProviders<Chain extends PayoutProvider> {
   }
 
   /**
-   * Whether this is so by every provider. One that does not answer has not said so: what waits for it is logged
-   * once. `about`: the id of what would be given up.
+   * Whether this is so by every provider, on the chain where the watcher stands: another one says nothing of ours. One that
+   * does not answer has not said so: what waits for it is logged once. `about`: the id of what would be given up.
    */
   async allSay(about: string, question: (chain: Chain) => Promise<boolean>): Promise<boolean> {
-    if (!(await question(this.#current.chain))) return false
+    const isSo = async (chain: Chain) => (await question(chain)) && (await this.#isWithWatcher(chain))
+    if (!(await isSo(this.#current.chain))) return false
     for (const provider of this.#providers) {
       if (provider === this.#current) continue
       try {
-        if (await question(provider.chain)) continue
+        if (await isSo(provider.chain)) continue
         this.#alert(about, `${provider.name} does not say so`)
       } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error
@@ -146,20 +147,30 @@ export class PayoutProviders<Chain extends PayoutProvider> {
     return false
   }
 
-  /** A stand-in, or a node that was set back, must not be taken for the chain on which the money is. */
+  /** A stand-in, or a node that was set back or swapped, must not be taken for the chain on which the money is. */
   async #place(provider: NamedChain<Chain>, nowMs: number): Promise<void> {
-    if (this.#providers.length === 1) return
     if (nowMs - (this.#placedAtMs.get(provider) ?? Number.NEGATIVE_INFINITY) < PLACE_INTERVAL_MS) return
-    const { pool, network } = this.#deps
-    const { height = null, hash = null } = (await loadNetworkState(pool, network)) ?? {}
+    const place = await this.#watchersPlace()
     // Before the watcher has read anything there is no money either.
-    if (height === null || hash === null) return
-    if (!(await provider.chain.hasBlock({ height, hash }))) {
+    if (place === null) return
+    if (!(await provider.chain.hasBlock(place))) {
       throw new ChainUnavailable(
-        `${provider.name} does not know block ${height} (${hash}), where the watcher stands: it is behind or on another fork`,
+        `${provider.name} does not know block ${place.height} (${place.hash}), where the watcher stands: it is behind, on another fork or of another chain`,
       )
     }
     this.#placedAtMs.set(provider, nowMs)
+  }
+
+  /** Where the watcher has read nothing, nothing is given up. */
+  async #isWithWatcher(chain: Chain): Promise<boolean> {
+    const place = await this.#watchersPlace()
+    return place !== null && chain.hasBlock(place)
+  }
+
+  async #watchersPlace(): Promise<{ readonly height: number; readonly hash: string } | null> {
+    const { pool, network } = this.#deps
+    const { height = null, hash = null } = (await loadNetworkState(pool, network)) ?? {}
+    return height === null || hash === null ? null : { height, hash }
   }
 
   #reasons(): string {

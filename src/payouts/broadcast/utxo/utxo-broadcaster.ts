@@ -136,7 +136,6 @@ export class UtxoBroadcaster implements Broadcaster {
     if (tip - since < (await this.#depth())) return null
     let unspent = dead.free
     const isDead = await this.providers.allSay(id, async (other) => {
-      if (!(await this.#isWithWatcher(other))) return false
       const theirs = await this.#deadInputs(other, tracked, left)
       // Free is only what nobody saw spent.
       const names = new Set(theirs?.free.map(outpointKey))
@@ -238,13 +237,6 @@ export class UtxoBroadcaster implements Broadcaster {
 
   #inputsOf(payout: Payout): Promise<Outpoint[]> {
     return listPayoutInputs(this.#parts.pool, tenantOf(payout), payout.id)
-  }
-
-  /** A provider on another fork says nothing of ours; where the watcher has read nothing, nothing is given up. */
-  async #isWithWatcher(chain: PayoutChain): Promise<boolean> {
-    const { height = null, hash = null } =
-      (await loadNetworkState(this.#parts.pool, this.#parts.network)) ?? {}
-    return height !== null && hash !== null && chain.hasBlock({ height, hash })
   }
 
   /** Blocks that make a payout final: the most that any payment of the asset needs; one on a private chain. */
