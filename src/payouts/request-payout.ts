@@ -276,7 +276,8 @@ async function estimateFromHotWallet(
   const cost = await loadSweepCost(tx, { asset, livemode: tenant.livemode, wallet })
   const of = { network, asset }
   const credit = await loadSweptCredit(tx, tenant, { ...of, counts: 'planned' })
-  let missing = amount + (await sumUnsignedPayouts(tx, tenant, { ...of, before: null })) - credit
+  const others = await sumUnsignedPayouts(tx, tenant, { ...of, before: null })
+  let missing = amount + others - credit
   let transactions = 1n
   const { orphans, addresses, dust } = await listSweepSources(tx, tenant, { ...of, cost })
   for (const { amount: swept, isSigned } of [
@@ -288,7 +289,8 @@ async function estimateFromHotWallet(
     missing -= swept
     transactions += 1n
   }
-  // Where the rest is not in the merchant's balance either, the ledger says so.
-  if (missing > 0n && missing <= dust) return null
+  // What others wait for is not its own. Where the rest is not in the merchant's balance either, the ledger says so.
+  const lacks = missing - others
+  if (lacks > 0n && lacks <= dust) return null
   return isToken(asset) ? 0n : cost * transactions
 }

@@ -66,6 +66,28 @@ describe.each(['base', 'ethereum'] as const)(
       expect(await world.holds(token, all.destination)).toBe(210n * USDC)
     })
 
+    test('holds up no other payout of its merchant, also one requested meanwhile, that needs none', async () => {
+      await open()
+      const tenant = await world.openShop(token, [10n * USDC, 200n * USDC])
+      const waiting = await world.payout(tenant, token, '203')
+      const early = await world.payout(tenant, token, '4')
+      await setBaseFee(100n * GWEI)
+      await world.tracker().pass()
+      const late = await world.payout(tenant, token, '3')
+      for (let turn = 0; turn < 6; turn++) {
+        await world.tracker().pass()
+        await world.sign()
+        await world.tracker().pass()
+        await setBaseFee(100n * GWEI)
+      }
+      for (const { destination, amount } of [early, late])
+        expect(await world.holds(token, destination)).toBe(amount)
+      expect((await world.load(tenant, waiting.id)).status).toBe('approved')
+      await setBaseFee(GWEI)
+      await world.until(tenant, waiting.id, 'confirmed')
+      expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+    })
+
     test('is refused when it is requested, and fails a day after its approval, with all of the money back', async () => {
       await open()
       const tenant = await world.openShop(token, [10n * USDC, 10n * USDC])

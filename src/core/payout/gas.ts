@@ -70,15 +70,6 @@ export function affordablePrice(
   return maxFee < terms.least ? null : { maxFee, tip: lower(price.tip, maxFee) }
 }
 
-/** A payout for which the network takes too much waits this long for a quieter hour. */
-const QUIETER_WITHIN_MS = 24 * 3_600_000
-
-/** Whether it has waited long enough. */
-export const isWaitOver = (
-  { approvedAtMs, createdAtMs }: { readonly approvedAtMs: number | null; readonly createdAtMs: number },
-  nowMs: number,
-): boolean => nowMs - (approvedAtMs ?? createdAtMs) > QUIETER_WITHIN_MS
-
 /** The gas a hot wallet should be able to pay for: twenty sweeps and payouts of a token. */
 const RESERVE_GAS = 20n * (TOKEN_SWEEP_GAS + TOKEN_TRANSFER_GAS)
 

@@ -35,3 +35,12 @@ export function planFee(amount: bigint, estimate: bigint, outputMin: bigint): Pa
   const grown = estimate * FEE_GROWTH
   return { kind: 'planned', networkFee: estimate, networkFeeMax: grown < half ? grown : half }
 }
+
+/** What keeps an approved payout from being signed, and may pass, is waited for so long: a price, or money that is not there. */
+const WAIT_MS = 24 * 3_600_000
+
+/** Whether it has waited long enough. */
+export const isWaitOver = (
+  { approvedAtMs, createdAtMs }: { readonly approvedAtMs: number | null; readonly createdAtMs: number },
+  nowMs: number,
+): boolean => nowMs - (approvedAtMs ?? createdAtMs) > WAIT_MS

@@ -1,6 +1,6 @@
 import { isToken } from '../../../core/assets.ts'
-import { isWaitOver } from '../../../core/payout/gas.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
+import { isWaitOver } from '../../../core/payout/payout-limits.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import type { HotWallet } from '../../../db/addresses/hot-wallets.ts'
 import { isConstraintViolation } from '../../../postgres/constraint-violation.ts'
@@ -8,7 +8,6 @@ import { type Tenant, withTransaction } from '../../../postgres/transaction.ts'
 import { DeduplicatedLog, withoutNumbers } from '../../../runtime/deduplicated-log.ts'
 import { newId } from '../../../runtime/new-id.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
-import { deleteFrozenDeposit, saveFrozenDeposit, takeFrozenToCheck } from '../../store/frozen-deposits.ts'
 import { askJournal } from '../../store/journal-questions.ts'
 import { listUnsealedSweeps } from '../../store/outcome-seals.ts'
 import { insertPayoutRefusal } from '../../store/payout-transactions.ts'
@@ -30,42 +29,41 @@ import { loadSweptCredit, sumUnsignedPayouts } from '../../store/swept-credit.ts
 import { UnsealedPages } from '../outcome-sealer.ts'
 import { unlessRefused } from '../unless-refused.ts'
 import type { EvmBroadcasterParts } from './evm-broadcaster-parts.ts'
+import { addressText, EvmDeposits } from './evm-deposits.ts'
 import type { EvmReceiptFound } from './evm-payout-client.ts'
 import { findNonceUser, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
-import { refusalOf } from './token-refusal.ts'
 
-/** Frozen deposits are asked about this often, so many of them. */
-const FROZEN_EVERY_MS = 10 * 60_000
-const FROZEN_MAX = 20
 /** Sweeps of one network looked after in one look; the next one goes on after them. */
 const SWEEPS_MAX = 1_000
 
-const addressText = ({ address }: { readonly address: Buffer }): string => `0x${address.toString('hex')}`
+const TOO_DEAR = 'it costs more now than the deposits hold that are missing; the payout waits'
+const NOT_THERE = 'deposits that the payout needs are not on the chain any more; it waits a day'
 
-/** `unclear`: what the node says of it contradicts itself. */
-type DepositState = 'usable' | 'frozen' | 'short' | 'unclear'
-
-/** Of the addresses looked at; `unanswered`: worth of those that the node said nothing of. */
-type Chosen = {
-  readonly usable: readonly SweepableAddress[]
-  readonly frozen: bigint
-  readonly unanswered: bigint
+/** The first of these that together are worth so much, or all. */
+function firstWorth(addresses: readonly SweepableAddress[], worth: bigint): readonly SweepableAddress[] {
+  let left = worth
+  return addresses.filter(({ amount }) => {
+    const isNeeded = left > 0n
+    left -= amount
+    return isNeeded
+  })
 }
 
 /** Plans what has to be swept for approved payouts, and follows it on the chain. Any number of processes may. */
 export class EvmSweeps {
   readonly #parts: EvmBroadcasterParts
   readonly #sweepsMax: number
+  readonly #deposits: EvmDeposits
   readonly #alerts = new DeduplicatedLog()
   #followedAtMs = Number.NEGATIVE_INFINITY
   readonly #unsealed: UnsealedPages<Tenant & Pick<Sweep, 'id'>>
-  #recheckedAtMs = Number.NEGATIVE_INFINITY
   /** The sweep after which the next look goes on; none where it begins at the oldest. */
   #after = ''
 
   constructor(parts: EvmBroadcasterParts, sweepsMax = SWEEPS_MAX) {
     this.#parts = parts
     this.#sweepsMax = sweepsMax
+    this.#deposits = new EvmDeposits(parts)
     const { pool, network } = parts
     this.#unsealed = new UnsealedPages(
       (page) => listUnsealedSweeps(pool, network, page),
@@ -193,6 +191,10 @@ export class EvmSweeps {
       await this.#fail(sweep, `the chain reverted ${txid}`)
   }
 
+  recheckFrozen(hot: Uint8Array): Promise<void> {
+    return this.#deposits.recheckFrozen(hot)
+  }
+
   /** Plans sweeps until what was swept, or will be, covers the payout beside those before it. */
   async plan(payout: Payout, wallet: HotWallet): Promise<void> {
     const { pool, network } = this.#parts
@@ -213,19 +215,25 @@ export class EvmSweeps {
       if (await adoptSweep(pool, tenant, { sweepId, payoutId: payout.id })) missing -= amount
     }
     if (missing <= 0n) return
-    const chosen = await this.#choose(payout, addresses, { missing, hot: wallet.address })
+    const chosen = await this.#deposits.choose(payout, addresses, { missing, hot: wallet.address })
     const left = chosen.usable.reduce((sum, { amount }) => sum - amount, missing)
+    // Those before it may wait for long for what there is not: it lacks only what it would lack without them.
+    const lacks = left - before
     // Nobody knows when the issuer lets go of it: the rest of the merchant's money does not wait for that.
-    if (left > chosen.unanswered && chosen.frozen > 0n) return this.#refuse(payout, 'deposit_frozen')
+    if (lacks > chosen.unanswered && chosen.frozen > 0n) return this.#refuse(payout, 'deposit_frozen')
     // The signer judges what takes of its own amount. A token's sweep takes of the hot wallet's ether.
-    if (isOfToken && left > 0n && left <= dust) return this.#waitForQuieterHour(payout)
-    for (const found of chosen.usable)
+    if (isOfToken && lacks > 0n && lacks <= dust) return this.#wait(payout, 'fee_above_limit', TOO_DEAR)
+    if (lacks > chosen.unanswered && lacks > dust && chosen.short > 0n)
+      return this.#wait(payout, 'insufficient_funds', NOT_THERE)
+    const needed = left > 0n && lacks <= 0n ? missing - before : missing
+    for (const found of firstWorth(chosen.usable, needed))
       await this.#alone(addressText(found), () => this.#planOne(payout, found, isOfToken))
   }
 
-  async #waitForQuieterHour(payout: Payout): Promise<void> {
-    if (isWaitOver(payout, this.#parts.clock().getTime())) return this.#refuse(payout, 'fee_above_limit')
-    this.#alert(payout.id, 'it costs more now than the deposits hold that are missing; the payout waits')
+  /** What may pass is waited for, and not for ever. */
+  async #wait(payout: Payout, code: string, why: string): Promise<void> {
+    if (isWaitOver(payout, this.#parts.clock().getTime())) return this.#refuse(payout, code)
+    this.#alert(payout.id, why)
   }
 
   async #refuse(payout: Payout, code: string): Promise<void> {
@@ -233,88 +241,6 @@ export class EvmSweeps {
     const tenant = tenantOf(payout)
     const refusal = { payoutId: payout.id, code, now: clock() }
     await withTransaction(pool, tenant, (tx) => insertPayoutRefusal(tx, tenant, refusal))
-  }
-
-  /** The largest addresses that together hold what is missing and can be moved from, and what was found otherwise on the way. */
-  async #choose(
-    payout: Payout,
-    addresses: readonly SweepableAddress[],
-    { missing, hot }: { readonly missing: bigint; readonly hot: Uint8Array },
-  ): Promise<Chosen> {
-    const chosen = { usable: [] as SweepableAddress[], frozen: 0n, unanswered: 0n }
-    let left = missing
-    for (const found of addresses) {
-      if (left <= 0n) break
-      const { amount } = found
-      const state = await this.#alone(addressText(found), () => this.#stateOf(payout, found, hot))
-      if (state === undefined || state === 'unclear') chosen.unanswered += amount
-      else if (state === 'frozen') chosen.frozen += amount
-      else if (state === 'usable') {
-        chosen.usable.push(found)
-        left -= amount
-      }
-    }
-    return chosen
-  }
-
-  async #stateOf(payout: Payout, found: SweepableAddress, hot: Uint8Array): Promise<DepositState> {
-    const chain = this.#parts.providers.current
-    const { address, amount } = found
-    const isOfToken = isToken(payout.asset)
-    const held = isOfToken ? await chain.tokenBalanceOf(address) : await chain.balanceOf(address)
-    if (held < amount) {
-      this.#alert(payout.id, `${addressText(found)} holds less than its deposits`)
-      return 'short'
-    }
-    return isOfToken ? this.#tokenState(payout, found, hot) : 'usable'
-  }
-
-  /**
-   * Whether the token's contract lets this sweep happen: signed all the same it would cost gas, again and again. From a
-   * frozen address it moves nothing at all. What moves nothing but not the amount comes from servers behind one URL that
-   * are at different blocks: the next look asks again.
-   */
-  async #tokenState(payout: Payout, found: SweepableAddress, hot: Uint8Array): Promise<DepositState> {
-    const { pool, providers, network, clock, log } = this.#parts
-    const { address, amount, transferIds } = found
-    const reason = await refusalOf(providers.current, { from: address, to: hot, amount })
-    const { asset, merchantId } = payout
-    if (reason === null) {
-      await deleteFrozenDeposit(pool, { merchantId, network, asset, address })
-      return 'usable'
-    }
-    if ((await refusalOf(providers.current, { from: address, to: hot, amount: 0n })) === null) {
-      this.#alert(payout.id, `the node contradicts itself about what ${addressText(found)} holds`)
-      return 'unclear'
-    }
-    const where = addressText(found)
-    const kept = { network, asset, address, amount, reason, transferId: transferIds[0] ?? '' }
-    await saveFrozenDeposit(pool, tenantOf(payout), kept, clock())
-    if (this.#alerts.isNew(where, 'frozen'))
-      log.error({ network, address: where, reason }, 'a deposit cannot be swept: its issuer has frozen it')
-    return 'frozen'
-  }
-
-  /** Asks again about frozen deposits, a few at a time: an issuer may let go of them, and what is not there any more is not frozen. */
-  async recheckFrozen(hot: Uint8Array): Promise<void> {
-    const { pool, network, clock } = this.#parts
-    const now = clock()
-    if (now.getTime() - this.#recheckedAtMs < FROZEN_EVERY_MS) return
-    this.#recheckedAtMs = now.getTime()
-    const before = new Date(now.getTime() - FROZEN_EVERY_MS)
-    for (const one of await takeFrozenToCheck(pool, network, { before, now, limit: FROZEN_MAX }))
-      await this.#alone(addressText(one), () => this.#recheckOne(one, hot))
-  }
-
-  async #recheckOne(
-    one: Awaited<ReturnType<typeof takeFrozenToCheck>>[number],
-    hot: Uint8Array,
-  ): Promise<void> {
-    const { pool, providers } = this.#parts
-    const { address: from, amount } = one
-    const isGone = (await providers.current.tokenBalanceOf(from)) < amount
-    if (isGone || (await refusalOf(providers.current, { from, to: hot, amount: 0n })) === null)
-      await deleteFrozenDeposit(pool, one)
   }
 
   async #planOne(payout: Payout, found: SweepableAddress, isOfToken: boolean): Promise<void> {

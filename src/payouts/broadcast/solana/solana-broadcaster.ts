@@ -7,15 +7,16 @@ import {
   type SolanaRpc,
   type TransactionStatus,
 } from '../../../chain/solana/solana-rpc.ts'
-import type { Network } from '../../../core/assets.ts'
+import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
+import { isWaitOver } from '../../../core/payout/payout-limits.ts'
 import { PAYOUT_UNIT_LIMIT, usualUnitPrice } from '../../../core/payout/solana-fee.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import type { Pool } from '../../../postgres/pool.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Log } from '../../../runtime/log.ts'
-import { insertPayoutGas, loadPayoutGas } from '../../store/payout-transactions.ts'
+import { insertPayoutGas, insertPayoutRefusal, loadPayoutGas } from '../../store/payout-transactions.ts'
 import { readFeePayerBalance } from '../../store/read-fee-payer-balance.ts'
 import {
   loadSolanaSignerAccounts,
@@ -24,7 +25,7 @@ import {
   saveSolanaReading,
   sumSolanaPayouts,
 } from '../../store/solana-accounts.ts'
-import { listOpenMaintenance } from '../../store/solana-maintenance.ts'
+import { listOpenMaintenance, loadVaultCredit } from '../../store/solana-maintenance.ts'
 import type { Broadcaster, BroadcastVerdict, ChainStatus, TrackedPayout } from '../broadcaster.ts'
 import type { OutcomeSealer } from '../outcome-sealer.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
@@ -112,8 +113,28 @@ export class SolanaBroadcaster implements Broadcaster {
     await this.#funding.ask(reading, toFund, left)
   }
 
-  /** Keeps once, before a payout is signed, whether its destination is an account that a key disposes of. */
   async prepare(unsigned: readonly Payout[]): Promise<void> {
+    await this.#endUncovered(unsigned)
+    await this.#keepDestinations(unsigned)
+  }
+
+  /** What needs more than its merchant has in the vault, and than the chain has for it, waits for a day. */
+  async #endUncovered(unsigned: readonly Payout[]): Promise<void> {
+    const { pool, network, clock } = this.#parts
+    const now = clock()
+    const place = { network, keyspace: keyspaceOfNetwork(network) }
+    for (const payout of unsigned) {
+      const tenant = tenantOf(payout)
+      const isDue = payout.status === 'approved' && isWaitOver(payout, now.getTime())
+      if (!isDue || !this.#maintenanceTransactions.isLacking(tenant)) continue
+      if ((await loadVaultCredit(pool, tenant, place)) >= payout.amount) continue
+      const refusal = { payoutId: payout.id, code: 'insufficient_funds', now }
+      await withTransaction(pool, tenant, (tx) => insertPayoutRefusal(tx, tenant, refusal))
+    }
+  }
+
+  /** Keeps once, before a payout is signed, whether its destination is an account that a key disposes of. */
+  async #keepDestinations(unsigned: readonly Payout[]): Promise<void> {
     const { pool } = this.#parts
     const unknown: Payout[] = []
     for (const payout of unsigned) {

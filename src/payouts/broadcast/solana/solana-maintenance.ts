@@ -1,10 +1,8 @@
-import type { TransactionAlone } from '../../../chain/solana/solana-answers.ts'
 import { SolanaCallFailed, type SolanaRpc, type TransactionStatus } from '../../../chain/solana/solana-rpc.ts'
-import { ownerOf } from '../../../chain/solana/watched-owners.ts'
 import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
 import { LAMPORTS_PER_SIGNATURE, SWEEP_SOURCES_MAX } from '../../../core/payout/solana-fee.ts'
 import type { Pool } from '../../../postgres/pool.ts'
-import { type Tenant, withSystemTransaction } from '../../../postgres/transaction.ts'
+import type { Tenant } from '../../../postgres/transaction.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import type { Log } from '../../../runtime/log.ts'
@@ -13,12 +11,9 @@ import { insertFoundBytes, listSweepsWithoutBytes } from '../../store/found-swee
 import { listUnsealedVaultSweeps } from '../../store/outcome-seals.ts'
 import type { SolanaReading, SolanaSignerAccounts } from '../../store/solana-accounts.ts'
 import {
-  bookFoundSweep,
   endMaintenance,
   endUnsignedMaintenance,
-  type FoundSweep,
   insertMaintenance,
-  listSweepCandidates,
   listSweepNeeds,
   type OpenMaintenance,
   type SignedMaintenance,
@@ -27,33 +22,12 @@ import {
 import { type OutcomeSealer, UnsealedPages } from '../outcome-sealer.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { unlessRefused } from '../unless-refused.ts'
-
-/** Deposit addresses looked at in one turn: one call's worth. */
-const CANDIDATES_MAX = 100
+import { SolanaDeposits } from './solana-deposits.ts'
 
 /** What nobody has signed for so long is asked for anew, if it is needed still: the signer may have refused it. */
 const UNSIGNED_MS = 3_600_000
-/** Transactions of an address that are looked through for a sweep, newest first, and how often at most. */
-const SOUGHT_MAX = 50
-const SEEK_INTERVAL_MS = 60_000
 /** Sweeps found on the chain whose bytes are fetched in one turn. */
 const BYTES_PER_TURN = 5
-/**
- * Addresses whose history is read in one turn for what the fee payer put there, and how often again: anybody can send a
- * little to addresses and give them long histories, and payouts must not wait while these are read.
- */
-const GIVEN_SOUGHT_PER_TURN = 1
-const GIVEN_INTERVAL_MS = 600_000
-
-/** A deposit address that holds less than the books say; lamports. */
-type OwnAccounts = Pick<SolanaSignerAccounts, 'vault' | 'feePayer'>
-
-type ShortAddress = OwnAccounts & {
-  readonly owner: string
-  readonly index: number
-  readonly expected: bigint
-  readonly lamports: bigint
-}
 
 type Parts = {
   readonly network: Network
@@ -70,11 +44,9 @@ type Parts = {
  */
 export class SolanaMaintenance {
   readonly #parts: Parts
-  /** Addresses that hold less than the books say, and when the chain was last asked why. */
-  readonly #soughtAtMs = new Map<string, number>()
-  /** Addresses that hold more than the books say, with what the fee payer put there by the chain's own account. */
-  readonly #given = new Map<string, { readonly atMs: number; readonly lamports: bigint }>()
-  #givenSought = 0
+  readonly #deposits: SolanaDeposits
+  /** Merchants whose payouts need what is not on the chain any more, by `nameOf`. */
+  #lacking = new Set<string>()
   readonly #unsealed: UnsealedPages<{ readonly id: string; readonly txid: string }>
   /** The found sweep after which the next turn fetches bytes. */
   #keptTo = ''
@@ -82,6 +54,7 @@ export class SolanaMaintenance {
 
   constructor(parts: Parts) {
     this.#parts = parts
+    this.#deposits = new SolanaDeposits(parts)
     const { pool, network } = parts
     this.#unsealed = new UnsealedPages(
       (page) => listUnsealedVaultSweeps(pool, network, page),
@@ -207,20 +180,28 @@ export class SolanaMaintenance {
     )
   }
 
+  /** Whether payouts of this merchant need what is not on the chain any more, as found when sweeps were last asked for. */
+  isLacking(tenant: Tenant): boolean {
+    return this.#lacking.has(nameOf(tenant))
+  }
+
   /** As much as each merchant's payouts need and the vault does not hold, from the richest addresses, all that lies on each. */
   async #askForSweeps({ vault, feePayer }: SolanaSignerAccounts, reading: SolanaReading): Promise<void> {
     const { pool, network, clock } = this.#parts
     const keyspace = keyspaceOfNetwork(network)
     let payable = reading.feePayerLamports - reading.rentExempt
-    this.#givenSought = 0
+    this.#deposits.beginTurn()
+    this.#lacking = new Set()
     for (const need of await listSweepNeeds(pool, { network, keyspace })) {
       let { missing } = need
       const sources: SweepSource[] = []
-      for (const source of await this.#ready(need.tenant, { vault, feePayer })) {
+      const found = await this.#deposits.ready(need.tenant, { vault, feePayer })
+      for (const source of found.sources) {
         if (missing <= 0n) break
         sources.push(source)
         missing -= source.lamports
       }
+      if (missing > found.waiting && found.short > 0n) this.#lacking.add(nameOf(need.tenant))
       for (let at = 0; at < sources.length; at += SWEEP_SOURCES_MAX) {
         const some = sources.slice(at, at + SWEEP_SOURCES_MAX)
         payable -= LAMPORTS_PER_SIGNATURE * BigInt(some.length + 1)
@@ -235,102 +216,9 @@ export class SolanaMaintenance {
       }
     }
   }
-
-  /**
-   * Addresses that hold exactly what the books say, with what the fee payer put there. More is a payment that was not
-   * recorded yet, and is left alone until it is: an address that was emptied would no longer report it. Less was swept
-   * already, or is an alarm.
-   */
-  async #ready(tenant: Tenant, own: OwnAccounts): Promise<SweepSource[]> {
-    const { pool, network, providers } = this.#parts
-    const place = { network, keyspace: keyspaceOfNetwork(network), limit: CANDIDATES_MAX }
-    const candidates = await listSweepCandidates(pool, tenant, place)
-    if (candidates.length === 0) return []
-    const owners = candidates.map(({ addressBytes }) => ownerOf(addressBytes))
-    const accounts = await providers.current.finalizedAccounts(owners)
-    const ready: SweepSource[] = []
-    for (const [at, { index, expected, funded }] of candidates.entries()) {
-      const [lamports, owner] = [accounts[at]?.lamports ?? 0n, owners[at] ?? '']
-      const found = { index, expected, lamports, owner, funded, ...own }
-      const isReady = () => this.#isReady(found)
-      if (await unlessRefused(this.#parts, { about: owner, alerts: this.#alerts }, isReady))
-        ready.push({ index, lamports: expected })
-    }
-    return ready
-  }
-
-  async #isReady(found: ShortAddress & { readonly funded: bigint }): Promise<boolean> {
-    const { owner, expected, lamports, funded } = found
-    const beyond = lamports - expected
-    if (beyond < 0n) await this.#explain(found)
-    return (
-      beyond === 0n || (beyond > 0n && (beyond === funded || beyond === (await this.#givenTo(owner, found))))
-    )
-  }
-
-  /**
-   * Why an address holds less than the books say: a sweep that the database does not know of, because it was restored or
-   * a node did not know of it when it was asked. The chain reports it, and it is booked. Anything else is an alarm.
-   */
-  async #explain(short: ShortAddress): Promise<void> {
-    const { pool, network, clock, log } = this.#parts
-    const { owner, index, expected, lamports } = short
-    const now = clock()
-    const soughtAtMs = this.#soughtAtMs.get(owner)
-    if (soughtAtMs !== undefined && now.getTime() - soughtAtMs < SEEK_INTERVAL_MS) return
-    this.#soughtAtMs.set(owner, now.getTime())
-    let isExplained = false
-    for (const sweep of await this.#findSweeps(short)) {
-      await this.#parts.sealer.landed(sweep.txid)
-      const booked = await withSystemTransaction(pool, (tx) =>
-        bookFoundSweep(tx, network, { ...sweep, index }, now),
-      )
-      if (!booked) continue
-      isExplained = true
-      log.warn({ network, owner, txid: sweep.txid }, 'a sweep that the database did not know of is booked')
-    }
-    // What is booked may not be all that is missing.
-    if (isExplained) this.#soughtAtMs.delete(owner)
-    if (isExplained || soughtAtMs !== undefined) return
-    log.error(
-      { network, owner, lamports: lamports.toString(), expected: expected.toString() },
-      'a deposit address holds less than was paid to it',
-    )
-  }
-
-  /** What the fee payer put on an address by the chain's own account, for a database that was set back does not know. */
-  async #givenTo(owner: string, { feePayer, vault }: OwnAccounts): Promise<bigint | null> {
-    const nowMs = this.#parts.clock().getTime()
-    const known = this.#given.get(owner)
-    if (known !== undefined && nowMs - known.atMs < GIVEN_INTERVAL_MS) return known.lamports
-    if (this.#givenSought === GIVEN_SOUGHT_PER_TURN) return null
-    this.#givenSought++
-    // Whatever becomes of this, it is the turn of others.
-    this.#given.set(owner, { atMs: nowMs, lamports: 0n })
-    const rpc = this.#parts.providers.current
-    let given = 0n
-    for (const { signature } of (await rpc.signaturesFor(owner, null, 0)).slice(0, SOUGHT_MAX)) {
-      const transaction = await rpc.transaction(signature, 'finalized')
-      if (transaction === null || transaction.failed || transaction.accounts[0] !== feePayer) continue
-      if (!transaction.accounts.includes(vault)) given += gainOf(transaction, owner)
-    }
-    this.#given.set(owner, { atMs: nowMs, lamports: given })
-    return given
-  }
-
-  /** Final transactions that moved lamports of the address into the vault, newest first. */
-  async #findSweeps({ owner, vault }: ShortAddress): Promise<Omit<FoundSweep, 'index'>[]> {
-    const rpc = this.#parts.providers.current
-    const found: Omit<FoundSweep, 'index'>[] = []
-    for (const { signature } of (await rpc.signaturesFor(owner, null, 0)).slice(0, SOUGHT_MAX)) {
-      const transaction = await rpc.transaction(signature, 'finalized')
-      if (transaction === null || transaction.failed) continue
-      const lamports = -gainOf(transaction, owner)
-      if (lamports > 0n && gainOf(transaction, vault) >= lamports) found.push({ txid: signature, lamports })
-    }
-    return found
-  }
 }
+
+const nameOf = ({ merchantId, livemode }: Tenant): string => `${merchantId} ${livemode}`
 
 /** Whether the node has this transaction in this slot for good, with this outcome. */
 export async function isFinalWith(
@@ -340,10 +228,4 @@ export async function isFinalWith(
 ): Promise<boolean> {
   const found = (await rpc.statuses([txid])).get(txid)
   return found?.isFinal === true && found.slot === slot && found.failed === failed
-}
-
-/** What a transaction brought to an account, lamports; below zero where it took some. */
-function gainOf({ accounts, pre, post }: TransactionAlone, owner: string): bigint {
-  const at = accounts.indexOf(owner)
-  return (post[at] ?? 0n) - (pre[at] ?? 0n)
 }

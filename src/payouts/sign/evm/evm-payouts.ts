@@ -7,12 +7,12 @@ import {
   type GasPrice,
   gasCostOf,
   gasPriceOf,
-  isWaitOver,
   replacingPrice,
   TOKEN_TRANSFER_GAS,
   TRANSFER_GAS,
 } from '../../../core/payout/gas.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
+import { isWaitOver } from '../../../core/payout/payout-limits.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import type { Tenant, Tx } from '../../../postgres/transaction.ts'
 import { areNoncesOfOthers, insertAccountNonce } from '../../store/account-nonces.ts'

@@ -5,7 +5,7 @@ import { ASSETS } from '../../../core/assets.ts'
 import { outpointKey } from '../../../core/chain/outpoint.ts'
 import { type UtxoParameters, utxoParametersOf } from '../../../core/chain/utxo-parameters.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
-import { fixedPayoutMin } from '../../../core/payout/payout-limits.ts'
+import { fixedPayoutMin, isWaitOver } from '../../../core/payout/payout-limits.ts'
 import { type Coin, feeFor, mostThatFits, selectCoins, vbytesOf } from '../../../core/payout/select-coins.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { loadNetworkState } from '../../../db/chain/network-state.ts'
@@ -63,7 +63,7 @@ async function signFirst(
   const selection = selectCoins(coins, payout.amount, terms)
   if (selection === null) {
     if (await isTooMuch(signer, payout, coins, terms)) return TOO_MANY_COINS
-    return (await isShortOfCoins(signer.pool, tenantOf(payout), payout)) ? INSUFFICIENT_FUNDS : WAITS
+    return (await isTooLittle(signer, payout)) ? INSUFFICIENT_FUNDS : WAITS
   }
   const vbytes = vbytesOf(selection.coins.length, selection.change > 0n)
   if (payout.networkFeeMax < feeFor(vbytes, FEE_RATE_MIN)) return { kind: 'refused', code: 'fee_above_limit' }
@@ -99,6 +99,13 @@ async function isTooMuch(
 ): Promise<boolean> {
   if (mostThatFits(coins, changeMin) === null) return false
   return !(await isChangeComing(pool, tenantOf(payout), payout.network))
+}
+
+/** Whether the coins do not do, and nothing is to come: what somebody spends beside Paylink only the chain knows. */
+async function isTooLittle({ pool, clock }: SigningContext, payout: Payout): Promise<boolean> {
+  const tenant = tenantOf(payout)
+  if (await isShortOfCoins(pool, tenant, payout)) return true
+  return isWaitOver(payout, clock().getTime()) && !(await isChangeComing(pool, tenant, payout.network))
 }
 
 /** Whether a coin is a deposit's, or change that the journal, or its own signatures, show to be this merchant's. */

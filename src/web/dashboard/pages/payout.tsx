@@ -149,7 +149,7 @@ const FAILURES: { readonly [code: string]: string } = {
   destination_removed: 'The destination was removed before the payout was signed. Nobody was paid.',
   fee_above_limit: 'The network asks for more than the highest fee that was approved. Ask for it again.',
   insufficient_funds:
-    'The chain took back a payment before this payout was signed, and what is left does not cover it. Nobody was paid. Ask again for what is available now.',
+    'Payments that this payout needs are not on the chain any more, and what is left does not cover it. Nobody was paid. Tell whoever runs this server, and request less.',
   input_spent_elsewhere:
     'Coins of this installation were spent by a transaction that it did not make: somebody else has its keys. Tell whoever runs this server at once.',
   input_double_spent:
