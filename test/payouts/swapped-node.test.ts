@@ -33,7 +33,7 @@ async function open(): Promise<void> {
   await other.mine(5)
 }
 
-test('a node that is swapped for one of another chain while it serves ends no payout, and nothing is paid twice', async () => {
+test('a node that is swapped for one of another chain ends no payout, so that none is paid twice', async () => {
   await open()
   const chain = world.carrierAt(proxy.url)
   const tracker = world.courierOf([{ name: 'the node', chain }])
