@@ -44,12 +44,6 @@ beforeEach(() => {
 
 type Block = { readonly number: string; readonly hash: string }
 
-/** The watcher stands at the newest block. */
-async function watch(): Promise<void> {
-  const { number, hash } = await world.anvil.rpc<Block>('eth_getBlockByNumber', ['latest', false])
-  await world.database.owner.query('update network_state set height = $1, hash = $2', [Number(number), hash])
-}
-
 const couriersOf = (first: EvmPayoutClient, second: EvmPayoutClient) =>
   world.trackerOf([
     { name: 'first', chain: first },
@@ -81,7 +75,7 @@ async function paidUnnoticed() {
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
   await world.until(tenant, payout.id, 'submitted')
   await world.anvil.mine(3)
-  await watch()
+  await world.watch()
   return { tenant, payout }
 }
 
@@ -113,7 +107,7 @@ function deny(txids: readonly string[]): void {
 async function makeUp(txids: readonly string[]): Promise<void> {
   expect(txids).toHaveLength(1)
   await world.anvil.mine(3)
-  await watch()
+  await world.watch()
   const { number, hash } = await world.anvil.rpc<Block>('eth_getBlockByNumber', ['finalized', false])
   const receipt = { blockNumber: number, blockHash: hash, status: '0x1' }
   proxy.lie('eth_getTransactionReceipt', (result, { params }) =>
@@ -126,7 +120,7 @@ const waitsOf = (id: string): string[] =>
   world.logged.filter((line) => line.includes(id) && line.includes('waits for another provider to confirm'))
 
 test("with one provider away a payout goes through the next, which doctor names, and needs a second's word", async () => {
-  await watch()
+  await world.watch()
   const tenant = await world.openShop('ETH_BASE', [ETHER])
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
   const tracker = couriersOf(dead, proxied)
@@ -154,7 +148,7 @@ test("with one provider away a payout goes through the next, which doctor names,
 
 test('a provider behind the watcher, or on another chain, takes nobody’s place', async () => {
   await world.anvil.mine(1)
-  await watch()
+  await world.watch()
   const height = `0x${(await world.anvil.height()).toString(16)}`
   proxy.lie('eth_getBlockByNumber', (block, { params }) => (params[0] === height ? null : block))
   const sent = proxy.calls.length
@@ -253,7 +247,7 @@ test('a sweep unknown to one provider keeps its deposits, and a payout that it c
   await world.sign()
   await world.tracker().pass()
   await world.anvil.mine(3)
-  await watch()
+  await world.watch()
   // Its deposit is in a block with a receipt that the node keeps.
   await world.database.owner.query('update transfer set block_height = 1 where merchant_id = $1', [
     tenant.merchantId,
@@ -268,7 +262,7 @@ test('a sweep unknown to one provider keeps its deposits, and a payout that it c
   proxy.tellTheTruth()
   await world.until(tenant, payout.id, 'submitted')
   await world.anvil.mine(3)
-  await watch()
+  await world.watch()
   proxy.lie('eth_getTransactionReceipt', (receipt) =>
     receipt === null ? null : { ...(receipt as object), status: '0x0' },
   )
@@ -292,7 +286,7 @@ test('a payout that every provider says is dead gives its money back, once all o
   await world.anvil.rpc('anvil_impersonateAccount', [from])
   await world.anvil.rpc('eth_sendTransaction', [{ from, to: from, value: '0x0' }])
   await world.anvil.mine(3)
-  await watch()
+  await world.watch()
   await couriersOf(honest, dead).pass()
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
   await couriersOf(honest, proxied).pass()
@@ -419,7 +413,7 @@ test("a deposit to a swept address after the backup is not taken for the lost pa
 })
 
 test('what one provider breaks off in the middle of a look the next one does from the beginning', async () => {
-  await watch()
+  await world.watch()
   proxy.lie('eth_maxPriorityFeePerGas', () => {
     throw new Error('internal error')
   })

@@ -132,13 +132,7 @@ const send = (url: string, header: string): Promise<Response> =>
   fetch(url, { headers: { 'payment-signature': header } })
 
 /** The watcher has recorded all blocks so far. */
-async function readToTip(): Promise<void> {
-  const height = Number(await world.anvil.rpc<string>('eth_blockNumber', []))
-  await world.database.owner.query('update network_state set height = $2 where network = $1', [
-    world.network,
-    height,
-  ])
-}
+const readToTip = (): Promise<void> => world.watch()
 
 /** Everybody takes their turns: watcher, signer, watcher, a block, and it is read. */
 async function turn(changes: Partial<SigningContext> = {}): Promise<void> {
@@ -712,6 +706,7 @@ test('a payment whose block leaves the chain is carried there again, by the same
     told.transaction,
   ])
   await world.anvil.reorganise(tip - Number(blockNumber) + 1, (txid) => txid === told.transaction)
+  await readToTip()
   expect(await received(opened)).toBe(0n)
   await turnsUntil(async () => (await received(opened)) === AMOUNT)
   await turnsUntil(async () => (await stored(opened))[0]?.status === 'settled')
@@ -730,8 +725,7 @@ test('one of two providers that lies about a payment ends nothing: it is carried
   ])
   type Block = { readonly number: string; readonly hash: string }
   const blockAt = (at: string) => world.anvil.rpc<Block>('eth_getBlockByNumber', [at, false])
-  const { number, hash } = await blockAt('latest')
-  await world.database.owner.query('update network_state set height = $1, hash = $2', [Number(number), hash])
+  await world.watch()
   const doneAt = async ({ invoice }: Opened) => {
     const of = 'select done_at from x402_authorization where invoice_id = $1'
     return (await world.database.owner.query<{ done_at: Date | null }>(of, [invoice.id])).rows[0]?.done_at

@@ -66,6 +66,17 @@ export class EvmPayoutWorld extends PayoutSteps {
     return world
   }
 
+  /** The watcher stands at the newest block. */
+  async watch(): Promise<void> {
+    type Block = { readonly number: string; readonly hash: string }
+    const { number, hash } = await this.anvil.rpc<Block>('eth_getBlockByNumber', ['latest', false])
+    await this.database.owner.query('update network_state set height = $2, hash = $3 where network = $1', [
+      this.network,
+      Number(number),
+      hash,
+    ])
+  }
+
   get network() {
     return `${this.chain}-test` as const
   }
