@@ -36,7 +36,7 @@ async function open(): Promise<void> {
 test('a node that is swapped for one of another chain ends no payout, so that none is paid twice', async () => {
   await open()
   const chain = world.carrierAt(proxy.url)
-  const tracker = world.courierOf([{ name: 'the node', chain }])
+  const tracker = world.trackerOf([{ name: 'the node', chain }])
   const tenant = await world.openShop('ETH', [2n * ETHER])
   const payout = await world.payout(tenant, 'ETH', '1')
   const turn = async () => {
