@@ -267,6 +267,13 @@ test('USDC whose contract reverts when mined fails once final; its money returns
   expect(await findings()).toEqual([])
 })
 
+/** What the contract answers that Base is asked for the cost of a place on Ethereum. */
+async function setL1Fee(wei: bigint): Promise<void> {
+  // PUSH32 fee, PUSH0, MSTORE, PUSH1 32, PUSH0, RETURN: the same answer to every question.
+  const code = wei === 0n ? '0x' : `0x7f${wei.toString(16).padStart(64, '0')}5f5260205ff3`
+  await world.anvil.rpc('anvil_setCode', ['0x420000000000000000000000000000000000000F', code])
+}
+
 async function setBaseFee(wei: bigint): Promise<void> {
   await world.anvil.rpc('anvil_setNextBlockBaseFeePerGas', [hex(wei)])
   await world.anvil.mine(1)
@@ -329,6 +336,52 @@ test('a sweep stuck below what blocks cost holds its payout a day at most; taken
   expect(await sweepsOf(next.id)).toEqual([])
   expect(await world.holds('ETH_BASE', next.destination)).toBe(next.amount - done.networkFee)
   expect(await findings()).toEqual([])
+})
+
+test('a sweep stuck below what its place on Ethereum costs holds its payout a day at most, too', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.tracker().pass()
+  await world.sign()
+  await setL1Fee(payout.networkFeeMax)
+  world.now = new Date(world.now.getTime() + 4 * 60_000)
+  await world.tracker().pass()
+  await world.sign()
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  world.now = new Date(world.now.getTime() + 25 * 3_600_000)
+  await world.tracker().pass()
+  await world.sign()
+  await world.endRefused()
+  expect(await world.load(tenant, payout.id)).toMatchObject({
+    status: 'failed',
+    failureCode: 'fee_above_limit',
+  })
+  expect(await world.balances(tenant)).toMatchObject({ available: ETHER, reserved: 0n })
+  await setL1Fee(0n)
+  await world.tracker().pass()
+  await world.anvil.mine(1)
+  const next = await world.payout(tenant, 'ETH_BASE', '1')
+  const done = await world.until(tenant, next.id, 'confirmed')
+  expect(await world.holds('ETH_BASE', next.destination)).toBe(next.amount - done.networkFee)
+  expect(await findings()).toEqual([])
+})
+
+test('a clock that is set back by hours holds up neither sweeps nor payouts', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  // One process, which remembers when it looked.
+  const tracker = world.tracker()
+  await tracker.pass()
+  await world.sign()
+  await tracker.pass()
+  world.now = new Date(world.now.getTime() - 3 * 3_600_000)
+  for (let turn = 0; turn < 12; turn++) {
+    await world.anvil.mine(1)
+    await tracker.pass()
+    await world.sign()
+    world.now = new Date(world.now.getTime() + 1_000)
+  }
+  expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
 })
 
 const GWEI = 10n ** 9n

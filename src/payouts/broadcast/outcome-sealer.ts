@@ -1,6 +1,6 @@
 import { keyFamilyOfNetwork, type Network } from '../../core/assets.ts'
 import type { Pool } from '../../postgres/pool.ts'
-import type { Clock } from '../../runtime/clock.ts'
+import { type Clock, isDue } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import { type Outcome, sealOutcome, txidOf } from '../../secrets/outcome-key.ts'
 import type { SigningKey } from '../../secrets/signing-key.ts'
@@ -27,7 +27,7 @@ export class UnsealedPages<Row> {
 
   /** Null until the next page is due. */
   async next(nowMs: number): Promise<readonly Row[] | null> {
-    if (Math.abs(nowMs - this.#readAtMs) < UNSEALED_EVERY_MS) return null
+    if (!isDue(this.#readAtMs, UNSEALED_EVERY_MS, nowMs)) return null
     this.#readAtMs = nowMs
     const rows = await this.#list({ before: this.#before, limit: UNSEALED_MAX })
     const last = rows.length < UNSEALED_MAX ? undefined : rows.at(-1)

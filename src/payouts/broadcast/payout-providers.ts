@@ -2,7 +2,7 @@ import { ChainUnavailable } from '../../chain/adapter.ts'
 import type { Network } from '../../core/assets.ts'
 import { loadNetworkState, savePayoutProvider } from '../../db/chain/network-state.ts'
 import type { Pool } from '../../postgres/pool.ts'
-import type { Clock } from '../../runtime/clock.ts'
+import { type Clock, isDue } from '../../runtime/clock.ts'
 import { DeduplicatedLog, withoutNumbers } from '../../runtime/deduplicated-log.ts'
 import type { Log } from '../../runtime/log.ts'
 
@@ -41,9 +41,9 @@ type Deps = {
 export class PayoutProviders<Chain extends PayoutProvider> {
   readonly #deps: Deps
   readonly #providers: readonly [NamedChain<Chain>, ...NamedChain<Chain>[]]
-  readonly #away = new Map<NamedChain<Chain>, { readonly untilMs: number; readonly reason: string }>()
+  readonly #away = new Map<NamedChain<Chain>, { readonly sinceMs: number; readonly reason: string }>()
   /** What cannot serve a look may say all the same what stands in one block: the two are apart. */
-  readonly #silentUntilMs = new Map<NamedChain<Chain>, number>()
+  readonly #silentSinceMs = new Map<NamedChain<Chain>, number>()
   readonly #placedAtMs = new Map<NamedChain<Chain>, number>()
   readonly #alerted = new DeduplicatedLog()
   /** What waits for another provider's word, and why, by the time at which it was last asked for. */
@@ -74,7 +74,8 @@ export class PayoutProviders<Chain extends PayoutProvider> {
   /** Does the work with the first provider that serves it to the end. Throws `ChainUnavailable` where none does. */
   async through(work: () => Promise<void>): Promise<void> {
     const nowMs = this.#deps.clock().getTime()
-    const isAway = (provider: NamedChain<Chain>) => (this.#away.get(provider)?.untilMs ?? 0) > nowMs
+    const isAway = (provider: NamedChain<Chain>) =>
+      !isDue(this.#away.get(provider)?.sinceMs ?? Number.NEGATIVE_INFINITY, AWAY_MS, nowMs)
     const inOrder = [...this.#providers].sort((a, b) => Number(isAway(a)) - Number(isAway(b)))
     let last: ChainUnavailable | null = null
     for (const [place, provider] of inOrder.entries()) {
@@ -88,7 +89,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
         return
       } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error
-        this.#away.set(provider, { untilMs: nowMs + AWAY_MS, reason: error.message })
+        this.#away.set(provider, { sinceMs: nowMs, reason: error.message })
         this.#placedAtMs.delete(provider)
         last = error
       }
@@ -127,7 +128,11 @@ export class PayoutProviders<Chain extends PayoutProvider> {
     const nowMs = this.#deps.clock().getTime()
     const reasons: string[] = []
     for (const provider of this.#providers) {
-      if (provider === this.#current || (this.#silentUntilMs.get(provider) ?? 0) > nowMs) continue
+      if (
+        provider === this.#current ||
+        !isDue(this.#silentSinceMs.get(provider) ?? Number.NEGATIVE_INFINITY, AWAY_MS, nowMs)
+      )
+        continue
       try {
         if (await question(provider.chain)) {
           this.#unconfirmed.delete(about)
@@ -136,7 +141,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
         reasons.push(`${provider.name} does not say so`)
       } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error
-        this.#silentUntilMs.set(provider, nowMs + AWAY_MS)
+        this.#silentSinceMs.set(provider, nowMs)
         reasons.push(error.message)
       }
     }
@@ -149,7 +154,8 @@ export class PayoutProviders<Chain extends PayoutProvider> {
 
   /** A stand-in, or a node that was set back or swapped, must not be taken for the chain on which the money is. */
   async #place(provider: NamedChain<Chain>, nowMs: number): Promise<void> {
-    if (nowMs - (this.#placedAtMs.get(provider) ?? Number.NEGATIVE_INFINITY) < PLACE_INTERVAL_MS) return
+    const placedAtMs = this.#placedAtMs.get(provider) ?? Number.NEGATIVE_INFINITY
+    if (!isDue(placedAtMs, PLACE_INTERVAL_MS, nowMs)) return
     const place = await this.#watchersPlace()
     // Before the watcher has read anything there is no money either.
     if (place === null) return

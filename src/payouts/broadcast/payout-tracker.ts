@@ -7,7 +7,7 @@ import { isConstraintViolation } from '../../postgres/constraint-violation.ts'
 import { isDatabaseAway } from '../../postgres/database-away.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import type { Pause } from '../../runtime/activity.ts'
-import type { Clock } from '../../runtime/clock.ts'
+import { type Clock, isDue } from '../../runtime/clock.ts'
 import { DeduplicatedLog, withoutNumbers } from '../../runtime/deduplicated-log.ts'
 import type { Log } from '../../runtime/log.ts'
 import { pauseUnless } from '../../runtime/repeat.ts'
@@ -88,7 +88,7 @@ export class PayoutTracker {
   async #reportLongWaits(): Promise<void> {
     const { pool, network, clock, log } = this.#parts
     const now = clock()
-    if (now.getTime() - this.#waitsReadAtMs < WAITS_EVERY_MS) return
+    if (!isDue(this.#waitsReadAtMs, WAITS_EVERY_MS, now.getTime())) return
     this.#waitsReadAtMs = now.getTime()
     for (const wait of await readLongWaits(pool, now)) {
       const message = 'payouts or sweeps wait longer than is usual'

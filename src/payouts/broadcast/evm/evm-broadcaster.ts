@@ -9,6 +9,7 @@ import { tenantOf } from '../../../core/tenant.ts'
 import { loadAccountKey } from '../../../db/addresses/account-keys.ts'
 import { type HotWallet, saveHotWallet } from '../../../db/addresses/hot-wallets.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
+import { isDue } from '../../../runtime/clock.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
 import { isKnownTransaction, saveFoundPayout } from '../../store/found-payouts.ts'
@@ -60,7 +61,7 @@ export class EvmBroadcaster implements Broadcaster {
   async refreshNetwork(): Promise<void> {
     const { lookEveryMs, clock } = this.#parts
     const everyMs = this.isBusy ? lookEveryMs : IDLE_LOOK_MS
-    if (clock().getTime() - this.#readAtMs >= everyMs) await this.#read()
+    if (isDue(this.#readAtMs, everyMs, clock().getTime())) await this.#read()
   }
 
   async #read(): Promise<void> {
@@ -154,7 +155,7 @@ export class EvmBroadcaster implements Broadcaster {
     // What the chain itself has called final is not looked after any more.
     const open = tracked.filter(({ payout }) => payout.status !== 'confirmed')
     this.#isBusy ||= open.length > 0
-    if (open.length === 0 || nowMs - this.#lookedAtMs < lookEveryMs) return statuses
+    if (open.length === 0 || !isDue(this.#lookedAtMs, lookEveryMs, nowMs)) return statuses
     this.#lookedAtMs = nowMs
     const finalized = await this.providers.current.finalizedHeight()
     for (const { payout, transactions } of open)
@@ -263,7 +264,7 @@ class GasAlarm {
     }
     if (!balance.isLow) return false
     const nowMs = clock().getTime()
-    if (nowMs - this.#toppedUpAtMs < TOP_UP_EVERY_MS) return true
+    if (!isDue(this.#toppedUpAtMs, TOP_UP_EVERY_MS, nowMs)) return true
     this.#toppedUpAtMs = nowMs
     await topUp(balance.address)
     return true

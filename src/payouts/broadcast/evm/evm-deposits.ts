@@ -1,6 +1,7 @@
 import { isToken } from '../../../core/assets.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { tenantOf } from '../../../core/tenant.ts'
+import { isDue } from '../../../runtime/clock.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import { deleteFrozenDeposit, saveFrozenDeposit, takeFrozenToCheck } from '../../store/frozen-deposits.ts'
 import type { SweepableAddress } from '../../store/sweeps.ts'
@@ -99,7 +100,7 @@ export class EvmDeposits {
   async recheckFrozen(hot: Uint8Array): Promise<void> {
     const { pool, network, clock } = this.#parts
     const now = clock()
-    if (now.getTime() - this.#recheckedAtMs < FROZEN_EVERY_MS) return
+    if (!isDue(this.#recheckedAtMs, FROZEN_EVERY_MS, now.getTime())) return
     this.#recheckedAtMs = now.getTime()
     const before = new Date(now.getTime() - FROZEN_EVERY_MS)
     for (const one of await takeFrozenToCheck(pool, network, { before, now, limit: FROZEN_MAX }))

@@ -5,6 +5,7 @@ import { tenantOf } from '../../../core/tenant.ts'
 import type { HotWallet } from '../../../db/addresses/hot-wallets.ts'
 import { isConstraintViolation } from '../../../postgres/constraint-violation.ts'
 import { type Tenant, withTransaction } from '../../../postgres/transaction.ts'
+import { isDue } from '../../../runtime/clock.ts'
 import { DeduplicatedLog, withoutNumbers } from '../../../runtime/deduplicated-log.ts'
 import { newId } from '../../../runtime/new-id.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
@@ -79,7 +80,7 @@ export class EvmSweeps {
     const sweeps = await listSweepsUnderWay(pool, network, { after: this.#after, limit })
     if (sweeps.length === 0 && this.#after === '') return false
     const nowMs = clock().getTime()
-    if (nowMs - this.#followedAtMs >= lookEveryMs) {
+    if (isDue(this.#followedAtMs, lookEveryMs, nowMs)) {
       this.#followedAtMs = nowMs
       const finalized = await providers.current.finalizedHeight()
       for (const sweep of sweeps) {

@@ -13,6 +13,7 @@ import {
 } from '../../../db/invoices/x402-authorizations.ts'
 import { isConstraintViolation } from '../../../postgres/constraint-violation.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
+import { isDue } from '../../../runtime/clock.ts'
 import { DeduplicatedLog, withoutNumbers } from '../../../runtime/deduplicated-log.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
 import { unlessRefused } from '../unless-refused.ts'
@@ -42,9 +43,9 @@ export class EvmX402 {
     if (token === null || hot === null) return false
     const open = await listX402UnderWay(pool, network, ['waiting', 'checked'], LOOK_MAX)
     const nowMs = clock().getTime()
-    const isDue = nowMs - this.#settledLookedAtMs >= lookEveryMs
-    if (isDue) this.#settledLookedAtMs = nowMs
-    const ended = isDue ? await listX402UnderWay(pool, network, ['settled', 'refused'], LOOK_MAX) : []
+    const looksAtEnded = isDue(this.#settledLookedAtMs, lookEveryMs, nowMs)
+    if (looksAtEnded) this.#settledLookedAtMs = nowMs
+    const ended = looksAtEnded ? await listX402UnderWay(pool, network, ['settled', 'refused'], LOOK_MAX) : []
     if (open.length + ended.length === 0) return false
     const finalized = await providers.current.finalizedHeight()
     const promised = promisedBy(open)

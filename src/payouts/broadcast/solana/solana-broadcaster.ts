@@ -14,7 +14,7 @@ import { PAYOUT_UNIT_LIMIT, usualUnitPrice } from '../../../core/payout/solana-f
 import { tenantOf } from '../../../core/tenant.ts'
 import type { Pool } from '../../../postgres/pool.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
-import type { Clock } from '../../../runtime/clock.ts'
+import { type Clock, isDue } from '../../../runtime/clock.ts'
 import type { Log } from '../../../runtime/log.ts'
 import { insertPayoutGas, insertPayoutRefusal, loadPayoutGas } from '../../store/payout-transactions.ts'
 import { readFeePayerBalance } from '../../store/read-fee-payer-balance.ts'
@@ -90,13 +90,12 @@ export class SolanaBroadcaster implements Broadcaster {
     const signerAccounts = await loadSolanaSignerAccounts(pool, network)
     if (signerAccounts === null) return
     const now = clock()
-    const ageMs = now.getTime() - this.#readAtMs
-    if (ageMs >= 0 && ageMs < busyIntervalMs) return
+    if (!isDue(this.#readAtMs, busyIntervalMs, now.getTime())) return
     const { total } = await sumSolanaPayouts(pool, network, now)
     const open = await listOpenMaintenance(pool, network, OPEN_MAX)
     const toFund = await this.#funding.wanted()
     this.#isBusy = total > 0n || open.length > 0 || toFund.length > 0
-    if (!this.#isBusy && ageMs >= 0 && ageMs < IDLE_INTERVAL_MS) return
+    if (!this.#isBusy && !isDue(this.#readAtMs, IDLE_INTERVAL_MS, now.getTime())) return
     const { reading, nonces } = await this.#read(signerAccounts, now)
     await saveSolanaReading(pool, network, reading, nonces)
     this.#readAtMs = now.getTime()
@@ -283,7 +282,7 @@ export class SolanaBroadcaster implements Broadcaster {
   }
 
   async #askForCoins(feePayer: string, nowMs: number): Promise<void> {
-    if (nowMs - this.#airdropAtMs < AIRDROP_INTERVAL_MS) return
+    if (!isDue(this.#airdropAtMs, AIRDROP_INTERVAL_MS, nowMs)) return
     this.#airdropAtMs = nowMs
     await this.providers.current.requestAirdrop(feePayer, AIRDROP)
   }

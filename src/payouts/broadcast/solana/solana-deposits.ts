@@ -4,7 +4,7 @@ import { ownerOf } from '../../../chain/solana/watched-owners.ts'
 import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
 import type { Pool } from '../../../postgres/pool.ts'
 import { type Tenant, withSystemTransaction } from '../../../postgres/transaction.ts'
-import type { Clock } from '../../../runtime/clock.ts'
+import { type Clock, isDue } from '../../../runtime/clock.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import type { Log } from '../../../runtime/log.ts'
 import type { SolanaSignerAccounts } from '../../store/solana-accounts.ts'
@@ -120,7 +120,7 @@ export class SolanaDeposits {
     const { owner, index, expected, lamports } = short
     const now = clock()
     const soughtAtMs = this.#soughtAtMs.get(owner)
-    if (soughtAtMs !== undefined && now.getTime() - soughtAtMs < SEEK_INTERVAL_MS) return
+    if (soughtAtMs !== undefined && !isDue(soughtAtMs, SEEK_INTERVAL_MS, now.getTime())) return
     this.#soughtAtMs.set(owner, now.getTime())
     let isExplained = false
     for (const sweep of await this.#findSweeps(short)) {
@@ -145,7 +145,7 @@ export class SolanaDeposits {
   async #givenTo(owner: string, { feePayer, vault }: OwnAccounts): Promise<bigint | null> {
     const nowMs = this.#parts.clock().getTime()
     const known = this.#given.get(owner)
-    if (known !== undefined && nowMs - known.atMs < GIVEN_INTERVAL_MS) return known.lamports
+    if (known !== undefined && !isDue(known.atMs, GIVEN_INTERVAL_MS, nowMs)) return known.lamports
     if (this.#givenSought === GIVEN_SOUGHT_PER_TURN) return null
     this.#givenSought++
     // Whatever becomes of this, it is the turn of others.

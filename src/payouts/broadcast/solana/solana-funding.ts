@@ -3,7 +3,7 @@ import { ownerOf } from '../../../chain/solana/watched-owners.ts'
 import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
 import { LAMPORTS_PER_SIGNATURE, SWEEP_SOURCES_MAX } from '../../../core/payout/solana-fee.ts'
 import type { Pool } from '../../../postgres/pool.ts'
-import type { Clock } from '../../../runtime/clock.ts'
+import { type Clock, isDue } from '../../../runtime/clock.ts'
 import type { Log } from '../../../runtime/log.ts'
 import { newId } from '../../../runtime/new-id.ts'
 import { listSweptSources } from '../../store/deposit-owners.ts'
@@ -121,7 +121,7 @@ export class SolanaFunding {
   async #sweepDust(dusty: readonly DustyAddress[]): Promise<void> {
     const { pool, network, clock } = this.#parts
     const nowMs = clock().getTime()
-    if (dusty.length === 0 || nowMs - this.#sweptDustAtMs < DUST_INTERVAL_MS) return
+    if (dusty.length === 0 || !isDue(this.#sweptDustAtMs, DUST_INTERVAL_MS, nowMs)) return
     const beyond = new Map(dusty.map((address) => [address.index, address.beyond]))
     const place = { network, keyspace: keyspaceOfNetwork(network) }
     const booked = (

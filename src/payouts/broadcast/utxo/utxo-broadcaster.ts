@@ -11,7 +11,7 @@ import { tenantOf } from '../../../core/tenant.ts'
 import { loadNetworkState } from '../../../db/chain/network-state.ts'
 import type { Pool } from '../../../postgres/pool.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
-import type { Clock } from '../../../runtime/clock.ts'
+import { type Clock, isDue } from '../../../runtime/clock.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import type { Log } from '../../../runtime/log.ts'
 import { isKnownTransaction, saveFoundPayout } from '../../store/found-payouts.ts'
@@ -69,7 +69,7 @@ export class UtxoBroadcaster implements Broadcaster {
   async refreshNetwork(): Promise<void> {
     const { pool, network, clock } = this.#parts
     const now = clock()
-    if (now.getTime() - this.#feeReadAtMs < FEE_INTERVAL_MS) return
+    if (!isDue(this.#feeReadAtMs, FEE_INTERVAL_MS, now.getTime())) return
     const rate = await this.providers.current.feeRate()
     if (rate !== null) await saveNetworkFee(pool, network, { rate, now })
     this.#feeReadAtMs = now.getTime()

@@ -117,8 +117,7 @@ async function signOne(signer: SigningContext, task: Task, sweep: Sweep): Promis
   if (last === undefined && !(await takesOwnDeposits(signer, sweep, terms))) return true
   if (last !== undefined && !isReplacementDue(last, signer.clock().getTime())) return true
   const made = await build(signer, task, sweep, { last, digest })
-  // What was signed may still be taken at its price, as long as blocks cost no more than that.
-  if (made === 'too_dear') return last !== undefined && priceOfEntry(last).maxFee >= terms.wallet.baseFee
+  if (made === 'too_dear') return last !== undefined && isStillTaken(last, terms)
   if (made === 'waits') return true
   await signer.reached?.('before_journal')
   await journal.append({ ...made, intent: intentOf(sweep) })
@@ -126,6 +125,12 @@ async function signOne(signer: SigningContext, task: Task, sweep: Sweep): Promis
   await publishSweep(signer, sweep, made)
   await signer.reached?.('after_commit')
   return true
+}
+
+/** What was signed may still be taken at its price, as long as blocks, and the place on Ethereum, cost no more than it left for them. */
+const isStillTaken = (last: EvmEntry, { wallet }: EvmTerms): boolean => {
+  const price = priceOfEntry(last)
+  return price.maxFee >= wallet.baseFee && BigInt(last.network_fee) >= gasCostOf(TRANSFER_GAS, price, wallet)
 }
 
 /** Whether a sweep is of deposits of its own merchant, and of all that it is worth; what was signed was found so before. */

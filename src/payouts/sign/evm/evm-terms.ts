@@ -7,6 +7,7 @@ import { type Realm, realmOfMode } from '../../../core/chain/realm.ts'
 import { type GasPrice, gasCostOf } from '../../../core/payout/gas.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { type HotWallet, loadHotWallet, sumHotObligations } from '../../../db/addresses/hot-wallets.ts'
+import { isDue } from '../../../runtime/clock.ts'
 import { listLiveIntents, listTakenNonces } from '../../store/account-nonces.ts'
 import { type EvmEntry, nonceClaim } from '../journal-lines.ts'
 import type { SigningContext } from '../signing-context.ts'
@@ -138,5 +139,5 @@ const REPLACEMENTS_MAX = 10
 
 /** Whether the newest signature has waited so long that it is replaced. */
 export function isReplacementDue(last: EvmEntry, nowMs: number): boolean {
-  return last.number <= REPLACEMENTS_MAX && nowMs - last.signed_at >= REPLACE_AFTER_MS * last.number
+  return last.number <= REPLACEMENTS_MAX && isDue(last.signed_at, REPLACE_AFTER_MS * last.number, nowMs)
 }

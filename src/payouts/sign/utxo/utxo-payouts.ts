@@ -10,6 +10,7 @@ import { type Coin, feeFor, mostThatFits, selectCoins, vbytesOf } from '../../..
 import { tenantOf } from '../../../core/tenant.ts'
 import { loadNetworkState } from '../../../db/chain/network-state.ts'
 import type { Tenant, Tx } from '../../../postgres/transaction.ts'
+import { isDue } from '../../../runtime/clock.ts'
 import { loadFoundPayout } from '../../store/found-payouts.ts'
 import {
   isChangeComing,
@@ -259,7 +260,7 @@ function planReplacement(waiting: {
   const first = waiting.signed[0]
   const last = waiting.signed.at(-1)
   if (first === undefined || last === undefined || last.number > REPLACEMENTS_MAX) return null
-  if (waiting.nowMs - last.signed_at < REPLACE_AFTER_MS) return null
+  if (!isDue(last.signed_at, REPLACE_AFTER_MS, waiting.nowMs)) return null
   const vbytes = vbytesOf(first.inputs.length, first.change !== null)
   const wanted = feeFor(vbytes, waiting.rate)
   const least = BigInt(last.network_fee) + feeFor(vbytes, INCREMENT)
