@@ -18,7 +18,7 @@ import { codeOf } from '../support/people.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
 import { until } from '../support/until.ts'
 
-const PAID_MS_MAX = 30_000
+const PAID_MS_MAX = 120_000
 const ARRIVED_MS_MAX = 60_000
 const LTC = 100_000_000n
 

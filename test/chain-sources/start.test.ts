@@ -5,7 +5,7 @@ import { type EsploraServer, startEsploraServer } from '../support/esplora-serve
 import { startNode, type TestNode } from '../support/litecoind.ts'
 import { until } from '../support/until.ts'
 
-const TOLD_MS_MAX = 30_000
+const TOLD_MS_MAX = 120_000
 
 let place: Awaited<ReturnType<typeof makeDataDir>>
 let node: TestNode

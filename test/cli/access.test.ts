@@ -4,7 +4,7 @@ import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
-const KNOWN_MS_MAX = 30_000
+const KNOWN_MS_MAX = 120_000
 
 let database: TestDatabase
 let place: Awaited<ReturnType<typeof makeDataDir>>

@@ -41,7 +41,7 @@ const SIGNER_SETTINGS = [
   'STAGING',
   'PAYLINK_ENV_FILE',
 ]
-const CHILDREN_MS_MAX = 30_000
+const CHILDREN_MS_MAX = 120_000
 
 let place: Awaited<ReturnType<typeof makeDataDir>>
 let app: App

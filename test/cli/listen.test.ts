@@ -10,7 +10,7 @@ import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver
 /** `paylink listen` as a developer uses it: the built program beside the sandbox, no endpoint anywhere. */
 
 const PROGRAM = new URL('../../dist/main.js', import.meta.url).pathname
-const TOLD_MS_MAX = 30_000
+const TOLD_MS_MAX = 120_000
 /** Slower than any tick of the program, faster than the deadline of a request that hangs. */
 const STOP_MS_MAX = 5_000
 

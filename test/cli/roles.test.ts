@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 
 /** Every role by itself, and everything on an external PostgreSQL. */
 
-const PAID_MS_MAX = 30_000
+const PAID_MS_MAX = 120_000
 let database: TestDatabase
 let place: Awaited<ReturnType<typeof makeDataDir>>
 beforeEach(async () => {

@@ -7,8 +7,8 @@ import { readQr } from '../support/read-qr.ts'
 import { until } from '../support/until.ts'
 
 const PAID_AT_KILL = 6
-const PAID_MS_MAX = 30_000
-const ADDRESSES_MS_MAX = 30_000
+const PAID_MS_MAX = 120_000
+const ADDRESSES_MS_MAX = 120_000
 const STORY_OF_A_PAYMENT = [
   'invoice.created',
   'invoice.payment_detected',

@@ -19,7 +19,7 @@ test.each(['·', 'starting the signer', 'sandbox chain'])(
     const [port, operatorPort] = [String(await freePort()), String(await freePort())]
     const env = { DATA_DIR: place.dataDir, PORT: port, OPERATOR_PORT: operatorPort }
     const program = startProgram(['start'], env)
-    await until(() => program.stdout().includes(line), { timeoutMs: 30_000 })
+    await until(() => program.stdout().includes(line), { timeoutMs: 120_000 })
     program.signal('SIGTERM')
     expect(await program.exited(), program.stderr()).toBe(0)
     expect(program.stdout()).not.toContain('Stop with Ctrl-C')

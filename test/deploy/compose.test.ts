@@ -22,7 +22,7 @@ import { type ComposeService, parseEnvFile, readCompose } from './compose-file.t
 const run = promisify(execFile)
 const MAKE_ENV = new URL('../../deploy/make-env.sh', import.meta.url).pathname
 const HEALTH_CHECK = new URL('../../deploy/health-check.mjs', import.meta.url).pathname
-const PAID_MS_MAX = 60_000
+const PAID_MS_MAX = 120_000
 const SCOPES = 'invoices:read,invoices:write,webhooks:read,webhooks:write'
 const LOGINS = ['api', 'watcher', 'delivery', 'signer'].map((role) => `paylink_${role}_login`)
 

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { newPayer } from '../support/x402-payer.ts'
 
-const TOLD_MS_MAX = 60_000
+const TOLD_MS_MAX = 120_000
 /** The first account that every anvil funds: public, and worth nothing anywhere. */
 const BUYER = privateKeyToAccount('0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80')
 const TRANSFER_ABI = [

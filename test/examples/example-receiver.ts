@@ -9,7 +9,7 @@ import { programPath } from '../support/programs.ts'
 import { until } from '../support/until.ts'
 
 const FOLDER = new URL('../../examples/receivers/', import.meta.url).pathname
-const READY_MS_MAX = 20_000
+const READY_MS_MAX = 120_000
 
 type Language = {
   readonly command: (port: number) => readonly [string, ...string[]]

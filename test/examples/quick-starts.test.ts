@@ -18,7 +18,7 @@ import { startServer } from './example-receiver.ts'
 const run = promisify(execFile)
 const FOLDER = new URL('../../examples/quick-start/', import.meta.url).pathname
 const HANDLERS = new URL('serve-route-handlers.mjs', import.meta.url).pathname
-const PAID_MS_MAX = 30_000
+const PAID_MS_MAX = 120_000
 const EVENT_BYTES_MAX = 65_536
 
 const SHOP_PROGRAMS = { express: null, nextjs: null, php: 'php', python: 'python' } as const

@@ -301,7 +301,7 @@ test('kill -9 loses no payment and no block that was reported, and leaves no anv
     const lines = () => output.split('\n').slice(0, -1)
     await until(() => lines().length >= 3 + round * 2, {
       what: 'some payments are in blocks',
-      timeoutMs: 30_000,
+      timeoutMs: 90_000,
     })
     child.kill('SIGKILL')
     await new Promise((resolve) => child.once('close', resolve))
@@ -352,7 +352,7 @@ test('an anvil that is killed is started again with the same chain', {
         return false
       }
     },
-    { what: 'the chain goes on', timeoutMs: 20_000 },
+    { what: 'the chain goes on', timeoutMs: 90_000 },
   )
   expect(await reader.getBalance({ address: SHOP })).toBe(8n)
 })

@@ -4,7 +4,7 @@ import { until } from './until.ts'
 
 export type Body = { [field: string]: unknown }
 
-const STATUS_MS_MAX = 30_000
+const STATUS_MS_MAX = 120_000
 const AVAILABLE_MS_MAX = 120_000
 
 /** The demo shop's invoices of a running program, over its API. */

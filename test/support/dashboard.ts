@@ -112,7 +112,7 @@ export async function signIn({ page, open }: Visitor, { email, password }: Login
   await page.getByRole('heading', { name: 'Home' }).waitFor()
 }
 
-const LETTER_MS_MAX = 30_000
+const LETTER_MS_MAX = 120_000
 
 /** The path of the last message's link to that page; without a mail server e-mails stand in the log. */
 export async function emailLink(dashboard: Dashboard, email: string, page: string): Promise<string> {

@@ -22,7 +22,7 @@ const HOUR_MS = 3_600_000
 /** The providers' own clock runs so many times as fast: one that failed is left alone for half a minute. */
 const PACE = 20
 const FLOOD_MAX = 60
-const BOOKED_MS_MAX = 30_000
+const BOOKED_MS_MAX = 120_000
 /** What halts a network until its providers agree. Where the honest one hangs, the other's chain is a wholly different one. */
 const DISAGREEMENT = /until they agree|another provider does not find it there|left the chain more than/
 /** Blocks below the first history: the deepest fork that one makes begins above the chain's first block. */
