@@ -3,7 +3,7 @@ import { beginAuditRun, beginOwnAuditRun, finishAuditRun } from '../db/ledger/au
 import type { ChainNode } from '../nodes/chain-nodes.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { withSystemTransaction } from '../postgres/transaction.ts'
-import type { Clock } from '../runtime/clock.ts'
+import { type Clock, isDue } from '../runtime/clock.ts'
 import { repeat } from '../runtime/repeat.ts'
 import { type CheckResult, runAudit } from './run-audit.ts'
 import { summarise } from './summarise.ts'
@@ -55,7 +55,7 @@ export function createAuditor(
   let auditedAt = clock()
   return async (stop = new AbortController().signal) => {
     const now = clock()
-    if (now.getTime() - auditedAt.getTime() < BELIEVED_MS) {
+    if (!isDue(auditedAt.getTime(), BELIEVED_MS, now.getTime())) {
       const results = await auditWhenDue(deps, EVERY_MINUTES, stop)
       if (results !== null) auditedAt = now
       return results
