@@ -10,6 +10,8 @@ import { complaintsOf } from '../support/page-checks.ts'
 
 const { awaiting, detected, confirming, underpaid, paid, expired } = INVOICES_BY_PAGE
 
+const OFFERING_CARD = { card: { asset: 'LTC', waiting: null } } as const
+
 let browser: Browser
 let server: CheckoutServer
 let context: BrowserContext
@@ -22,6 +24,13 @@ afterAll(() => browser?.close())
 beforeEach(async () => {
   played = []
   server = await startCheckoutServer({
+    card: {
+      sells: () => true,
+      ask: async () => ({ kind: 'offered' }),
+      offers: async () => [],
+      leave: async () => ({ kind: 'over' }),
+      test: { read: async () => null, play: async () => 'played' },
+    },
     sandbox: {
       serves: () => true,
       payInvoice: async ({ scenario }) => {
@@ -282,14 +291,51 @@ describe('with the keyboard alone', () => {
       reached.push(id)
     }
     expect(reached.slice(0, 7)).toEqual([
+      'method-wallet',
       'open-wallet',
       'copy-amount',
       'copy-address',
       'qr-payment',
-      'exchange-summary',
       'sandbox-summary',
       'sandbox-exact',
     ])
+  })
+
+  test.each([
+    ['en', 'ArrowRight', 'ArrowLeft'],
+    ['ar', 'ArrowLeft', 'ArrowRight'],
+  ])('the ways to pay are tabs that the arrows change (%s)', async (lang, forward, back) => {
+    await page.goto(`${server.show('t', awaiting, undefined, OFFERING_CARD)}?lang=${lang}`)
+    const tabs = page.getByRole('tab')
+    const chosen = () => page.getByRole('tab', { selected: true }).getAttribute('id')
+    expect(await tabs.count()).toBe(3)
+    await tabs.first().focus()
+    for (const [key, method] of [
+      [forward, 'exchange'],
+      [forward, 'card'],
+      [forward, 'wallet'],
+      [back, 'card'],
+      ['Home', 'wallet'],
+      ['End', 'card'],
+      [back, 'exchange'],
+    ] as const) {
+      await page.keyboard.press(key)
+      expect(await chosen()).toBe(`method-${method}`)
+      expect(await page.evaluate(() => document.activeElement?.id)).toBe(`method-${method}`)
+      expect(await page.getByRole('tabpanel').getAttribute('aria-labelledby')).toBe(`method-${method}`)
+      expect(new URL(page.url()).searchParams.get('pay')).toBe(method)
+      expect(await page.locator('#open-wallet').isVisible()).toBe(method === 'wallet')
+      expect(await page.locator('.for-exchange').isVisible()).toBe(method === 'exchange')
+      expect(await page.locator('#by-card').isVisible()).toBe(method === 'card')
+      expect(await page.locator('#address-value').isVisible()).toBe(method !== 'card')
+    }
+    // A change of the payment, and a reload, leave the buyer at the way that they chose.
+    server.show('t', underpaid, undefined, OFFERING_CARD)
+    await expect.poll(() => page.locator('main').getAttribute('data-state')).toBe('underpaid')
+    expect(await chosen()).toBe('method-exchange')
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('method-exchange')
+    await page.reload()
+    expect(await chosen()).toBe('method-exchange')
   })
 
   test('the QR code changes with the arrows, and Enter copies', async () => {
@@ -316,6 +362,25 @@ describe('without script', () => {
     await still.locator('#sandbox-exact').click()
     await expect.poll(() => still.locator('h1').textContent()).toBe('Payment complete')
     expect(new URL(still.url()).pathname).toBe('/i/t')
+    await plain.close()
+  })
+
+  test('the ways to pay are links, and the page in every language keeps the one that was chosen', async () => {
+    const plain = await browser.newContext({ javaScriptEnabled: false })
+    const still = await plain.newPage()
+    await still.goto(`${server.show('t', awaiting, undefined, OFFERING_CARD)}?lang=de`)
+    await still.getByRole('link', { name: 'Börse' }).click()
+    expect(await still.locator('.for-exchange').isVisible()).toBe(true)
+    expect(await still.locator('#open-wallet').isVisible()).toBe(false)
+    expect(await still.locator('.methods [aria-current]').textContent()).toBe('Börse')
+    await still.getByRole('link', { name: 'English' }).click()
+    expect(await still.locator('.methods [aria-current]').textContent()).toBe('Exchange')
+    await still.getByRole('link', { name: 'Card', exact: true }).click()
+    expect(await still.locator('#by-card').isVisible()).toBe(true)
+    expect(await still.locator('#address-value').isVisible()).toBe(false)
+    // A card that is not to be had is no way to pay.
+    await still.goto(`${server.show('t', awaiting)}?pay=card`)
+    expect(await still.locator('.methods [aria-current]').textContent()).toBe('Wallet')
     await plain.close()
   })
 })

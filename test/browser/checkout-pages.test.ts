@@ -141,7 +141,8 @@ const MORE_PAGES: { [name: string]: (name: string) => string } = {
     ),
   watching: () =>
     `${server.show('watching', { ...expired, id: 'inv_watching', expiryReading: READING })}?watch=1`,
-  by_card: () => showCard('by_card'),
+  by_card: () => `${showCard('by_card')}?pay=card`,
+  by_exchange: () => `${showCard('by_exchange')}?pay=exchange`,
   card: (name) => `${showCard(name)}/card`,
   card_offers: (name) => `${showCard(name)}/card`,
   card_refused: (name) => `${showCard(name)}/card`,
@@ -153,7 +154,7 @@ const MORE_PAGES: { [name: string]: (name: string) => string } = {
         card_sent: (name: string) =>
           showCard(name, { ...BUYER_AWAY, provider: 'moonpay', update: 'completed' }),
         card_abandoned: (name: string) => showCard(name, { ...BUYER_AWAY, update: 'abandoned' }),
-        card_other: (name: string) => `${showCard(name, BUYER_AWAY)}?pay=other`,
+        card_other: (name: string) => `${showCard(name, BUYER_AWAY)}?pay=wallet`,
       }
     : {}),
   card_test: (name) => `${showCard(name)}/card/test?purchase=${CARD_OFFER.id}`,

@@ -118,6 +118,7 @@ test('a buyer sees provider, price, fees and minimum, leaves, comes back, and th
   const page = await (await openBrowser()).newPage()
   const alerts = complaintsOf(page)
   await page.goto(site.url + made.path)
+  await page.locator('#method-card').click()
   await page.locator('#by-card').click()
   await page.locator('#place').selectOption('US-CA')
   expect(asksForOffers()).toBe(0)

@@ -145,6 +145,7 @@ test('each test card does what the page says: declined and abandoned pay nothing
     /** From the invoice's page to the card page, by what a buyer presses. */
     const begin = async (link: string) => {
       await page.goto(link)
+      await page.locator('#method-card').click()
       await page.locator('#by-card').click()
       await page.locator('#place').selectOption('DE')
       await page.locator('#card-ask').click()

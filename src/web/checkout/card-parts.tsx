@@ -13,12 +13,12 @@ export function CardWay({ page }: { page: CheckoutPage }) {
   if (page.cardAsset === null) return null
   const { messages } = page.language
   return (
-    <div class="by-card">
-      <a class="button second" id="by-card" href={`./${page.token}/card${page.langQuery}`}>
+    <div class="for-card">
+      <p class="lead">{fill(messages.card_hint, { symbol: ASSETS[page.cardAsset].symbol })}</p>
+      <a class="button" id="by-card" href={`./${page.token}/card${page.langQuery}`}>
         <Icon name="card" />
         {messages.card_action}
       </a>
-      <p class="rate">{fill(messages.card_hint, { symbol: ASSETS[page.cardAsset].symbol })}</p>
     </div>
   )
 }
@@ -47,7 +47,7 @@ export function CardWaitingBody({ page }: { page: CheckoutPage }) {
   // Once the provider has the payment, a second one would pay twice.
   const mayStartAgain = update !== 'pending' && update !== 'completed'
   const otherQuery = new URLSearchParams(page.langQuery)
-  otherQuery.set('pay', 'other')
+  otherQuery.set('pay', 'wallet')
   return (
     <section class={`outcome ${text.tone}`} id="card-waiting">
       <OutcomeHead text={text} />

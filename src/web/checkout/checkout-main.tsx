@@ -1,7 +1,7 @@
 import { ASSETS } from '../../core/assets.ts'
 import { coin, usd, usdPrice } from './amounts.ts'
 import { CardFailed, CardWaitingBody, CardWay, WhyExpired } from './card-parts.tsx'
-import type { CheckoutPage } from './checkout-page.ts'
+import { type CheckoutPage, methodsOf } from './checkout-page.ts'
 import { CoinCards } from './coin-cards.tsx'
 import { Deadline } from './deadline.tsx'
 import { Icon } from './icons.tsx'
@@ -96,17 +96,54 @@ function PayableBody({ page }: { page: CheckoutPage }) {
         <CardFailed page={page} />
         <Deadline page={page} />
         <Rate page={page} />
-        <OpenWallet page={page} />
-        <NetworkWarning page={page} />
-        <CopyFields page={page} />
       </div>
       <div>
-        <QrCodes page={page} />
-        <FromExchange page={page} />
-        <CardWay page={page} />
+        <Methods page={page} />
         <CoinSwitch page={page} />
       </div>
     </div>
+  )
+}
+
+/**
+ * The ways to pay, one at a time. Each is a link to the page that shows it; the script makes tabs of them. Wallets and
+ * exchanges need the same address and amount, so both are shown what the panel holds but for a few words.
+ */
+function Methods({ page }: { page: CheckoutPage }) {
+  const { messages } = page.language
+  const methods = methodsOf(page)
+  const shown = methods.find((method) => method === page.method) ?? 'wallet'
+  return (
+    <>
+      <nav class="methods" id="methods" aria-label={messages.method_label}>
+        {methods.map((method) => {
+          const query = new URLSearchParams(page.langQuery)
+          query.set('pay', method)
+          return (
+            <a
+              id={`method-${method}`}
+              href={`./${page.token}?${query}`}
+              data-method={method}
+              {...(method === shown ? { 'aria-current': 'true' } : {})}
+            >
+              {messages[`method_${method}`]}
+            </a>
+          )
+        })}
+      </nav>
+      <div id="method" data-method={shown}>
+        <div class="transfer">
+          <div>
+            <OpenWallet page={page} />
+            <FromExchange page={page} />
+            <NetworkWarning page={page} />
+            <CopyFields page={page} />
+          </div>
+          <QrCodes page={page} />
+        </div>
+        <CardWay page={page} />
+      </div>
+    </>
   )
 }
 

@@ -25,6 +25,18 @@ export type ShopPage = PageLanguage & {
   readonly notice: Notice | null
 }
 
+/** The ways to pay an invoice, in the order in which its page offers them. */
+const PAYMENT_METHODS = ['wallet', 'exchange', 'card'] as const
+type PaymentMethod = (typeof PAYMENT_METHODS)[number]
+
+/** The method that a page's URL names with `?pay=`. An unknown value is ignored. */
+export const methodNamed = (name: string | undefined): PaymentMethod | null =>
+  PAYMENT_METHODS.find((method) => method === name) ?? null
+
+/** The methods that a page offers. */
+export const methodsOf = ({ cardAsset }: CheckoutPage): readonly PaymentMethod[] =>
+  PAYMENT_METHODS.filter((method) => method !== 'card' || cardAsset !== null)
+
 /** All that an invoice's page is drawn from. */
 export type CheckoutPage = ShopPage & {
   readonly view: CheckoutView
@@ -49,8 +61,8 @@ export type CheckoutPage = ShopPage & {
   readonly sandbox: boolean
   /** What a card would buy for it; null where that way is not offered. */
   readonly cardAsset: AssetId | null
-  /** The buyer came back from a card provider and asked for the other ways to pay. */
-  readonly payOther: boolean
+  /** The way to pay that the buyer asked for; null where they asked for none. */
+  readonly method: PaymentMethod | null
 }
 
 /** All that the page with the card providers' offers is drawn from. */

@@ -41,7 +41,10 @@ export function renderCheckoutDocument(page: CheckoutPage, nowMs: number): strin
       <footer>
         <span class="scripted">{messages.footer_live}</span>
         {reload === 'without_script' && <noscript>{messages.footer_reload}</noscript>}
-        <Languages page={page} />
+        <Languages
+          page={page}
+          query={new URLSearchParams(page.method === null ? {} : { pay: page.method })}
+        />
       </footer>
       <script>{raw(SCRIPT)}</script>
     </body>

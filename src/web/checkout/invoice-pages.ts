@@ -2,7 +2,7 @@ import type { Context, Hono } from 'hono'
 import { ASSET_IDS } from '../../core/assets.ts'
 import { limitBody } from '../limit-body.ts'
 import type { CheckoutDeps } from './checkout-deps.ts'
-import type { CheckoutPage, Notice } from './checkout-page.ts'
+import { type CheckoutPage, methodNamed, type Notice } from './checkout-page.ts'
 import { contentSecurityPolicy } from './content-security.ts'
 import { renderCheckoutDocument, renderReceiptDocument } from './document.tsx'
 import { type FoundCheckout, findCheckout, isPayable, pageOf, snapshotOf } from './invoice-snapshots.ts'
@@ -20,8 +20,8 @@ export function serveInvoicePages(app: Hono, deps: CheckoutDeps, streams: LiveSt
     const found = await findCheckout(deps, c.req.param('token'))
     if (found === null) return missing(c)
     const watching = c.req.query('watch') === '1'
-    const payOther = c.req.query('pay') === 'other'
-    return answerPage(c, deps, { ...pageOf(deps, found, languageOf(c)), watching, payOther })
+    const method = methodNamed(c.req.query('pay'))
+    return answerPage(c, deps, { ...pageOf(deps, found, languageOf(c)), watching, method })
   })
   app.get('/i/:token/state', async (c) => {
     const found = await findCheckout(deps, c.req.param('token'))

@@ -39,7 +39,7 @@ export function pageOf(deps: CheckoutDeps, found: FoundCheckout, language: PageL
     notice: null,
     sandbox: isPayable(deps, found),
     cardAsset: deps.card === undefined ? null : card.asset,
-    payOther: false,
+    method: null,
   }
 }
 

@@ -90,8 +90,8 @@ export function outcomeTextOf(page: CheckoutPage): OutcomeText {
 }
 
 /** Whether the page speaks of a card provider first: the buyer went there, and the provider has not said that nothing will come. */
-export const isWaitingForCard = ({ view, payOther }: Pick<CheckoutPage, 'view' | 'payOther'>): boolean =>
-  view.card !== null && view.card.update !== 'failed' && view.card.update !== 'abandoned' && !payOther
+export const isWaitingForCard = ({ view, method }: Pick<CheckoutPage, 'view' | 'method'>): boolean =>
+  view.card !== null && view.card.update !== 'failed' && view.card.update !== 'abandoned' && method === null
 
 function cardText({ view, merchantName: merchant, language: { messages } }: CheckoutPage): OutcomeText {
   if (view.card === null) throw new Error('the page waits for no card')

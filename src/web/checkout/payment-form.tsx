@@ -14,13 +14,13 @@ import { fill } from './language.ts'
 /** For a wallet on this device: the payment URI, and the wallets of the browser. */
 export function OpenWallet({ page }: { page: CheckoutPage }) {
   return (
-    <>
+    <div class="for-wallet">
       <a class="button" id="open-wallet" href={uriOf(page)}>
         <Icon name="wallet" />
         {page.language.messages.open_wallet}
       </a>
       <Wallets page={page} />
-    </>
+    </div>
   )
 }
 
@@ -45,14 +45,11 @@ export function FromExchange({ page: { view, language } }: { page: CheckoutPage 
   const { messages } = language
   const { asset, remaining } = view
   return (
-    <details class="fold" id="exchange">
-      <summary id="exchange-summary">{messages.exchange_heading}</summary>
-      <ul>
-        <li>{fill(messages.exchange_network, { network: ASSETS[asset].networkName })}</li>
-        <li>{fill(messages.exchange_amount, { amount: coin(asset, remaining) })}</li>
-        <li>{messages.exchange_parts}</li>
-      </ul>
-    </details>
+    <ul class="for-exchange">
+      <li>{fill(messages.exchange_network, { network: ASSETS[asset].networkName })}</li>
+      <li>{fill(messages.exchange_amount, { amount: coin(asset, remaining) })}</li>
+      <li>{messages.exchange_parts}</li>
+    </ul>
   )
 }
 

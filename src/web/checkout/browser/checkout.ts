@@ -1,4 +1,5 @@
 import type { Snapshot } from '../live-streams.ts'
+import { drawMethods, moveBetweenMethods } from './methods.ts'
 import { watchWallets } from './wallets.ts'
 
 /** The script of the buyers' pages. Without it a page is complete and reloads by itself. */
@@ -35,6 +36,7 @@ function start(): void {
     isOver: false,
   }
   document.addEventListener('click', onClick)
+  document.addEventListener('keydown', moveBetweenMethods)
   document.addEventListener('submit', onSubmit)
   document.addEventListener('visibilitychange', wake)
   addEventListener('online', wake)
@@ -117,6 +119,7 @@ function enliven(): void {
       minute: '2-digit',
     })
   }
+  drawMethods()
   tick()
   document.dispatchEvent(new Event('drawn'))
 }
