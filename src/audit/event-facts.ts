@@ -4,6 +4,7 @@ import type { AuditCheck } from './audit-check.ts'
 /**
  * What events say of money against the rows that the chain audit and the ledger's checks hold to the truth. A payment's row
  * stays for ever, whatever becomes of it on the chain: an event can be compared with it for as long as the event is kept.
+ * The amount that a contract pays may be another in another block; the ledger keeps each.
  */
 
 const DECIMALS = Object.entries(COINS)
@@ -16,6 +17,13 @@ const units = (amount: string, asset: string): string =>
 /** Final at some time: two postings at least, the first when it came into a block. */
 const WAS_FINAL = `(f.status = 'confirmed' or f.ledger_postings >= 2)`
 const isSum = (row: string): string => `(${row}.transfers <> 1 or ${row}.is_block_sum)`
+
+const POSTING = `'dep:' || f.network || ':' || f.txid || ':' || f.output_index || ':'`
+/** The amounts with which a payment was posted, from first to last. By primary key. */
+const POSTED = `from generate_series(1, f.ledger_postings) n join ledger_entry l on l.merchant_id = f.merchant_id
+  and l.transfer_id = any (array[${POSTING} || n, ${POSTING} || f.invoice_id || ':' || n])`
+/** The most that a payment ever brought: one whose amount has changed was posted, taken back and posted again. */
+const MOST = `case when f.ledger_postings > 2 then greatest(f.amount, (select max(l.amount) ${POSTED})) else f.amount end`
 
 const OF_INVOICE = `from transfer f where f.merchant_id = e.merchant_id and f.invoice_id = e.resource_id`
 const IN_ITS_ASSET = `${OF_INVOICE} and f.asset = data ->> 'asset'`
@@ -34,7 +42,8 @@ export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
       from ${EVENTS_OF('invoice')} cross join lateral json_array_elements(data -> 'payments') p
       where not exists (select ${OF_INVOICE} and f.id = p ->> 'id' and f.txid = p ->> 'txid'
         and f.asset = p ->> 'asset' and f.output_index = (p ->> 'output_index')::numeric
-        and (${isSum('f')} or f.amount = ${units(`p ->> 'amount'`, `p ->> 'asset'`)})
+        and (${isSum('f')} or f.amount = ${units(`p ->> 'amount'`, `p ->> 'asset'`)}
+          or exists (select ${POSTED} and l.amount = ${units(`p ->> 'amount'`, `p ->> 'asset'`)}))
         and (p ->> 'status' <> 'confirmed' or ${WAS_FINAL}))`,
   },
   {
@@ -46,9 +55,9 @@ export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
       from ${EVENTS_OF('invoice')}
       where (data ->> 'amount_detected' <> '0' or data ->> 'amount_confirmed' <> '0')
         and not exists (select ${OF_INVOICE} and ${isSum('f')})
-        and (${units(`data ->> 'amount_detected'`, `data ->> 'asset'`)} > (select coalesce(sum(f.amount), 0) ${IN_ITS_ASSET})
+        and (${units(`data ->> 'amount_detected'`, `data ->> 'asset'`)} > (select coalesce(sum(${MOST}), 0) ${IN_ITS_ASSET})
           or ${units(`data ->> 'amount_confirmed'`, `data ->> 'asset'`)} > (
-            select coalesce(sum(f.amount), 0) ${IN_ITS_ASSET} and ${WAS_FINAL}))`,
+            select coalesce(sum(${MOST}), 0) ${IN_ITS_ASSET} and ${WAS_FINAL}))`,
   },
   {
     name: 'event_tells_what_was_settled',
@@ -58,7 +67,9 @@ export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
       where (data ->> 'usd_amount')::numeric * 100 is distinct from i.usd_cents
         or (e.event_type in ('invoice.paid', 'invoice.overpaid') or data ->> 'status' in ('paid', 'overpaid')) and (
           i.paid_at is null or data ->> 'asset' <> i.asset or ${units(`data ->> 'amount'`, 'i.asset')} <> i.amount
-          or i.accepted_at is null and ${units(`data ->> 'amount_confirmed'`, 'i.asset')} < i.amount - i.tolerance_under)`,
+          or not exists (select from invoice_resolution r
+            where r.merchant_id = i.merchant_id and r.invoice_id = i.id and r.resolution = 'accept')
+          and i.accepted_at is null and ${units(`data ->> 'amount_confirmed'`, 'i.asset')} < i.amount - i.tolerance_under)`,
   },
   {
     name: 'event_tells_of_its_payout',

@@ -16,7 +16,13 @@ type Compiled = {
     }
   }
 }
-export type ContractName = 'TestToken' | 'BatchPayer' | 'Wallet' | 'SelfDestruct' | 'IssuersGuard'
+export type ContractName =
+  | 'TestToken'
+  | 'BatchPayer'
+  | 'PriceTaker'
+  | 'Wallet'
+  | 'SelfDestruct'
+  | 'IssuersGuard'
 
 let compiled: Promise<Compiled> | null = null
 

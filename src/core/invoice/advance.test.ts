@@ -512,6 +512,26 @@ test('a transfer read again with another amount in another block counts with tha
   }
 })
 
+test('what the merchant decided of a payment does not hold for another amount in another block', () => {
+  const other = { hash: 'ee'.repeat(32) }
+  for (const lost of [[], [chain(gone('reorged', 'a', HALF))]]) {
+    const short = apply(makeInvoice(), chain(inBlock('a', HALF, 2)))
+    const accepted = apply(short.invoice, { kind: 'resolve', resolution: 'accept', nowMs: 1 })
+    const less = apply(accepted.invoice, ...lost, chain(inBlock('a', HALF / 2n, 2, other)))
+    expect(less).toMatchObject({ status: 'manual_review', events: ['manual_review'] })
+    expect(reviewReasonOf(less.invoice)).toBe('reorged')
+    const again = apply(less.invoice, { kind: 'resolve', resolution: 'accept', nowMs: 2 })
+    expect(again).toMatchObject({ status: 'paid', events: [] })
+  }
+  const late = { firstSeenMs: makeInvoice().expiresAtMs + 11 * MINUTE_MS }
+  const review = apply(makeInvoice(), chain(inBlock('b', HALF, 2, late)))
+  const dismissed = apply(review.invoice, { kind: 'resolve', resolution: 'dismiss', nowMs: 1 })
+  expect(dismissed.postings).toEqual(['suspense→available'])
+  const more = apply(dismissed.invoice, chain(inBlock('b', WHOLE, 2, { ...late, ...other })))
+  expect(more).toMatchObject({ status: 'manual_review', events: ['manual_review'] })
+  expect(more.invoice.payments).toMatchObject([{ bucket: 'suspense', amount: WHOLE }])
+})
+
 test('a transfer keeps its amount in its own block, whatever is told of it there', () => {
   const result = apply(makeInvoice(), chain(inBlock('a', HALF, 1)), chain(inBlock('a', WHOLE, 2)))
   expect(result.invoice.payments[0]?.amount).toBe(HALF)

@@ -57,6 +57,7 @@ function applyTransfers(
     (payment, fact) => sight(before, payment, fact),
     (fact) => newPayment(before, fact, nowMs),
   )
+  progress = endAcceptance(before, progress)
   progress = announceDetected(progress)
   progress = each(progress, facts, (payment, fact) => include(invoice, payment, fact, nowMs))
   progress = announceConfirming(progress)
@@ -129,8 +130,8 @@ function sight(invoice: Invoice, payment: Payment, fact: PaymentFact): Payment {
 
 /**
  * A contract may pay a different amount when its transaction moves to another block, and an amount that was taken
- * back may have been invented: then the new block's amount counts. Within one block the amount never changes; a sum
- * of it does, by what was missed in it.
+ * back may have been invented: then the new block's amount counts, and what the merchant decided of the old one does not
+ * hold for it. Within one block the amount never changes; a sum of it does, by what was missed in it.
  */
 function withOwnAmount(invoice: Invoice, payment: Payment, fact: PaymentFact): Payment {
   const { amount, parts } = fact
@@ -138,7 +139,18 @@ function withOwnAmount(invoice: Invoice, payment: Payment, fact: PaymentFact): P
   const isSameBlock = fact.state !== 'block' || payment.block?.hash === fact.block.hash
   if (isSameBlock || amount === payment.amount) return payment
   const { dust, reviewReason } = classifyTransfer(invoice, fact)
-  return { ...payment, amount, ...summed(parts), dust, reviewReason }
+  const announced = { ...payment.announced, review: false }
+  return { ...payment, amount, ...summed(parts), dust, reviewReason, resolution: null, announced }
+}
+
+/** The merchant accepted what was confirmed then: not what one of those payments brings in another block. */
+function endAcceptance(before: Invoice, progress: Progress): Progress {
+  const { invoice } = progress
+  const isUndone = ({ resolution }: Payment, place: number) =>
+    resolution === 'accepted' && invoice.payments[place]?.resolution === null
+  return before.payments.some(isUndone)
+    ? { ...progress, invoice: { ...invoice, acceptedAtMs: null } }
+    : progress
 }
 
 const summed = (parts: TransferFact['parts']) => ({ parts: parts ?? null, transfers: parts?.length ?? 1 })

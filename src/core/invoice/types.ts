@@ -162,7 +162,10 @@ export type Invoice = {
   readonly expiryReading: ChainReading | null
   readonly cancelledAtMs: number | null
   readonly paidAtMs: number | null
-  /** The merchant accepted what was confirmed as full payment: the payments whose resolution is `accepted`. */
+  /**
+   * The merchant accepted what was confirmed as full payment: the payments whose resolution is `accepted`. Null again once one
+   * of them brings another amount.
+   */
   readonly acceptedAtMs: number | null
   /** The merchant dismissed the review of value that left the chain after settlement. */
   readonly reorgDismissed: boolean

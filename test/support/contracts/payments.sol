@@ -71,6 +71,14 @@ contract BatchPayer {
     }
 }
 
+/// What a payment brings depends on its block, as that of a payment through an exchange does.
+contract PriceTaker {
+    function pay(address payable to, uint256 lastBlock, uint256 first, uint256 afterwards) external payable {
+        (bool ok, ) = to.call{value: block.number <= lastBlock ? first : afterwards}("");
+        require(ok);
+    }
+}
+
 /// A smart contract wallet: whatever it is told to do, it does with its own coin.
 contract Wallet {
     receive() external payable {}
