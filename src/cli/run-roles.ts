@@ -190,8 +190,9 @@ async function startSite(
   if (roles.has('checkout')) {
     const onramps = openOnramps(config.onramps, { clock })
     stops.add('the card providers', () => onramps.close())
-    const { baseUrl, serviceFeeBps, x402, staging } = config
-    const own = { listenUrl: context.urls.api, baseUrl, serviceFeeBps, onramps, x402, staging }
+    const { baseUrl, serviceFeeBps, smtpUrl, x402, staging } = config
+    const sendsReceipts = smtpUrl !== null
+    const own = { listenUrl: context.urls.api, baseUrl, serviceFeeBps, onramps, sendsReceipts, x402, staging }
     const { openCheckout } = await import('../roles/checkout.ts')
     const checkout = openCheckout({ ...shared, ...own })
     stops.add('the checkout', () => checkout.stop())

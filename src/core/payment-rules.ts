@@ -33,6 +33,8 @@ export type PaymentRules = {
   readonly confirmations: { readonly [asset in AssetId]?: ConfirmationTiers }
   /** Whether a buyer may reopen an expired invoice at the current price. */
   readonly reopenExpired: boolean
+  /** Whether buyers may ask for the receipt by e-mail. */
+  readonly receiptEmails: boolean
   /** Whether an address for SOL gets what an account must hold, for wallets that pay no address that holds nothing. */
   readonly solanaFundedAddresses: boolean
   /** Base units that payouts may take out of the balance in a day; absent: no limit. */
@@ -74,6 +76,7 @@ export function readPaymentRules(document: unknown): PaymentRules {
     minimums: readByAsset(fields.minimums, readUnits),
     confirmations: readByAsset(fields.confirmations, readTiers),
     reopenExpired: fields.reopen_expired === true,
+    receiptEmails: fields.receipt_emails === true,
     solanaFundedAddresses: fields.solana_funded_addresses === true,
     payoutDailyLimits: readByAsset(fields.payout_daily_limits, readUnits),
   }

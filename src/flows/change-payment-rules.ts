@@ -22,6 +22,7 @@ type RuleChanges = {
   readonly minimums?: { readonly [asset in AssetId]?: string | undefined } | undefined
   readonly confirmations?: { readonly [asset in AssetId]?: readonly Finality[] | undefined } | undefined
   readonly reopen_expired?: boolean | undefined
+  readonly receipt_emails?: boolean | undefined
   readonly solana_funded_addresses?: boolean | undefined
   readonly payout_daily_limits?: { readonly [asset in AssetId]?: string | undefined } | undefined
 }

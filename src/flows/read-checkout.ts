@@ -9,6 +9,7 @@ import { isSwitchable } from '../core/invoice/switch.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import { loadCardProgress } from '../db/checkout/card-purchases.ts'
 import { loadPaymentLink } from '../db/checkout/payment-links.ts'
+import { hasReceiptRequest } from '../db/checkout/receipt-requests.ts'
 import { loadMerchantName } from '../db/people/merchants.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../postgres/transaction.ts'
@@ -26,6 +27,8 @@ type ReadCheckoutDeps = {
   readonly marketOf: (tenant: Tenant) => Promise<Market>
   /** Whether anybody sells a coin for cards in a mode. */
   readonly sellsForCards: (asset: AssetId, livemode: boolean) => boolean
+  /** Whether there is a mail server for receipts. */
+  readonly sendsReceipts: boolean
 }
 
 /**
@@ -46,10 +49,12 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
     // Where nobody sells for cards there is nothing to ask.
     const hasCards = ASSET_IDS.some((asset) => deps.sellsForCards(asset, tenant.livemode))
     const progress = hasCards ? await loadCardProgress(tx, tenant, invoice.id) : NO_PROGRESS
-    return { invoice, merchantName, link, progress }
+    const mayRequest = deps.sendsReceipts && invoice.paidAtMs === null && invoice.cancelledAtMs === null
+    const hasRequested = mayRequest && (await hasReceiptRequest(tx, tenant, invoice.id))
+    return { invoice, merchantName, link, progress, mayRequest, hasRequested }
   })
   if (found === null) return null
-  const { invoice, merchantName, link, progress } = found
+  const { invoice, merchantName, link, progress, mayRequest, hasRequested } = found
   const market = await deps.marketOf(tenant)
   const nowMs = deps.clock().getTime()
   const otherCoins = otherCoinsOf(invoice, market, nowMs)
@@ -66,6 +71,7 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
       asset: cardAsset(invoice, { picked: progress.picked, others, sells }),
       waiting: cardWaiting(progress.left, invoice, nowMs),
     },
+    receipt: !(mayRequest && market.rules.receiptEmails) ? null : hasRequested ? 'requested' : 'offered',
   }
 }
 

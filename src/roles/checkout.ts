@@ -1,11 +1,13 @@
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import { NETWORKS, type Network } from '../core/assets.ts'
 import { parseColour } from '../core/checkout/brand-colours.ts'
+import type { OwnInvoice } from '../core/checkout/checkout-pages.ts'
 import { readBranding, readLogo } from '../flows/branding.ts'
 import { continueCheckout } from '../flows/continue-checkout.ts'
 import { readCheckout } from '../flows/read-checkout.ts'
 import { readPaymentPage } from '../flows/read-payment-page.ts'
 import { reopenInvoice } from '../flows/reopen-invoice.ts'
+import { requestReceipt } from '../flows/request-receipt.ts'
 import type { OpenInvoiceLimit } from '../flows/steps/open-invoice-limit.ts'
 import { switchAsset } from '../flows/switch-asset.ts'
 import { clientBlockOf, publicAddressOf } from '../http/api/client-address.ts'
@@ -69,6 +71,8 @@ type CheckoutRoleDeps = {
   serviceFeeBps: number
   /** Who sells coins for cards in live mode; test mode has the sandbox's own card page. */
   onramps?: Pick<Onramps, 'providers' | 'webhooks'>
+  /** There is a mail server for receipts. */
+  sendsReceipts?: boolean
   /** HTTP clients may pay by x402. */
   x402?: boolean
   staging?: boolean
@@ -82,7 +86,13 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
   const maySend = (headers: Headers): boolean => forms.take(clientBlockOf(headers), true).allowed
   const card = cardOnrampsOf(deps)
   const follower = createPurchaseFollower({ ...deps, providers: deps.onramps?.providers ?? [] })
-  const flowDeps = { ...deps, marketOf: createMarketReader(deps), sellsForCards: card.sells }
+  const flowDeps = {
+    ...deps,
+    marketOf: createMarketReader(deps),
+    sellsForCards: card.sells,
+    sendsReceipts: deps.sendsReceipts === true,
+  }
+  const tokenOf = ({ tenant, invoiceId }: OwnInvoice) => invoiceToken(deps.keyring, { ...tenant, invoiceId })
   const { app, streams } = createCheckoutApp({
     clock: deps.clock,
     log: deps.log,
@@ -99,7 +109,11 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
     continueCheckout: (request) => continueCheckout(flowDeps, request),
     switchAsset: (change) => switchAsset(flowDeps, change),
     reopenInvoice: (invoice) => reopenInvoice(flowDeps, invoice),
-    tokenOf: ({ tenant, invoiceId }) => invoiceToken(deps.keyring, { ...tenant, invoiceId }),
+    requestReceipt: (request) => {
+      const url = `${deps.baseUrl}/i/${tokenOf(request)}/receipt?lang=${request.language}`
+      return requestReceipt(flowDeps, { ...request, url })
+    },
+    tokenOf,
     ...brandingFrom(deps.pool),
     staging: deps.staging === true,
     card,

@@ -3,7 +3,9 @@ import { countThrottled, readOldestDue } from '../db/delivery/endpoint-queues.ts
 import { startDeliveryWorker } from '../delivery/worker.ts'
 import { mailFrom, openMail } from '../mail/mail.ts'
 import { startNotices } from '../mail/write-notices.ts'
+import { startReceipts } from '../mail/write-receipts.ts'
 import type { Opener } from '../secrets/keyring.ts'
+import { receiptEmail } from '../web/checkout/receipt-email.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
 /** Sends the deliveries that the other roles wrote, and the e-mails to merchants. */
@@ -45,9 +47,11 @@ export async function startDeliveryRole(
   const { baseUrl, smtpUrl, staging } = config
   const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log, staging })
   const notices = startNotices({ pool, log, baseUrl, mail })
+  const receipts = startReceipts({ pool, log, mail, keyring, write: receiptEmail })
   return {
     stop: async () => {
-      await Promise.all([worker.stop(), notices.stop().then(() => mail.close())])
+      await Promise.all([worker.stop(), notices.stop(), receipts.stop()])
+      await mail.close()
     },
   }
 }

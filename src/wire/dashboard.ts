@@ -56,6 +56,7 @@ export const paymentRulesView = z
       description: 'For invoices under 1,000 US dollars, under 10,000, and from there on.',
     }),
     reopen_expired: z.boolean(),
+    receipt_emails: z.boolean(),
     solana_funded_addresses: z.boolean(),
     payout_daily_limits: z.record(z.string(), z.string()).meta({
       description: 'Coins that payouts may take out of the balance in 24 hours, by asset; absent: no limit.',
@@ -71,6 +72,7 @@ export const updatePaymentRulesBody = z.strictObject({
   minimums: z.partialRecord(assetName, coinAmount).optional(),
   confirmations: z.partialRecord(assetName, tiers).optional(),
   reopen_expired: z.boolean().optional(),
+  receipt_emails: z.boolean().optional(),
   solana_funded_addresses: z.boolean().optional(),
   payout_daily_limits: z.partialRecord(assetName, coinAmount).optional(),
 })

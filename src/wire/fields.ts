@@ -83,6 +83,9 @@ export const idView = (prefix: string) =>
 /**
  * An e-mail address, loosely: something, `@`, a domain with a dot. Only a message sent proves more.
  */
+/** An address that we write to at a stranger's word: one mailbox, and nothing that a mail program reads as more. */
+export const mailboxAddress = z.email().max(254)
+
 export const emailAddress = z
   .string()
   .refine(

@@ -83,6 +83,7 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
     minimums: { LTC: '0.1' },
     confirmations: { LTC: [1, 2, 3] },
     reopen_expired: true,
+    receipt_emails: true,
     solana_funded_addresses: true,
     payout_daily_limits: { LTC: '5' },
   }),

@@ -37,6 +37,7 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
       continueCheckout: async () => ({ kind: 'neutral' }),
       switchAsset: notReady,
       reopenInvoice: notReady,
+      requestReceipt: async () => true,
       tokenOf: ({ invoiceId }) => invoiceId,
       readBranding: async () => branding,
       readLogo: async (_merchantId, digest) => logos.get(digest) ?? null,
@@ -64,7 +65,7 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
       token: string,
       invoice: Invoice,
       merchantName = 'Blue Heron Books',
-      can: Partial<Pick<ShownInvoice, 'linkName' | 'otherCoins' | 'reopenable' | 'card'>> = {},
+      can: Partial<Pick<ShownInvoice, 'linkName' | 'otherCoins' | 'reopenable' | 'card' | 'receipt'>> = {},
     ): string {
       shown.set(token, {
         invoice,
@@ -73,6 +74,7 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
         otherCoins: [],
         reopenable: false,
         card: { asset: null, waiting: null },
+        receipt: null,
         ...can,
       })
       checkout.streams.invoiceChanged(invoice.id)

@@ -24,6 +24,8 @@ const WRITTEN = [
   'notice_cursor UPDATE event_id, leased_until',
   'person_session DELETE',
   'person_verification DELETE',
+  'receipt_request DELETE',
+  'receipt_request UPDATE ended_at, outcome, sealed',
   'request_log DELETE',
   'secret_guess DELETE',
   'sign_in_rate DELETE',

@@ -68,6 +68,7 @@ export function paymentRulesViewOf(
       }),
     ),
     reopen_expired: rules.reopenExpired,
+    receipt_emails: rules.receiptEmails,
     solana_funded_addresses: rules.solanaFundedAddresses,
     payout_daily_limits: coinsByAsset(rules.payoutDailyLimits),
   }

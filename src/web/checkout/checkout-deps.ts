@@ -15,6 +15,7 @@ import type {
   SwitchedAsset,
   SwitchRequest,
 } from '../../core/checkout/checkout-pages.ts'
+import type { ReceiptRequest } from '../../core/checkout/receipt-request.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Branding } from './branding.ts'
 import type { Scenario } from './test-panel.tsx'
@@ -55,6 +56,8 @@ export type CheckoutDeps = {
   readonly newVisit: () => string
   readonly switchAsset: (request: SwitchRequest) => Promise<SwitchedAsset>
   readonly reopenInvoice: (invoice: OwnInvoice) => Promise<ReopenedInvoice>
+  /** Keeps where the receipt goes once the invoice is paid. False where that cannot be changed any more. */
+  readonly requestReceipt: (request: OwnInvoice & Omit<ReceiptRequest, 'url'>) => Promise<boolean>
   /** The token of an invoice's page. */
   readonly tokenOf: (invoice: OwnInvoice) => string
   /** How the merchant's pages look. */

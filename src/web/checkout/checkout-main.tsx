@@ -10,6 +10,7 @@ import { OutcomeHead } from './outcome-head.tsx'
 import { isWaitingForCard, milestoneOf, notesOf, outcomeTextOf, stepsDone } from './outcome-text.ts'
 import { CopyFields, FromExchange, OpenWallet, QrCodes } from './payment-form.tsx'
 import { Receipt } from './receipt.tsx'
+import { ReceiptForm } from './receipt-form.tsx'
 import { NoticeBox, Shop } from './shop.tsx'
 import { TestPanel } from './test-panel.tsx'
 
@@ -100,6 +101,7 @@ function PayableBody({ page }: { page: CheckoutPage }) {
       <div>
         <Methods page={page} />
         <CoinSwitch page={page} />
+        <ReceiptForm page={page} />
       </div>
     </div>
   )
@@ -211,13 +213,15 @@ function Notes({ page }: { page: CheckoutPage }) {
 
 /** Every other state: what happened, how far it is, and the facts. */
 function SettledBody({ page }: { page: CheckoutPage }) {
+  const { view } = page
   const text = outcomeTextOf(page)
   return (
     <section class={`outcome ${text.tone}`}>
       <OutcomeHead text={text} />
       <Progress page={page} />
-      {page.view.state === 'expired' && <AfterExpiry page={page} />}
+      {view.state === 'expired' && <AfterExpiry page={page} />}
       <Notes page={page} />
+      {(view.state === 'detected' || view.state === 'confirming') && <ReceiptForm page={page} open />}
       <Receipt page={page} />
       <WhyExpired page={page} />
       <WaysOn page={page} />

@@ -1,5 +1,6 @@
 import type { AssetId } from '../../core/assets.ts'
 import type { CardPurchase } from '../../core/card/card-purchase.ts'
+import type { CheckoutFacts } from '../../core/checkout/checkout-pages.ts'
 import type { CheckoutView } from '../../core/checkout/checkout-state.ts'
 import type { CoinOffer } from '../../core/checkout/coin-offers.ts'
 import type { Branding } from './branding.ts'
@@ -15,6 +16,8 @@ export type Notice =
   | 'reopen_refused'
   | 'card_lapsed'
   | 'card_choose'
+  | 'receipt_email_refused'
+  | 'receipt_email_limit'
   | 'sandbox_card_wrong'
   | 'sandbox_card_refused'
 
@@ -61,6 +64,7 @@ export type CheckoutPage = ShopPage & {
   readonly sandbox: boolean
   /** What a card would buy for it; null where that way is not offered. */
   readonly cardAsset: AssetId | null
+  readonly receipt: CheckoutFacts['receipt']
   /** The way to pay that the buyer asked for; null where they asked for none. */
   readonly method: PaymentMethod | null
 }

@@ -1,5 +1,6 @@
 import type { Context, Hono } from 'hono'
 import { ASSET_IDS } from '../../core/assets.ts'
+import { mailboxAddress } from '../../wire/fields.ts'
 import { limitBody } from '../limit-body.ts'
 import type { CheckoutDeps } from './checkout-deps.ts'
 import { type CheckoutPage, methodNamed, type Notice } from './checkout-page.ts'
@@ -78,6 +79,7 @@ function serveForms(app: Hono, deps: CheckoutDeps): void {
   }
   form('/i/:token/test-pay', (c, found) => playScenario(c, deps, found))
   form('/i/:token/switch', (c, found) => switchCoin(c, deps, found))
+  form('/i/:token/receipt-email', (c, found) => requestReceipt(c, deps, found))
   form('/i/:token/reopen', (c, found) => reopen(c, deps, found))
 }
 
@@ -113,6 +115,20 @@ async function switchCoin(c: Context, deps: CheckoutDeps, found: FoundCheckout):
   }
 }
 
+async function requestReceipt(c: Context, deps: CheckoutDeps, found: FoundCheckout): Promise<Response> {
+  const fields = await formFields(c, ['email'])
+  if (fields === null) return refused(c)
+  // Paid, or cancelled, since the page was drawn.
+  if (found.receipt === null) return backTo(c, found.token)
+  const email = mailboxAddress.safeParse(fields.email?.trim())
+  if (!email.success) return again(c, deps, found, 'receipt_email_refused', 400)
+  const { merchantName, linkName: item } = found
+  const { language } = languageOf(c)
+  const request = { ...ownOf(found), email: email.data, language: language.tag, merchantName, item }
+  const isKept = await deps.requestReceipt(request)
+  return isKept ? backTo(c, found.token) : again(c, deps, found, 'receipt_email_limit', 409)
+}
+
 async function reopen(c: Context, deps: CheckoutDeps, found: FoundCheckout): Promise<Response> {
   if ((await formFields(c, [])) === null) return refused(c)
   const reopened = await deps.reopenInvoice(ownOf(found))
@@ -144,7 +160,7 @@ async function again(
   deps: CheckoutDeps,
   found: FoundCheckout,
   notice: Notice,
-  status: 409 | 503,
+  status: 400 | 409 | 503,
 ): Promise<Response> {
   const fresh = (await findCheckout(deps, found.token)) ?? found
   return answerPage(c, deps, { ...pageOf(deps, fresh, languageOf(c)), notice }, status)
@@ -154,7 +170,7 @@ function answerPage(
   c: Context,
   deps: CheckoutDeps,
   page: CheckoutPage,
-  status: 200 | 409 | 503 = 200,
+  status: 200 | 400 | 409 | 503 = 200,
 ): Response | Promise<Response> {
   return c.html(renderCheckoutDocument(page, deps.clock().getTime()), status, {
     'content-security-policy': contentSecurityPolicy(page.branding),

@@ -21,7 +21,7 @@ export async function findCheckout(deps: CheckoutDeps, token: string): Promise<F
 }
 
 export function pageOf(deps: CheckoutDeps, found: FoundCheckout, language: PageLanguage): CheckoutPage {
-  const { invoice, merchantName, branding, token, otherCoins, reopenable, card } = found
+  const { invoice, merchantName, branding, token, otherCoins, reopenable, card, receipt } = found
   return {
     ...language,
     view: checkoutView(invoice, deps.clock().getTime(), found.networkFacts, card.waiting),
@@ -39,6 +39,7 @@ export function pageOf(deps: CheckoutDeps, found: FoundCheckout, language: PageL
     notice: null,
     sandbox: isPayable(deps, found),
     cardAsset: deps.card === undefined ? null : card.asset,
+    receipt,
     method: null,
   }
 }

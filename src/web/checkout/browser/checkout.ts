@@ -87,9 +87,11 @@ function replaceMain(html: string): void {
   if (!next) return
   const { main } = live
   const focused = main.contains(document.activeElement) ? document.activeElement?.id : undefined
-  for (const input of main.querySelectorAll<HTMLInputElement>('input:checked')) {
+  for (const input of main.querySelectorAll<HTMLInputElement>('input:checked, #email')) {
     const same = next.querySelector<HTMLInputElement>(`#${input.id}`)
-    if (same) same.checked = true
+    if (!same) continue
+    same.checked = input.checked
+    same.value = input.value
   }
   for (const details of main.querySelectorAll('details')) {
     const same = next.querySelector<HTMLDetailsElement>(`#${details.id}`)

@@ -33,6 +33,7 @@ type Form = {
   readonly under: PaymentRules['tolerance_under']
   readonly over: PaymentRules['tolerance_over']
   readonly reopen: boolean
+  readonly receipts: boolean
   readonly funded: boolean
   readonly minimums: Amounts
   readonly limits: Amounts
@@ -44,6 +45,7 @@ const formOf = (rules: PaymentRules): Form => ({
   under: rules.tolerance_under,
   over: rules.tolerance_over,
   reopen: rules.reopen_expired,
+  receipts: rules.receipt_emails,
   funded: rules.solana_funded_addresses,
   minimums: rules.minimums,
   limits: rules.payout_daily_limits,
@@ -53,12 +55,23 @@ const formOf = (rules: PaymentRules): Form => ({
 const filled = (amounts: Amounts) =>
   Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== ''))
 
-function bodyOf({ minutes, under, over, reopen, funded, minimums, limits, tiers }: Form): UpdatePaymentRules {
+function bodyOf({
+  minutes,
+  under,
+  over,
+  reopen,
+  receipts,
+  funded,
+  minimums,
+  limits,
+  tiers,
+}: Form): UpdatePaymentRules {
   return {
     ...(isWindow(minutes) ? { window_minutes: minutes } : {}),
     tolerance_under: under,
     tolerance_over: over,
     reopen_expired: reopen,
+    receipt_emails: receipts,
     solana_funded_addresses: funded,
     minimums: filled(minimums),
     payout_daily_limits: filled(limits),
@@ -89,6 +102,19 @@ function RulesForm({ rules }: { rules: PaymentRules }) {
             label="A buyer may open an expired invoice again, at the price of the moment"
             checked={form.reopen}
             onChange={(event) => change({ reopen: event.target.checked })}
+          />
+        </div>
+      </Card>
+      <Card title="Receipts">
+        <div className="stack">
+          <p className="quiet">
+            The checkout offers an e-mail with the receipt, sent once when the invoice is paid. This server
+            needs a mail server for it (SMTP_URL). In test mode only confirmed addresses of your team get one.
+          </p>
+          <Checkbox
+            label="Buyers may ask for the receipt by e-mail"
+            checked={form.receipts}
+            onChange={(event) => change({ receipts: event.target.checked })}
           />
         </div>
       </Card>

@@ -1,0 +1,28 @@
+/** What a buyer who wants the receipt by e-mail gave, and what the e-mail repeats of the page. Stored sealed. */
+export type ReceiptRequest = {
+  readonly email: string
+  /** BCP 47 tag of the page's language. */
+  readonly language: string
+  readonly merchantName: string
+  readonly item: string | null
+  readonly url: string
+}
+
+/** Where a sealed `ReceiptRequest` belongs: it opens for this invoice alone. */
+export const receiptRequestContext = (merchantId: string, invoiceId: string): string =>
+  `receipt_request/${merchantId}/${invoiceId}`
+
+/** What a receipt's e-mail says, in words that may stand in an e-mail to strangers. */
+export type ReceiptFacts = {
+  readonly livemode: boolean
+  readonly language: string
+  readonly merchantName: string
+  readonly item: string | null
+  readonly order: string | null
+  readonly usdAmount: string | null
+  /** What came in, such as `0.4123 LTC`. */
+  readonly received: string
+  readonly paidAtMs: number
+  readonly invoiceId: string
+  readonly url: string
+}

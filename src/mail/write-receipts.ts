@@ -1,0 +1,109 @@
+import { z } from 'zod'
+import { ASSET_IDS, ASSETS } from '../core/assets.ts'
+import { type ReceiptFacts, receiptRequestContext } from '../core/checkout/receipt-request.ts'
+import {
+  countReceiptsSent,
+  type DueReceipt,
+  endReceiptRequest,
+  forgetReceiptRequests,
+  isMembersAddress,
+  listDueReceipts,
+} from '../db/checkout/receipt-requests.ts'
+import type { Pool } from '../postgres/pool.ts'
+import type { Log } from '../runtime/log.ts'
+import { repeat } from '../runtime/repeat.ts'
+import type { Opener } from '../secrets/keyring.ts'
+import type { Email, Mail } from './mail.ts'
+import { plainText } from './plain-text.ts'
+
+type ReceiptDeps = {
+  readonly pool: Pool
+  readonly mail: Mail
+  readonly log: Log
+  readonly keyring: Opener
+  /** The e-mail in the language of the buyer's page. */
+  readonly write: (facts: ReceiptFacts) => Omit<Email, 'to'>
+}
+
+const EVERY_MS = 10_000
+const RECEIPTS_MAX = 100
+const FORGOTTEN_MAX = 1_000
+/** E-mails that one address gets in a day, from all shops together. */
+const RECIPIENT_DAY_MAX = 20
+
+const requestShape = z.object({
+  email: z.email(),
+  language: z.string(),
+  merchantName: z.string(),
+  item: z.string().nullable(),
+  url: z.string(),
+})
+const paidShape = z.object({
+  data: z.object({
+    usd_amount: z.string().nullable(),
+    amount_confirmed: z.string(),
+    asset: z.enum(ASSET_IDS),
+    external_reference: z.string().nullable(),
+    order_reference: z.string().nullable(),
+    paid_at: z.string(),
+  }),
+})
+
+/**
+ * One round of the receipts that buyers asked for: each is sent once, after its invoice was paid. A request has ended before
+ * its e-mail is handed over, so that a crash in between loses a receipt, which stays on the page, and repeats none: a second
+ * one would look like a second payment. Returns how many were handed to the mail.
+ */
+export async function writeReceipts(deps: ReceiptDeps): Promise<number> {
+  const { pool, mail, log } = deps
+  await forgetReceiptRequests(pool, FORGOTTEN_MAX)
+  let emails = 0
+  for (const due of await listDueReceipts(pool, RECEIPTS_MAX)) {
+    const { merchantId, invoiceId } = due
+    let message: Email | null = null
+    try {
+      message = await emailOf(deps, due)
+    } catch (error) {
+      log.error({ err: error, invoiceId }, 'no receipt was mailed: what was asked for cannot be read')
+    }
+    const ended = await endReceiptRequest(pool, due, message === null ? 'refused' : 'sent')
+    if (message === null || !ended) continue
+    await mail.send(message, merchantId)
+    emails += 1
+  }
+  return emails
+}
+
+/** Null where the address may not be written to. */
+async function emailOf({ pool, keyring, write }: ReceiptDeps, due: DueReceipt): Promise<Email | null> {
+  const { merchantId, invoiceId, livemode, recipient, sealed, body } = due
+  const opened = keyring.open(sealed, receiptRequestContext(merchantId, invoiceId)).toString('utf8')
+  const { email, language, merchantName, item, url } = requestShape.parse(JSON.parse(opened))
+  // Anybody can make test invoices, and pay them for nothing.
+  if (!livemode && !(await isMembersAddress(pool, merchantId, email))) return null
+  if ((await countReceiptsSent(pool, recipient)) >= RECIPIENT_DAY_MAX) return null
+  const { data } = paidShape.parse(JSON.parse(body.toString('utf8')))
+  const order = data.order_reference ?? data.external_reference
+  const facts: ReceiptFacts = {
+    livemode,
+    language,
+    merchantName: plainText(merchantName, 'Paylink'),
+    item: item === null ? null : plainText(item, '') || null,
+    order: order === null ? null : plainText(order, '') || null,
+    usdAmount: data.usd_amount,
+    received: `${data.amount_confirmed} ${ASSETS[data.asset].symbol}`,
+    paidAtMs: Date.parse(data.paid_at),
+    invoiceId,
+    url,
+  }
+  return { to: email, ...write(facts) }
+}
+
+/** Writes receipts round after round until it is stopped. */
+export const startReceipts = (deps: ReceiptDeps): { stop(): Promise<void> } =>
+  repeat(() => writeReceipts(deps), {
+    everyMs: EVERY_MS,
+    firstMs: EVERY_MS,
+    onError: (error) =>
+      deps.log.warn({ err: error }, 'receipts could not be e-mailed; the next round tries again'),
+  })

@@ -1,0 +1,28 @@
+import type { ReceiptFacts } from '../../core/checkout/receipt-request.ts'
+import { parseUsd } from '../../core/money.ts'
+import { usd, utcTime } from './amounts.ts'
+import { ENGLISH, fill, languageNamed } from './language.ts'
+
+/** The e-mail with a receipt, in the language of the page on which it was asked for. */
+export function receiptEmail(facts: ReceiptFacts): { subject: string; text: string } {
+  const { merchantName: merchant, item, order, usdAmount, received, invoiceId, url, livemode } = facts
+  const language = languageNamed(facts.language) ?? ENGLISH
+  const { messages } = language
+  const cents = usdAmount === null ? null : parseUsd(usdAmount)
+  const rows: readonly (readonly [term: string, text: string | null])[] = [
+    [messages.item, item],
+    [messages.order, order],
+    [messages.total, cents === null ? null : usd(language, cents)],
+    [messages.received, received],
+    [messages.paid_at, utcTime(language, facts.paidAtMs, 'day')],
+    [messages.receipt_number, invoiceId],
+  ]
+  const known = rows.filter(([, text]) => text !== null).map(([term, text]) => `${term}: ${text}`)
+  const lead = fill(messages.receipt_email_lead, { merchant })
+  const parts = [lead, known.join('\n'), `${messages.receipt_heading}: ${url}`, messages.receipt_email_why]
+  const subject = fill(messages.receipt_email_subject, { merchant })
+  return {
+    subject: livemode ? subject : `[TEST] ${subject}`,
+    text: [...(livemode ? [] : [messages.test_banner]), ...parts].join('\n\n'),
+  }
+}
