@@ -71,6 +71,7 @@ function Wallets({ page: { view, language } }: { page: CheckoutPage }) {
       id="wallets"
       class="wallets scripted"
       hidden
+      data-kind="evm"
       data-chain={transaction.chainId}
       data-to={transaction.to}
       data-value={transaction.value}

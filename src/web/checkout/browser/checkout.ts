@@ -1,6 +1,6 @@
 import type { Snapshot } from '../live-streams.ts'
+import { watchEvmWallets } from './evm-wallets.ts'
 import { drawMethods, moveBetweenMethods } from './methods.ts'
-import { watchWallets } from './wallets.ts'
 
 /** The script of the buyers' pages. Without it a page is complete and reloads by itself. */
 let live: LivePage
@@ -246,4 +246,4 @@ async function play(form: HTMLFormElement, chosen: HTMLButtonElement): Promise<v
 }
 
 start()
-watchWallets()
+watchEvmWallets()
