@@ -1,5 +1,6 @@
+import { walletTransfer } from '../chain/solana/wallet-transfer.ts'
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
-import { NETWORKS, type Network } from '../core/assets.ts'
+import { NETWORKS, type Network, networkOf } from '../core/assets.ts'
 import { parseColour } from '../core/checkout/brand-colours.ts'
 import type { OwnInvoice } from '../core/checkout/checkout-pages.ts'
 import { readBranding, readLogo } from '../flows/branding.ts'
@@ -112,6 +113,14 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
     requestReceipt: (request) => {
       const url = `${deps.baseUrl}/i/${tokenOf(request)}/receipt?lang=${request.language}`
       return requestReceipt(flowDeps, { ...request, url })
+    },
+    solanaTransfer: async ({ livemode, ...transfer }) => {
+      const state = (await deps.networks.read()).stateOf(networkOf('SOL', livemode))
+      if (state === null || state.status !== 'ok' || state.hash === null || state.height === null) return null
+      const transaction = walletTransfer(transfer, { hash: state.hash, height: state.height })
+      const { parameters } = state
+      const chain = `solana:${parameters === 'mainnet-beta' ? 'mainnet' : parameters}`
+      return transaction === null ? null : { chain, transaction }
     },
     tokenOf,
     ...brandingFrom(deps.pool),

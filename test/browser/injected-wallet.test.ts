@@ -1,17 +1,25 @@
 // @module-tag chromium
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import {
+  generateKeyPairSigner,
+  getBase64EncodedWireTransaction,
+  getTransactionDecoder,
+  lamports,
+  signTransaction,
+} from '@solana/kit'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { LANGUAGES } from '../../src/web/checkout/language.ts'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { invoicesOf } from '../support/app-invoices.ts'
-import { launchBrowser } from '../support/browser.ts'
+import { launchBrowser, photograph } from '../support/browser.ts'
 import { litecoinInvoice } from '../support/checkout-invoice.ts'
 import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
 import { complaintsOf } from '../support/page-checks.ts'
+import { stockClient } from '../support/solana-payer.ts'
 
-/** Wallets that announce themselves to the page by EIP-6963, as extensions of a browser do. */
+/** Wallets that announce themselves to the page by EIP-6963 or the Wallet Standard, as extensions of a browser do. */
 
 type Call = { readonly method: string; readonly params?: readonly unknown[] }
 type Answer = { readonly result: unknown } | { readonly error: { code: number; data?: object } }
@@ -43,6 +51,49 @@ async function inject(page: Page, name: string, answer: (call: Call) => Promise<
       announce()
     },
     [binding, name],
+  )
+}
+
+/** Puts a wallet for SOL into every page to come (Wallet Standard); `send` gets what it is to sign, in base64. */
+async function injectSolana(
+  page: Page,
+  wallet: { name: string; address: string; chain: string },
+  send: (sent: { transaction: string; chain: string }) => Promise<{ error?: object }>,
+): Promise<void> {
+  const binding = `wallet_${Math.random().toString(36).slice(2)}`
+  await page.exposeFunction(binding, send)
+  await page.addInitScript(
+    ([own, { name, address, chain }]) => {
+      type Sent = { transaction: Uint8Array; chain: string; account: { address: string } }
+      const account = { address, chains: [chain], features: [] }
+      const standard = {
+        version: '1.0.0',
+        name,
+        icon: 'data:image/svg+xml,%3Csvg xmlns="http://www.w3.org/2000/svg"/%3E',
+        chains: [chain],
+        accounts: [],
+        features: {
+          'standard:connect': { version: '1.0.0', connect: async () => ({ accounts: [account] }) },
+          'solana:signAndSendTransaction': {
+            version: '1.0.0',
+            signAndSendTransaction: async ({ transaction, chain, account: by }: Sent) => {
+              if (by.address !== address) throw new Error('another account')
+              const ask = (
+                window as unknown as Record<string, (sent: object) => Promise<{ error?: object }>>
+              )[own]
+              const sent = { transaction: btoa(String.fromCharCode(...transaction)), chain }
+              const answered = await ask?.(sent)
+              if (answered?.error) throw Object.assign(new Error('the wallet says no'), answered.error)
+              return [{ signature: new Uint8Array(64) }]
+            },
+          },
+        },
+      }
+      const register = ({ register }: { register: (wallet: object) => void }) => register(standard)
+      addEventListener('wallet-standard:app-ready', (event) => register((event as CustomEvent).detail))
+      dispatchEvent(new CustomEvent('wallet-standard:register-wallet', { detail: register }))
+    },
+    [binding, wallet] as const,
   )
 }
 
@@ -132,6 +183,136 @@ describe('on the sandbox chains', () => {
       await page.close()
     },
   )
+
+  test('SOL is paid to the end from a wallet of the Wallet Standard', async () => {
+    const { port, password } = JSON.parse(
+      await readFile(join(app.dataDir, 'sandbox', 'solana', 'rpc.json'), 'utf8'),
+    )
+    const node = stockClient(`http://sandbox:${password}@127.0.0.1:${port}`)
+    const signer = await generateKeyPairSigner()
+    await node.requestAirdrop(signer.address, lamports(1_000_000_000_000n)).send()
+    const balance = async () =>
+      (await node.getBalance(signer.address, { commitment: 'confirmed' }).send()).value
+    await expect.poll(balance).toBeGreaterThan(0n)
+    const invoice = await create('SOL')
+    const page = await browser.newPage()
+    const alerts = complaintsOf(page)
+    let sends = 0
+    const wallet = { name: 'Heron Wallet', address: signer.address, chain: 'solana:localnet' }
+    await injectSolana(page, wallet, async ({ transaction, chain }) => {
+      sends++
+      expect(chain).toBe('solana:localnet')
+      const given = getTransactionDecoder().decode(Buffer.from(transaction, 'base64'))
+      const signed = await signTransaction([signer.keyPair], given as Parameters<typeof signTransaction>[1])
+      const wire = getBase64EncodedWireTransaction(signed)
+      await node.sendTransaction(wire, { encoding: 'base64', preflightCommitment: 'confirmed' }).send()
+      return {}
+    })
+    await page.goto(`${app.baseUrl}${new URL(String(invoice.checkout_url)).pathname}`)
+    await page.getByRole('button', { name: 'Pay with Heron Wallet' }).click()
+    await expect.poll(() => page.locator('h1').textContent()).toBe('Payment complete')
+    expect(await untilStatus(invoice.id, 'paid')).toMatchObject({ amount_remaining: '0' })
+    expect(sends).toBe(1)
+    expect(alerts).toEqual([])
+    await page.close()
+  })
+})
+
+describe('a wallet for SOL', () => {
+  const address = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d'
+  const inSol = litecoinInvoice({
+    asset: 'SOL',
+    amount: 412_300_000n,
+    address: 'GfEHGBwXDwL5RKDUJwd5Nu6Yj1Nt7cbKDzPVY2bPZC8P',
+    confirmations: { SOL: 'finalized' },
+  })
+  let server: CheckoutServer
+  let page: Page
+  let asked: object[]
+  beforeEach(async () => {
+    asked = []
+    server = await startCheckoutServer({
+      solanaTransfer: async (transfer) => {
+        asked.push(transfer)
+        return transfer.from === address ? { chain: 'solana:devnet', transaction: 'AQID' } : null
+      },
+    })
+    page = await browser.newPage()
+  })
+  afterEach(async () => {
+    await page.close()
+    await server.close()
+  })
+  const note = () => page.locator('#wallet-note').textContent()
+  const button = () => page.locator('#wallet-0')
+
+  test('is asked for exactly this payment, in the page’s own words, and once', async () => {
+    const sent: object[] = []
+    const alerts = complaintsOf(page)
+    await injectSolana(page, { name: 'Heron', address, chain: 'solana:devnet' }, async (each) => {
+      sent.push(each)
+      return {}
+    })
+    await page.goto(`${server.show('t', inSol)}?lang=de`)
+    await button().click()
+    await expect.poll(note).toMatch(/^Heron hat/)
+    await photograph(page, 'solana-wallet')
+    expect(sent).toEqual([{ chain: 'solana:devnet', transaction: 'AQID' }])
+    expect(asked).toEqual([{ livemode: false, from: address, to: inSol.address, lamports: 412_300_000n }])
+    expect(await button().isDisabled()).toBe(true)
+    expect(alerts).toEqual([])
+  })
+
+  test.each([
+    ['Request rejected in Heron', { code: 4001 }],
+    ['Request rejected in Heron', { message: 'Transaction rejected by the user' }],
+    ['reported a problem', { message: 'the node is away' }],
+  ])('“%s”, and it may be tried again', async (words, error) => {
+    await injectSolana(page, { name: 'Heron', address, chain: 'solana:devnet' }, async () => ({ error }))
+    await page.goto(server.show('t', inSol))
+    await button().click()
+    await expect.poll(note).toContain(words)
+    expect(await button().isEnabled()).toBe(true)
+  })
+
+  test.each([
+    ['is on another chain', address, 'solana:mainnet', 'does not have the Solana network'],
+    ['is no account', 'nobody', 'solana:devnet', 'Nothing was sent'],
+  ])('that %s sends nothing', async (_, from, chain, words) => {
+    const sent: object[] = []
+    await injectSolana(page, { name: 'Heron', address: from, chain }, async (each) => {
+      sent.push(each)
+      return {}
+    })
+    await page.goto(server.show('t', inSol))
+    await button().click()
+    await expect.poll(note).toContain(words)
+    expect(sent).toEqual([])
+  })
+
+  test('is offered for SOL alone, and one for Ether is not offered there', async () => {
+    await injectSolana(page, { name: 'Heron', address, chain: 'solana:devnet' }, async () => ({}))
+    await inject(page, 'Ether only', async () => ({ result: null }))
+    await page.goto(server.show('t', inSol))
+    await expect.poll(() => page.locator('#wallets button').allTextContents()).toEqual(['Pay with Heron'])
+    const inUsdc = litecoinInvoice({ asset: 'USDC_BASE', address: `0x${'ab'.repeat(20)}` })
+    await page.goto(server.show('u', inUsdc))
+    await expect
+      .poll(() => page.locator('#wallets button').allTextContents())
+      .toEqual(['Pay with Ether only'])
+  })
+
+  test('gets nothing to sign for another coin, a paid invoice, or an unknown token', async () => {
+    const ask = async (token: string) =>
+      (await fetch(`${server.url}/i/${token}/solana-transfer?from=${address}`)).status
+    server.show('sol', inSol)
+    server.show('ltc', litecoinInvoice())
+    server.show('over', { ...inSol, cancelledAtMs: 1 })
+    expect([await ask('sol'), await ask('ltc'), await ask('over'), await ask('none')]).toEqual([
+      200, 404, 404, 404,
+    ])
+    expect((await fetch(`${server.url}/i/sol/solana-transfer`)).status).toBe(503)
+  })
 })
 
 describe('what a wallet answers', () => {

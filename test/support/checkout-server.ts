@@ -37,6 +37,7 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
       continueCheckout: async () => ({ kind: 'neutral' }),
       switchAsset: notReady,
       reopenInvoice: notReady,
+      solanaTransfer: async () => null,
       requestReceipt: async () => true,
       tokenOf: ({ invoiceId }) => invoiceId,
       readBranding: async () => branding,

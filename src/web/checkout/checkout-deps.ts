@@ -58,6 +58,16 @@ export type CheckoutDeps = {
   readonly reopenInvoice: (invoice: OwnInvoice) => Promise<ReopenedInvoice>
   /** Keeps where the receipt goes once the invoice is paid. False where that cannot be changed any more. */
   readonly requestReceipt: (request: OwnInvoice & Omit<ReceiptRequest, 'url'>) => Promise<boolean>
+  /**
+   * An unsigned transfer of SOL (base64), and its chain as the Wallet Standard names it. Null where `from` is no account, or
+   * the chain is not read just now.
+   */
+  readonly solanaTransfer: (transfer: {
+    readonly livemode: boolean
+    readonly from: string
+    readonly to: string
+    readonly lamports: bigint
+  }) => Promise<{ readonly chain: string; readonly transaction: string } | null>
   /** The token of an invoice's page. */
   readonly tokenOf: (invoice: OwnInvoice) => string
   /** How the merchant's pages look. */

@@ -30,9 +30,27 @@ export function serveInvoicePages(app: Hono, deps: CheckoutDeps, streams: LiveSt
     const snapshot = snapshotOf(deps, pageOf(deps, found, languageOf(c)))
     return c.json(c.req.query('version') === snapshot.version ? { ...snapshot, html: null } : snapshot)
   })
+  serveSolanaTransfer(app, deps)
   serveReceipt(app, deps)
   serveEvents(app, deps, streams)
   serveForms(app, deps)
+}
+
+/** Base58 of 32 bytes has no more digits. */
+const ACCOUNT_LENGTH_MAX = 44
+
+/** What a wallet for SOL is to sign: only the server knows a block that is new enough. */
+function serveSolanaTransfer(app: Hono, deps: CheckoutDeps): void {
+  app.get('/i/:token/solana-transfer', async (c) => {
+    const found = await findCheckout(deps, c.req.param('token'))
+    const from = c.req.query('from') ?? ''
+    if (found === null || from.length > ACCOUNT_LENGTH_MAX) return c.json({ error: 'not_found' }, 404)
+    const { view } = pageOf(deps, found, languageOf(c))
+    if (view.asset !== 'SOL' || !view.payable) return c.json({ error: 'not_found' }, 404)
+    const { livemode, address: to, remaining: lamports } = view
+    const transfer = await deps.solanaTransfer({ livemode, from, to, lamports })
+    return transfer === null ? c.json({ error: 'unavailable' }, 503) : c.json(transfer)
+  })
 }
 
 function serveReceipt(app: Hono, deps: CheckoutDeps): void {

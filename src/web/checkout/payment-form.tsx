@@ -58,12 +58,11 @@ function uriOf({ view: { asset, livemode, address, evm, remaining } }: CheckoutP
 }
 
 /** Holds what to ask a wallet for. The script adds a button here for each wallet that the browser has. */
-function Wallets({ page: { view, language } }: { page: CheckoutPage }) {
-  const { messages } = language
-  const { asset, livemode, address, evm } = view
-  const transaction = walletTransaction({ asset, livemode, address, evm, amount: view.remaining })
-  if (transaction === null) return null
-  const chain = walletChain(transaction.chainId)
+function Wallets({ page }: { page: CheckoutPage }) {
+  const { messages } = page.language
+  const { asset } = page.view
+  const payment = walletWords(page)
+  if (payment === null) return null
   // Only the browser knows the wallet's name.
   const values = { wallet: '{wallet}', network: ASSETS[asset].networkName }
   return (
@@ -71,12 +70,7 @@ function Wallets({ page: { view, language } }: { page: CheckoutPage }) {
       id="wallets"
       class="wallets scripted"
       hidden
-      data-kind="evm"
-      data-chain={transaction.chainId}
-      data-to={transaction.to}
-      data-value={transaction.value}
-      data-data={transaction.data}
-      {...(chain === null ? {} : { 'data-add': JSON.stringify(chain) })}
+      {...payment}
       data-pay={fill(messages.wallet_pay, values)}
       data-confirm={fill(messages.wallet_confirm, values)}
       data-sent={fill(messages.wallet_sent, values)}
@@ -86,6 +80,30 @@ function Wallets({ page: { view, language } }: { page: CheckoutPage }) {
       data-failed={fill(messages.wallet_failed, values)}
     />
   )
+}
+
+/** What a wallet of the browser is asked for; null for coins that such wallets do not have. */
+function walletWords({ view, token }: CheckoutPage): { [word: `data-${string}`]: string } | null {
+  const { asset, livemode, address, evm, remaining: amount } = view
+  if (asset === 'SOL') {
+    return {
+      'data-kind': 'solana',
+      'data-to': address,
+      'data-value': String(amount),
+      'data-from': `./${token}/solana-transfer`,
+    }
+  }
+  const transaction = walletTransaction({ asset, livemode, address, evm, amount })
+  if (transaction === null) return null
+  const chain = walletChain(transaction.chainId)
+  return {
+    'data-kind': 'evm',
+    'data-chain': transaction.chainId,
+    'data-to': transaction.to,
+    'data-value': transaction.value,
+    'data-data': transaction.data,
+    ...(chain === null ? {} : { 'data-add': JSON.stringify(chain) }),
+  }
 }
 
 /** For everyone else: the bare amount and the whole address, to copy. */

@@ -1,6 +1,7 @@
 import type { Snapshot } from '../live-streams.ts'
 import { watchEvmWallets } from './evm-wallets.ts'
 import { drawMethods, moveBetweenMethods } from './methods.ts'
+import { watchSolanaWallets } from './solana-wallets.ts'
 
 /** The script of the buyers' pages. Without it a page is complete and reloads by itself. */
 let live: LivePage
@@ -247,3 +248,4 @@ async function play(form: HTMLFormElement, chosen: HTMLButtonElement): Promise<v
 
 start()
 watchEvmWallets()
+watchSolanaWallets()
