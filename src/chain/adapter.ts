@@ -110,6 +110,11 @@ export interface ChainAdapter {
   connect(): Promise<{ readonly parameters: string; readonly health: NetworkHealth }>
   readonly watched: WatchedAddresses
   /**
+   * Asks the node once more which chain it is on; the name of its parameters. Throws `ChainHalted` where the network may not be
+   * on that chain, as `connect` does.
+   */
+  parameters(): Promise<string>
+  /**
    * Which chain with these parameters it is. A private chain, of which there are many, is identified by the hash of
    * its first block after genesis; a public one by its parameters' name. Null while there is no such block.
    */

@@ -16,6 +16,7 @@ import {
   type TokenReading,
   type WatchedAddresses,
 } from './adapter.ts'
+import { within } from './within.ts'
 
 /** A provider that failed is left alone for this long, where another one serves. */
 const AWAY_MS = 30_000
@@ -105,6 +106,10 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     const syncing = failures.find((failure) => failure.syncing !== null)?.syncing
     if (syncing !== undefined && syncing !== null) return syncing
     throw new ChainUnavailable(failures.map(({ error }) => error.message).join('; '))
+  }
+
+  parameters(): Promise<string> {
+    return this.#ask((chain) => chain.parameters())
   }
 
   identity(): Promise<string | null> {
@@ -331,18 +336,5 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     this.#leave(provider, missing)
     const why = this.#away.get(this.#first)?.reason
     throw new ChainUnavailable(why === undefined ? missing.message : `${why}; ${missing.message}`)
-  }
-}
-
-/** The answer, or `ChainUnavailable` once it has been waited for long enough; a late one is ignored. */
-async function within<Result>(ms: number, answer: Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined
-  const impatience = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new ChainUnavailable('it does not answer in time')), ms)
-  })
-  try {
-    return await Promise.race([answer, impatience])
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -1,4 +1,4 @@
-import type { ChainAdapter } from '../chain/adapter.ts'
+import { type ChainAdapter, ChainUnavailable } from '../chain/adapter.ts'
 import type { BlockRef } from '../core/invoice/types.ts'
 import {
   loadNetworkState,
@@ -39,6 +39,18 @@ export async function rememberIdentity({ adapter, pool }: RecordingParts): Promi
   if (chain === null) return false
   await saveChainIdentity(pool, adapter.network, chain)
   return true
+}
+
+/**
+ * A node that left our chain may have been swapped for one of another chain, at the same address: that is no reorganisation.
+ * Throws `ChainHalted` where the network may not be on that chain, and `ChainUnavailable` where it may: a new connection
+ * begins there.
+ */
+export async function refuseOtherChain({ adapter, pool }: RecordingParts): Promise<void> {
+  const parameters = await adapter.parameters()
+  const [state, chain] = [await loadNetworkState(pool, adapter.network), await adapter.identity()]
+  if (state !== null && (await isOtherChain(adapter, state, { parameters, chain })))
+    throw new ChainUnavailable('the node is on another chain than the one that was read')
 }
 
 /**

@@ -19,7 +19,7 @@ import type { Log } from '../runtime/log.ts'
 import { pauseUnless } from '../runtime/repeat.ts'
 import { applyFinality } from './apply-finality.ts'
 import { describeFailure, healthKey } from './describe-failure.ts'
-import { findCheckpoint, rememberIdentity } from './find-checkpoint.ts'
+import { findCheckpoint, refuseOtherChain, rememberIdentity } from './find-checkpoint.ts'
 import { type Leadership, takeLeadership } from './leadership.ts'
 import {
   expireDue,
@@ -257,6 +257,7 @@ class LeadershipSession {
     const { adapter, observer } = this.#options
     const update = await adapter.nextUpdate(checkpoint, BLOCKS_PER_UPDATE)
     if (update === null) return null
+    if (update.ancestor.hash !== checkpoint.hash) await refuseOtherChain(this.#parts)
     const moved = await recordUpdate(this.#parts, checkpoint, update)
     if (moved === null) return checkpoint
     for (const { block } of update.blocks) observer?.onBlock?.(adapter.network, block.height)

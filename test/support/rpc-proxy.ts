@@ -44,6 +44,8 @@ export type RpcProxy = {
 /** Stands between an adapter and a real node, counts calls, and lies when told to. */
 export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
   let target = new URL(nodeUrl)
+  /** Another node's credentials; the caller has those of the first. */
+  let credentials: string | null = null
   const lies = new Map<string, Lie>()
   const stalled = new Set<string>()
   const happenings = new Map<string, () => Promise<void>>()
@@ -73,7 +75,8 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
       happenings.delete(method)
       await happen?.()
     }
-    const headers = { authorization: request.headers.authorization ?? '', 'content-type': 'application/json' }
+    const authorization = credentials ?? request.headers.authorization ?? ''
+    const headers = { authorization, 'content-type': 'application/json' }
     const response = await fetch(target.origin, { method: 'POST', headers, body: text })
     const body = await response.text()
     if (Array.isArray(asked) && asked.at(-1)?.method === dropped) {
@@ -116,6 +119,8 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
     },
     forwardTo: (other) => {
       target = new URL(other)
+      const { username, password } = target
+      credentials = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
     },
     lie: (method, lie) => lies.set(method, lie),
     before: (method, happen) => happenings.set(method, happen),

@@ -115,8 +115,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
   }
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
-    const parameters = this.#recognize(await this.#node.chainId())
-    await this.#requireGenesis()
+    const parameters = await this.#readParameters()
     if (!(await this.#node.isSynced())) {
       const reason = `the node at ${this.#node.rpc.where} is syncing: wait until it has come to the tip`
       return { parameters: parameters.name, health: { status: 'syncing', reason } }
@@ -129,6 +128,10 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     this.#parameters = parameters
     this.#blockTags = null
     return { parameters: parameters.name, health: { status: 'ok' } }
+  }
+
+  async parameters(): Promise<string> {
+    return (await this.#readParameters()).name
   }
 
   async identity(): Promise<string | null> {
@@ -233,6 +236,12 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
   #requireMode(): NativeMode {
     if (this.#mode === null) throw new Error('a block was asked for before the node was connected')
     return this.#mode
+  }
+
+  async #readParameters(): Promise<EvmParameters> {
+    const parameters = this.#recognize(await this.#node.chainId())
+    await this.#requireGenesis()
+    return parameters
   }
 
   #recognize(chainId: number): EvmParameters {

@@ -110,7 +110,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
     this.#polling.startAgain()
-    const parameters = this.#recognize(await this.rpc.genesisHash())
+    const parameters = await this.parameters()
     this.#cluster = parameters
     try {
       await this.rpc.health()
@@ -122,6 +122,10 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
       }
     }
     return { parameters, health: { status: 'ok' } }
+  }
+
+  async parameters(): Promise<string> {
+    return this.#recognize(await this.rpc.genesisHash())
   }
 
   async identity(): Promise<string> {

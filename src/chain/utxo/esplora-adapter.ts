@@ -93,6 +93,10 @@ export class EsploraAdapter implements ChainProvider {
     return { parameters: parameters.name, health: { status: 'syncing', reason } }
   }
 
+  async parameters(): Promise<string> {
+    return (await this.#chain.parameters()).name
+  }
+
   async identity(): Promise<string | null> {
     return identityOf(await this.#chain.parameters(), this)
   }

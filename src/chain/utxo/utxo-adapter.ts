@@ -88,13 +88,7 @@ export class UtxoAdapter implements ChainProvider {
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
     const state = await this.#node.state()
-    const parameters = this.#recognize(state)
-    const genesisHash = await this.#node.hashAt(0)
-    if (genesisHash !== (this.#options.privateChain?.genesis ?? parameters.genesisHash)) {
-      throw new ChainHalted(
-        `the node's chain is no ${this.#options.chain}: its genesis block is ${genesisHash}; correct ${this.#options.rpcSetting}`,
-      )
-    }
+    const parameters = await this.#requireGenesis(this.#recognize(state))
     this.#parameters = parameters
     this.#pruneHeight = state.pruned === true ? (state.pruneheight ?? 0) : 0
     this.#mempool.forgetSeen()
@@ -104,6 +98,11 @@ export class UtxoAdapter implements ChainProvider {
       parameters: parameters.name,
       health: reason === null ? { status: 'ok' } : { status: 'syncing', reason },
     }
+  }
+
+  async parameters(): Promise<string> {
+    const { name } = await this.#requireGenesis(this.#recognize(await this.#node.state()))
+    return name
   }
 
   identity(): Promise<string | null> {
@@ -172,6 +171,15 @@ export class UtxoAdapter implements ChainProvider {
 
   close(): Promise<void> {
     return this.#rpc.close()
+  }
+
+  async #requireGenesis(parameters: UtxoParameters): Promise<UtxoParameters> {
+    const { chain, rpcSetting, privateChain } = this.#options
+    const genesisHash = await this.#node.hashAt(0)
+    if (genesisHash === (privateChain?.genesis ?? parameters.genesisHash)) return parameters
+    throw new ChainHalted(
+      `the node's chain is no ${chain}: its genesis block is ${genesisHash}; correct ${rpcSetting}`,
+    )
   }
 
   #recognize(state: ChainAnswer): UtxoParameters {
