@@ -537,30 +537,37 @@ async function carry(
   return txid
 }
 
-test('who promises the same money to many invoices at once pays one, and the others cost no gas', async () => {
-  const opened = [await open(), await open(), await open()]
-  const payer = await payerWith(AMOUNT)
-  const headers: string[] = []
-  for (const { url } of opened) headers.push((await signPayment(payer, await requirementsOf(url))).header)
-  const nonce = () =>
-    world.anvil.rpc<string>('eth_getTransactionCount', [encodeEvmAddress(world.hot), 'latest'])
-  const before = Number(await nonce())
-  const responses = await answered(
-    Promise.all(opened.map(({ url }, index) => send(url, headers[index] ?? ''))),
-  )
-  expect(responses.map(({ status }) => status).sort()).toEqual([200, 402, 402])
-  expect(responses.map(reasonOf).filter((reason) => reason !== undefined)).toEqual([
-    'insufficient_funds',
-    'insufficient_funds',
-  ])
-  expect(Number(await nonce())).toBe(before + 1)
-  const kept = (await Promise.all(opened.map(stored))).flat()
-  expect(kept.map(({ status, transactions }) => `${status} ${transactions}`).sort()).toEqual([
-    'refused 0',
-    'refused 0',
-    'settled 1',
-  ])
-})
+const SAME_NONCE = `0x${'5a'.repeat(32)}` as const
+
+test.each([
+  ['promises the same money to', AMOUNT, {}, 'insufficient_funds'],
+  ['signs with one nonce for', AMOUNT * 3n, { nonce: SAME_NONCE }, 'invalid_exact_evm_nonce_already_used'],
+])(
+  'who %s many invoices at once pays one, and the others cost no gas',
+  async (_what, holds, changes, why) => {
+    const opened = [await open(), await open(), await open()]
+    const payer = await payerWith(holds)
+    const headers: string[] = []
+    for (const { url } of opened)
+      headers.push((await signPayment(payer, await requirementsOf(url), changes)).header)
+    const nonce = () =>
+      world.anvil.rpc<string>('eth_getTransactionCount', [encodeEvmAddress(world.hot), 'latest'])
+    const before = Number(await nonce())
+    const responses = await answered(
+      Promise.all(opened.map(({ url }, index) => send(url, headers[index] ?? ''))),
+    )
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 402, 402])
+    const reasons = responses.map(reasonOf).filter((reason) => reason !== undefined)
+    expect(reasons).toEqual([why, why])
+    expect(Number(await nonce())).toBe(before + 1)
+    const kept = (await Promise.all(opened.map(stored))).flat()
+    expect(kept.map(({ status, transactions }) => `${status} ${transactions}`).sort()).toEqual([
+      'refused 0',
+      'refused 0',
+      'settled 1',
+    ])
+  },
+)
 
 test('however many payments wait for their blocks to be final, the next one is tried and signed', async () => {
   const settled = await open()

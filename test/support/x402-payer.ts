@@ -30,6 +30,7 @@ export type Changes = {
   readonly value?: bigint
   readonly validAfter?: bigint
   readonly validBefore?: bigint
+  readonly nonce?: Hex
   readonly chainId?: number
   readonly contract?: string
   readonly name?: string
@@ -49,7 +50,7 @@ export async function signPayment(
   changes: Changes = {},
 ): Promise<{ readonly header: string; readonly nonce: Hex; readonly signature: Hex }> {
   const now = BigInt(Math.floor(Date.now() / 1_000))
-  const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
+  const nonce: Hex = changes.nonce ?? `0x${randomBytes(32).toString('hex')}`
   const message = {
     from: payer.address,
     to: (changes.to ?? asked.payTo) as Hex,

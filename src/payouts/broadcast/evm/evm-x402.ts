@@ -77,7 +77,7 @@ export class EvmX402 {
         finalized !== null &&
         receipt.height <= finalized &&
         (await providers.anotherSays(authorization.id, (chain) => isFinalWith(chain, txid, receipt)))
-      if (authorization.status === 'checked') promise(promised, authorization, -authorization.value)
+      if (authorization.status === 'checked') fulfil(promised, authorization)
       await updateX402Authorization(pool, authorization, {
         status: receipt.succeeded ? 'settled' : 'refused',
         reason: receipt.succeeded ? null : 'invalid_transaction_state',
@@ -106,10 +106,13 @@ export class EvmX402 {
       if (reason === NONCE_USED && !(await this.#isNonceUsedWhereRead(chain, call))) return
       return this.#refuse(authorization, reason)
     }
-    // Each alone goes through, and of all together only as many as there is money for: the others wait for these.
-    const others = promised.get(from.toString('hex')) ?? 0n
-    if (others > 0n && (await chain.tokenBalanceOf(from)) < others + value) return
-    promise(promised, authorization, value)
+    // Each alone goes through, and of all together one for each nonce, and as many as there is money for: the others wait.
+    const others = promised.get(from.toString('hex'))
+    if (others !== undefined) {
+      if (others.nonces.has(authorization.nonce.toString('hex'))) return
+      if ((await chain.tokenBalanceOf(from)) < others.value + value) return
+    }
+    promise(promised, authorization)
     await updateX402Authorization(pool, authorization, {
       status: 'checked',
       reason: null,
@@ -196,8 +199,8 @@ export class EvmX402 {
   }
 }
 
-/** What payers, hex, have promised of their tokens by what a node was found to take and no block has. */
-type Promised = Map<string, bigint>
+/** What payers, hex, have promised of their tokens, and with which nonces, by what a node was found to take and no block has. */
+type Promised = Map<string, { value: bigint; readonly nonces: Set<string> }>
 
 type Look = {
   readonly hot: Uint8Array
@@ -205,14 +208,25 @@ type Look = {
   readonly promised: Promised
 }
 
-function promise(promised: Promised, { payer }: X402Authorization, value: bigint): void {
+function promise(promised: Promised, { payer, value, nonce }: X402Authorization): void {
   const name = payer.toString('hex')
-  promised.set(name, (promised.get(name) ?? 0n) + value)
+  const of = promised.get(name) ?? { value: 0n, nonces: new Set() }
+  of.value += value
+  of.nonces.add(nonce.toString('hex'))
+  promised.set(name, of)
+}
+
+/** It is in a block: what the token's contract says counts it in. */
+function fulfil(promised: Promised, { payer, value, nonce }: X402Authorization): void {
+  const of = promised.get(payer.toString('hex'))
+  if (of === undefined) return
+  of.value -= value
+  of.nonces.delete(nonce.toString('hex'))
 }
 
 function promisedBy(open: readonly X402Authorization[]): Promised {
   const promised: Promised = new Map()
-  for (const each of open) if (each.status === 'checked') promise(promised, each, each.value)
+  for (const each of open) if (each.status === 'checked') promise(promised, each)
   return promised
 }
 
