@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { seedMerchant } from '../support/seed.ts'
 import { coinsOf, type DrivenNode } from '../support/utxo-driver.ts'
 import type { OpenInvoice, WatchedChain } from '../support/watched-chain.ts'
 
@@ -81,6 +82,43 @@ function describeReplacements(watchedChain: () => Watched): void {
     await node.mine(1)
     await watched.untilStatus(right.id, 'paid')
     expect(await watched.statusOf(left.id)).toBe('awaiting_payment')
+  })
+
+  test('a payment of two merchants, a conflict that pays one of them, and a fork back count for each once', async () => {
+    const watched = watchedChain()
+    const { node } = watched.chain
+    const { amount } = watched.driver
+    const watcher = await watched.watchAtTip()
+    const others = await seedMerchant(watched.database)
+    const mine = await watched.openInvoice([watcher])
+    const theirs = await watched.openInvoice([watcher], {}, others)
+    const before = await watched.availableBalance()
+    const [whole, half] = [coinsOf(amount), coinsOf(amount / 2n)]
+    const { txid, hex } = await node.payMany([{ [mine.address]: whole }, { [theirs.address]: whole }])
+    for (const { id } of [mine, theirs]) await watched.untilStatus(id, 'payment_detected')
+    const block = await node.mineOnly([await node.conflictOf(hex, [{ [theirs.address]: half }])])
+    await watched.untilStatus(theirs.id, 'partially_paid')
+    await watched.untilStatus(mine.id, 'awaiting_payment')
+    await node.rpc('invalidateblock', [block])
+    await node.mineOnly([hex])
+    await node.mine(1)
+    for (const { id } of [mine, theirs]) await watched.untilStatus(id, 'paid')
+    await watched.untilRead()
+    const transfers = await transfersOf(watched, theirs)
+    expect(transfers).toHaveLength(2)
+    expect(transfers).toContainEqual({ txid, amount, status: 'confirmed' })
+    // The node may have offered it to its mempool between the two branches.
+    const status: unknown = expect.stringMatching(/^(replaced|reorged)$/)
+    expect(transfers).toContainEqual({ txid: expect.any(String), amount: amount / 2n, status })
+    expect(await watched.availableBalance()).toBe(before + amount)
+    const { rows } = await watched.database.owner.query(
+      'select account, balance from ledger_balance where merchant_id = $1 and balance <> 0 order by account',
+      [others.merchantId],
+    )
+    expect(rows).toEqual([
+      { account: 'available', balance: amount },
+      { account: 'chain', balance: -amount },
+    ])
   })
 
   test('a double-spend that pays none of ours and that no mempool showed is noticed when it comes in a block', async () => {
