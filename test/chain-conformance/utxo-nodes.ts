@@ -29,6 +29,40 @@ export function describeUtxoNodes(watchedChain: () => Watched): void {
     await node.start()
   })
 
+  test('a payment that node and watcher forget over a restart counts as on time whenever it is sent again', async () => {
+    const watched = watchedChain()
+    const { node } = watched.chain
+    const first = await watched.watchAtTip()
+    const [sentAgain, lost] = [await watched.openInvoice([first]), await watched.openInvoice([first])]
+    const coins = coinsOf(watched.driver.amount)
+    const { hex } = await node.payMany([{ [sentAgain.address]: coins }])
+    await node.payMany([{ [lost.address]: coins }])
+    for (const { id } of [sentAgain, lost]) await watched.untilStatus(id, 'payment_detected')
+    await watched.stopWatchers()
+    await node.stop()
+    await node.start(['-persistmempool=0', '-walletbroadcast=0'])
+    await watched.watchAtTip()
+    for (const { id } of [sentAgain, lost]) await watched.untilStatus(id, 'awaiting_payment')
+    await watched.database.owner.query(
+      `update invoice set expires_at = now() - interval '1 hour' where id = any($1)`,
+      [[sentAgain.id, lost.id]],
+    )
+    await watched.database.owner.query(
+      `update transfer set first_seen_at = now() - interval '2 hours' where invoice_id = any($1)`,
+      [[sentAgain.id, lost.id]],
+    )
+    for (const { id } of [sentAgain, lost]) await watched.untilStatus(id, 'expired')
+    await node.rpc('sendrawtransaction', [hex])
+    await watched.untilStatus(sentAgain.id, 'payment_detected')
+    await node.mine(1)
+    await watched.untilStatus(sentAgain.id, 'paid')
+    expect(await watched.statusOf(lost.id)).toBe('expired')
+    expect(await watched.paymentsOf(lost.id)).toEqual(['replaced'])
+    // For the tests after this one the wallet sends again.
+    await node.stop()
+    await node.start()
+  })
+
   test('blocks that the node declared invalid are disconnected even while nothing better is known', async () => {
     const watched = watchedChain()
     const { node } = watched.chain

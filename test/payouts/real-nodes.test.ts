@@ -112,6 +112,28 @@ describeNeeding(NODE_PROGRAMS, 'on a real node of %s', (chain) => {
     expect(await world.coinsOnChain(tenant)).toBe(available)
   }, 60_000)
 
+  test('a payout that the node forgets over a restart is sent again by the same bytes, and paid once', async () => {
+    const tenant = await world.openShop([COIN])
+    const payout = await world.payout(tenant, '0.5')
+    await world.sign()
+    await world.tracker().pass()
+    const { txid } = await world.load(tenant, payout.id)
+    await node.stop()
+    await node.start(['-persistmempool=0', '-walletbroadcast=0'])
+    expect(await node.rpc<string[]>('getrawmempool')).not.toContain(txid)
+    const tracker = world.tracker()
+    await tracker.pass()
+    expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'submitted', txid })
+    expect(await node.rpc<string[]>('getrawmempool')).toContain(txid)
+    await node.mine(1)
+    await tracker.pass()
+    expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid })
+    expect(await world.paidTo(payout.destination)).toHaveLength(1)
+    // For the tests after this one the wallet sends again.
+    await node.stop()
+    await node.start()
+  })
+
   test('the node that has the transaction in a block already says so, and that is success', async () => {
     const tenant = await world.openShop([COIN])
     const payout = await world.payout(tenant, '0.5')
