@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { PayoutChain } from '../../src/payouts/broadcast/utxo/utxo-broadcaster.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { NODE_PROGRAMS } from '../support/daemons.ts'
 import { describeNeeding } from '../support/describe-needing.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'
@@ -9,9 +11,13 @@ import { moneyOf } from '../support/node-money.ts'
 import { KILLS_BEFORE_REST, killSometime } from '../support/payout-history.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 import { seededRandom } from '../support/random.ts'
+import { seedMerchant } from '../support/seed.ts'
 import { until } from '../support/until.ts'
+import { utxoAdapterOptions } from '../support/utxo-driver.ts'
+import { watchWith } from '../support/watched-network.ts'
 
 const COIN = 100_000_000n
+const HOUR_MS = 3_600_000
 const MANY = 500
 const KILLS = process.env.LONG === '1' ? 60 : 3
 /** A process comes past so many on its way to a payout. */
@@ -110,6 +116,59 @@ describeNeeding(NODE_PROGRAMS, 'on a real node of %s', (chain) => {
     expect(done.status).toBe('confirmed')
     const { available } = await world.balances(tenant)
     expect(await world.coinsOnChain(tenant)).toBe(available)
+  }, 60_000)
+
+  test('a payout to another merchant’s invoice, or to one of one’s own, is a payment there, also once bumped', async () => {
+    const [payer, other] = [await world.openShop([COIN, COIN]), await seedMerchant(world.database)]
+    const terms = {
+      createdAtMs: Date.now(),
+      expiresAtMs: Date.now() + HOUR_MS,
+      confirmations: { [world.asset]: 1 },
+    }
+    const [theirs, own] = [
+      await world.openInvoice(other, COIN / 2n, 0, terms),
+      await world.openInvoice(payer, COIN / 2n, 0, terms),
+    ]
+    const adapter = new UtxoAdapter({ ...utxoAdapterOptions(chain, node.rpcUrl), clock: systemClock })
+    adapter.watched.add([theirs.addressBytes, own.addressBytes])
+    const watching = watchWith(world.database, adapter)
+    const tracker = world.tracker()
+    const paymentsOf = async ({ invoiceId }: { invoiceId: string }) =>
+      (
+        await world.database.owner.query<{ amount: bigint; status: string }>(
+          'select amount, status from transfer where invoice_id = $1 order by detected_at',
+          [invoiceId],
+        )
+      ).rows
+    try {
+      const payouts: Payout[] = []
+      for (const { address } of [theirs, own]) payouts.push(await world.payout(payer, '0.5', address))
+      await world.sign()
+      await tracker.pass()
+      for (const each of [theirs, own])
+        await until(async () => (await paymentsOf(each)).some(({ status }) => status === 'detected'))
+      world.now = new Date(world.now.getTime() + 31 * 60_000)
+      await tracker.pass()
+      await world.database.owner.query('update network_fee set milli_per_vbyte = 5000 where network = $1', [
+        world.network,
+      ])
+      await world.sign()
+      await tracker.pass()
+      await node.mine(1)
+      await until(async () => {
+        const payments = await Promise.all([theirs, own].map(paymentsOf))
+        return payments.every((of) => of.some(({ status }) => status === 'confirmed'))
+      })
+      await tracker.pass()
+      const done = await Promise.all(payouts.map(({ id }) => world.load(payer, id)))
+      expect(done.map(({ status }) => status)).toEqual(['confirmed', 'confirmed'])
+      const net = done.map(({ amount, networkFee }) => amount - networkFee)
+      expect((await world.balances(other)).available).toBe(net[0])
+      for (const tenant of [payer, other])
+        expect(await world.coinsOnChain(tenant)).toBe((await world.balances(tenant)).available)
+    } finally {
+      await watching.stop()
+    }
   }, 60_000)
 
   test('a payout that the node forgets over a restart is sent again by the same bytes, and paid once', async () => {
