@@ -3,16 +3,22 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PAYOUT_CHECKS, SWEEP_CHECKS } from '../../src/audit/payout-checks.ts'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
+import { EvmAdapter } from '../../src/chain/evm/evm-adapter.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
 import { inspectHotWallets } from '../../src/doctor/inspect-signer.ts'
 import { withTransaction } from '../../src/postgres/transaction.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { hex, newEvmAddress } from '../support/anvil.ts'
 import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import { askForFees } from '../support/fee-payouts.ts'
+import { seedMerchant } from '../support/seed.ts'
+import { until } from '../support/until.ts'
+import { watchWith } from '../support/watched-network.ts'
 
 const ETHER = 10n ** 18n
 const USDC = 1_000_000n
+const HOUR_MS = 3_600_000
 
 let base: EvmPayoutWorld
 let ethereum: EvmPayoutWorld
@@ -62,6 +68,57 @@ test('USDC is fetched from addresses without ether and paid out whole; the hot w
   expect((await base.signedFor(next.id)).sweeps).toEqual([])
   expect(await base.holds('USDC_BASE', base.hot)).toBe(0n)
 })
+
+test.each(['ETH_BASE', 'USDC_BASE'] as const)(
+  'a payout in %s to another merchant’s invoice, or to the address it is swept from, is a payment there',
+  async (asset) => {
+    const unit = asset === 'ETH_BASE' ? ETHER : USDC
+    await base.fuelHotWallet()
+    const [payer, other] = [await seedMerchant(base.database), await seedMerchant(base.database)]
+    const swept = await base.deposit(payer, asset, 3n * unit)
+    const now = Date.now()
+    const terms = { createdAtMs: now, expiresAtMs: now + HOUR_MS, confirmations: { [asset]: 1 } } as const
+    const theirs = await base.openInvoice(other, { asset, amount: unit, ...terms })
+    const adapter = new EvmAdapter({
+      chain: 'base',
+      livemode: false,
+      url: base.anvil.url,
+      setting: 'TEST_BASE_RPC_URL',
+      usdcContract: base.token,
+      clock: systemClock,
+      probeIntervalMs: 30,
+    })
+    adapter.watched.add([theirs.addressBytes, Buffer.from(swept.address.slice(2), 'hex')])
+    await base.watch()
+    const watching = watchWith(base.database, adapter)
+    try {
+      for (const [address, invoiceId] of [
+        [theirs.address, theirs.id],
+        [swept.address, swept.invoiceId],
+      ] as const) {
+        const { id } = await base.payout(payer, asset, '1', address)
+        const done = await base.until(payer, id, 'confirmed')
+        await base.anvil.mine(3)
+        const paid = async () =>
+          (
+            await base.database.owner.query<{ amount: bigint }>(
+              `select amount from transfer where invoice_id = $1 and txid = $2 and status = 'confirmed'`,
+              [invoiceId, done.txid],
+            )
+          ).rows
+        await until(async () => (await paid()).length > 0, { what: 'the payout is a payment' })
+        expect(await paid()).toEqual([{ amount: done.amount - done.networkFee }])
+      }
+      const again = await base.payout(other, asset, '0.5')
+      await base.until(other, again.id, 'confirmed')
+      expect(await base.balances(other)).toMatchObject({ reserved: 0n })
+      // What came to an invoice that was paid already waits for its merchant.
+      expect((await base.balances(payer)).suspense).toBeGreaterThan(0n)
+    } finally {
+      await watching.stop()
+    }
+  },
+)
 
 test("the operator's USDC fees are swept with the merchant’s money and paid out apart, each by its account", async () => {
   const tenant = await base.openShop('USDC_BASE', [40n * USDC])
