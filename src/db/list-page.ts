@@ -9,6 +9,16 @@ export type ListPosition = {
   readonly endingBefore: string | null
 }
 
+/** So many rows are searched for a text, the newest: no index serves the middle of a word. */
+const SEARCHED_MAX = 10_000
+
+/** What somebody looks for, and the condition that finds it where `text` stands for it. */
+type ListSearch = { readonly text: string; readonly matches: (text: string) => string }
+
+/** The condition under which a column holds a text, in any case of letters. */
+export const holds = (column: string, text: string): string =>
+  `position(lower(${text}) in lower(${column})) > 0`
+
 /**
  * A page of the rows of a table that have the given values, newest first, and whether there are more in the
  * direction that was asked for. A column whose value is absent is not asked about. Table and columns are the
@@ -17,11 +27,18 @@ export type ListPosition = {
 export async function loadPage<Row extends { id: string }>(
   tx: Tx,
   from: {
-    readonly table: 'payment_link' | 'checkout_session' | 'payout' | 'payout_destination' | 'transfer'
+    readonly table:
+      | 'api_key'
+      | 'payment_link'
+      | 'checkout_session'
+      | 'payout'
+      | 'payout_destination'
+      | 'transfer'
     readonly columns: string
   },
   position: ListPosition,
   filters: readonly (readonly [column: string, value: unknown])[],
+  search?: ListSearch | undefined,
 ): Promise<{ rows: Row[]; hasMore: boolean }> {
   const values: unknown[] = []
   const conditions: string[] = []
@@ -31,6 +48,13 @@ export async function loadPage<Row extends { id: string }>(
     conditions.push(`${column} ${comparison} $${values.length}`)
   }
   for (const [column, value] of filters) where(column, '=', value)
+  if (search !== undefined) {
+    const newest = `select * from ${from.table} where ${conditions.join(' and ')} order by id desc limit ${SEARCHED_MAX}`
+    values.push(search.text)
+    conditions.push(
+      `id in (select id from (${newest}) newest where ${search.matches(`$${values.length}::text`)})`,
+    )
+  }
   where('id', '<', position.startingAfter)
   where('id', '>', position.endingBefore)
   const oldestFirst = position.endingBefore !== null

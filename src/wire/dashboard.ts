@@ -27,7 +27,12 @@ export const createApiKeyBody = z.strictObject({
   name: text(1, 120),
   scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
 })
-export const listApiKeysQuery = z.strictObject({ ...listParameters('key') }).superRefine(refuseTwoPositions)
+export const listApiKeysQuery = z
+  .strictObject({
+    ...listParameters('key'),
+    q: text(1, 255).meta({ description: 'Part of a name or an id, or the last four characters.' }).optional(),
+  })
+  .superRefine(refuseTwoPositions)
 
 const percent = z
   .string()

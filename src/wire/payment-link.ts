@@ -84,7 +84,14 @@ export const paymentLinkView = z
 export const paymentLinkList = listOf(paymentLinkView)
 
 /** `GET /payment-links`. */
-export const listPaymentLinksQuery = z.strictObject(listParameters('plink')).superRefine(refuseTwoPositions)
+export const listPaymentLinksQuery = z
+  .strictObject({
+    ...listParameters('plink'),
+    q: text(1, 255)
+      .meta({ description: 'Part of a name or an id, in any case of letters; among the newest 10,000.' })
+      .optional(),
+  })
+  .superRefine(refuseTwoPositions)
 
 /** `POST /payment-links/:id/checkout-sessions`. */
 export const createCheckoutSessionBody = z

@@ -154,5 +154,11 @@ export const listPayoutsQuery = z
     ...listParameters('po'),
     status: z.enum(PAYOUT_STATUSES, { error: 'Must be a status of a payout' }).optional(),
     asset: assetName.meta({ description: 'Only payouts in this asset.' }).optional(),
+    q: text(1, 255)
+      .meta({
+        description:
+          'Part of an id, address, transaction id or name of a destination, in any case of letters; among the newest 10,000.',
+      })
+      .optional(),
   })
   .superRefine(refuseTwoPositions)

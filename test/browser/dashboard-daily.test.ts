@@ -1,6 +1,7 @@
 // @module-tag chromium
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { photograph } from '../support/browser.ts'
 import { askFromPage, type Dashboard, startDashboard, type Visitor } from '../support/dashboard.ts'
 import { readQr } from '../support/read-qr.ts'
 
@@ -61,6 +62,39 @@ test('a payment link is shared and duplicated', async () => {
   await page.getByLabel('Product or description').fill('Cake')
   await press(page, 'Create link')
   await heading(page, 'Cake')
+})
+
+test('a link and a key are found past the newest hundred, on their pages and from everywhere', async () => {
+  const { page, open } = shop
+  const name = 'Winter coat'
+  const link = (await askFromPage(shop, 'POST', '/api/v1/payment-links', { name, usd_amount: '90' })).body
+  await dashboard.database.owner.query(
+    `insert into payment_link (merchant_id, id, livemode, slug, name, allow_dynamic_amount, active, created_at)
+     select merchant_id, 'plink_7zz' || lpad(n::text, 23, '0'), false, 'pl_' || lpad(n::text, 10, '0'), 'Newer', true, true,
+       now() from payment_link, generate_series(1, 120) n where id = $1`,
+    [link.id],
+  )
+  await open('/links')
+  expect(await page.getByText(name).count()).toBe(0)
+  await page.getByRole('searchbox', { name: 'Search payment links' }).fill('winter')
+  await page.keyboard.press('Enter')
+  await page.getByRole('link', { name }).waitFor()
+  expect(await page.getByRole('row').count()).toBe(2)
+  await photograph(page, 'links-searched')
+  await page.getByRole('searchbox', { name: 'Search payment links' }).fill('summer')
+  await page.keyboard.press('Enter')
+  await heading(page, 'Nothing matches')
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox', { name: 'Search everything' }).fill('coat')
+  await page.getByRole('option', { name }).click()
+  await heading(page, name)
+  await open('/developers/keys?q=nothing')
+  await heading(page, 'Nothing matches')
+  await photograph(page, 'keys-nothing-found')
+  await open('/payouts?q=nothing')
+  await heading(page, 'Nothing matches')
+  await photograph(page, 'payouts-nothing-found')
+  await dashboard.database.owner.query(`delete from payment_link where name = 'Newer'`)
 })
 
 test('what needs a person is counted beside its page; a part payment waits for its buyer first', async () => {

@@ -134,6 +134,27 @@ test('links list newest first, page by page, and only those of the mode', async 
   expect(await list('', merchant.liveKey)).toEqual({ ids: [], more: false })
 })
 
+test('a link is found by part of its name or id, however many newer ones there are', async () => {
+  const { id } = await made({ name: 'Old 100% Ärmel_kleid' })
+  await api.database.owner.query(
+    `insert into payment_link (merchant_id, id, livemode, slug, name, allow_dynamic_amount, active, created_at)
+     select $1, 'plink_7zz' || lpad(n::text, 23, '0'), false, 'pl_' || lpad(n::text, 10, '0'), 'Newer', true, true, now()
+     from generate_series(1, 150) n`,
+    [merchant.id],
+  )
+  const search = async (q: string, more = '', key = merchant.testKey) => {
+    const { body } = await api.call('GET', `/payment-links?q=${encodeURIComponent(q)}${more}`, { key })
+    return paymentLinkList.parse(body).data.map((link) => link.id)
+  }
+  for (const q of ['ÄRMEL', '100%', '_kleid', id, id.slice(-8)]) expect(await search(q), q).toEqual([id])
+  // What stands for anything in SQL stands here for itself.
+  for (const q of ['Old%', 'O_d', "'; --"]) expect(await search(q), q).toEqual([])
+  const newest = await search('newer', '&limit=100')
+  expect(newest).toHaveLength(100)
+  expect(await search('newer', `&limit=100&starting_after=${newest.at(-1)}`)).toHaveLength(50)
+  expect(await search('ÄRMEL', '', merchant.liveKey)).toEqual([])
+})
+
 test('two hundred creates with one Idempotency-Key make one link', async () => {
   const answers = await Promise.all(
     Array.from({ length: 200 }, () =>

@@ -54,6 +54,27 @@ const eventsOf = async (id: string) => {
   )
 }
 
+test('a payout is found by its destination’s name or address, past the newest hundred', async () => {
+  const destination_id = await openShop(10n * LTC)
+  const wanted = (await post('/payouts', { destination_id, amount: '1' })).body
+  const address = randomLitecoinAddress('regtest')
+  const other = (await post('/payout-destinations', { asset: 'LTC', address, name: 'Other' })).body
+  await api.database.owner.query(
+    `insert into payout (merchant_id, id, livemode, status, source, asset, network, amount, network_fee, network_fee_max,
+       destination_id, destination, requested_by, created_at)
+     select merchant_id, 'po_7zz' || lpad(n::text, 23, '0'), livemode, status, source, asset, network, amount, network_fee,
+       network_fee_max, $2, 'elsewhere', requested_by, created_at
+     from payout, generate_series(1, 120) n where id = $1`,
+    [wanted.id, other.id],
+  )
+  const search = async (q: string) =>
+    (await get(`/payouts?q=${encodeURIComponent(q)}`)).body.data.map(({ id }: { id: string }) => id)
+  for (const q of ['treas', wanted.destination.slice(4, 20), wanted.id])
+    expect(await search(q), q).toEqual([wanted.id])
+  expect(await search('nowhere')).toEqual([])
+  expect((await get('/payouts?q=elsewhere&status=confirmed')).body.data).toEqual([])
+})
+
 test('of thirty payouts at once for a balance that covers one, one is made and its money is set aside', async () => {
   const destination_id = await openShop(LTC)
   const asked = await Promise.all(

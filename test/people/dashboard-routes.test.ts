@@ -33,6 +33,24 @@ test('a key made at the dashboard works with its scopes, and not a second after 
   expect((await call('GET')).status).toBe(401)
 })
 
+test('a key is found by part of its name, its id or its last characters, past the newest hundred', async () => {
+  const { browser, merchantId } = await people.signUp('Kim')
+  const made = await browser.ask('POST', '/api/v1/api-keys', { name: 'Warehouse', scopes: ['invoices:read'] })
+  await people.api.database.owner.query(
+    `insert into api_key (merchant_id, id, livemode, key_hash, scopes, created_at, revoked_at, name)
+     select $1, 'key_7zz' || lpad(n::text, 23, '0'), false, decode(md5(n || $1), 'hex'), '{}', now(), now(), 'Old'
+     from generate_series(1, 120) n`,
+    [merchantId],
+  )
+  const search = async (q: string) =>
+    (await browser.ask('GET', `/api/v1/api-keys?q=${encodeURIComponent(q)}`)).body.data.map(
+      ({ id }: { id: string }) => id,
+    )
+  for (const q of ['ware', made.body.id, made.body.key.slice(-4)])
+    expect(await search(q), q).toEqual([made.body.id])
+  expect(await search('nothing')).toEqual([])
+})
+
 test('payment rules that are set govern the next invoice, and impossible ones are refused by name', async () => {
   const { browser } = await people.signUp('Ben')
   const set = (body: object) => browser.ask('PATCH', '/api/v1/payment-rules', body)

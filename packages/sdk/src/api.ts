@@ -992,6 +992,8 @@ export type Operations = {
       readonly starting_after?: string | undefined
       /** Return items newer than this one. */
       readonly ending_before?: string | undefined
+      /** Part of a name or an id, in any case of letters; among the newest 10,000. */
+      readonly q?: string | undefined
     }
     readonly body: undefined
     readonly answer: undefined
@@ -1027,6 +1029,8 @@ export type Operations = {
       readonly status?: 'requested' | 'approved' | 'submitted' | 'confirmed' | 'rejected' | 'failed' | undefined
       /** Only payouts in this asset. */
       readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | undefined
+      /** Part of an id, address, transaction id or name of a destination, in any case of letters; among the newest 10,000. */
+      readonly q?: string | undefined
     }
     readonly body: undefined
     readonly answer: undefined

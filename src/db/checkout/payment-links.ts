@@ -2,7 +2,7 @@ import type { AssetId } from '../../core/assets.ts'
 import type { PaymentLink } from '../../core/checkout/payment-link.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
-import { type ListPosition, loadPage } from '../list-page.ts'
+import { holds, type ListPosition, loadPage } from '../list-page.ts'
 
 type PaymentLinkRow = {
   merchant_id: string
@@ -103,11 +103,19 @@ export async function listPaymentLinks(
   tx: Tx,
   tenant: Tenant,
   position: ListPosition,
+  /** Part of a name or an id; undefined for all. */
+  text?: string | undefined,
 ): Promise<{ links: PaymentLink[]; hasMore: boolean }> {
-  const page = await loadPage<PaymentLinkRow>(tx, { table: 'payment_link', columns: COLUMNS }, position, [
+  const filters = [
     ['merchant_id', tenant.merchantId],
     ['livemode', tenant.livemode],
-  ])
+  ] as const
+  const search =
+    text === undefined
+      ? undefined
+      : { text, matches: (part: string) => `${holds('name', part)} or ${holds('id', part)}` }
+  const from = { table: 'payment_link', columns: COLUMNS } as const
+  const page = await loadPage<PaymentLinkRow>(tx, from, position, filters, search)
   return { links: page.rows.map(linkFromRow), hasMore: page.hasMore }
 }
 

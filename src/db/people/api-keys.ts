@@ -1,5 +1,6 @@
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
+import { holds, type ListPosition, loadPage } from '../list-page.ts'
 
 /** By the names that its seal is made of. */
 type ApiKeyRow = {
@@ -126,10 +127,18 @@ export type DashboardApiKey = ListedApiKey & {
 export async function pageOfApiKeys(
   tx: Tx,
   tenant: Tenant,
-  page: { limit: number; startingAfter: string | null; endingBefore: string | null },
+  position: ListPosition,
+  /** Part of a name or an id, or the last characters; undefined for all. */
+  text?: string | undefined,
 ): Promise<{ keys: DashboardApiKey[]; hasMore: boolean }> {
-  const isForward = page.endingBefore === null
-  const { rows } = await tx.query<{
+  const filters = [
+    ['merchant_id', tenant.merchantId],
+    ['livemode', tenant.livemode],
+  ] as const
+  const matches = (part: string) =>
+    `${holds('name', part)} or ${holds('id', part)} or last_characters = ${part}`
+  const columns = 'id, livemode, scopes, created_at, revoked_at, name, last_characters'
+  const page = await loadPage<{
     id: string
     livemode: boolean
     scopes: string[]
@@ -137,14 +146,8 @@ export async function pageOfApiKeys(
     revoked_at: Date | null
     name: string | null
     last_characters: string | null
-  }>(
-    `select id, livemode, scopes, created_at, revoked_at, name, last_characters from api_key
-     where merchant_id = $1 and livemode = $2
-       and ($3::text is null or id < $3) and ($4::text is null or id > $4)
-     order by id ${isForward ? 'desc' : 'asc'} limit $5`,
-    [tenant.merchantId, tenant.livemode, page.startingAfter, page.endingBefore, page.limit + 1],
-  )
-  const keys = rows.slice(0, page.limit).map((row) => ({
+  }>(tx, { table: 'api_key', columns }, position, filters, text === undefined ? undefined : { text, matches })
+  const keys = page.rows.map((row) => ({
     id: row.id,
     livemode: row.livemode,
     scopes: row.scopes,
@@ -153,7 +156,7 @@ export async function pageOfApiKeys(
     name: row.name,
     lastCharacters: row.last_characters,
   }))
-  return { keys: isForward ? keys : keys.reverse(), hasMore: rows.length > page.limit }
+  return { keys, hasMore: page.hasMore }
 }
 
 /** Whether a key is the tenant's, revoked or not. By primary key. */

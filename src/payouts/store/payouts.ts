@@ -1,6 +1,6 @@
 import { ASSET_IDS, type AssetId, type Network } from '../../core/assets.ts'
 import type { Payout, PayoutSource, PayoutStatus } from '../../core/payout/payout.ts'
-import { type ListPosition, loadPage } from '../../db/list-page.ts'
+import { holds, type ListPosition, loadPage } from '../../db/list-page.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { type PageBefore, UNSEALED_PAYOUT } from './outcome-seals.ts'
@@ -179,20 +179,33 @@ export async function updateTrackedPayout(
   return rowCount === 1
 }
 
+/** A merchant has a hundred destinations at most. */
+const matchesPayout = (text: string): string =>
+  `${['id', 'destination', 'txid'].map((column) => holds(column, text)).join(' or ')}
+   or (merchant_id, destination_id) in (select merchant_id, id from payout_destination where ${holds('name', text)})`
+
 /** A page of a merchant's own payouts, newest first. Served by payout_by_mode. */
 export async function listPayouts(
   tx: Tx,
   tenant: Tenant,
   position: ListPosition,
-  filters: { readonly status: PayoutStatus | undefined; readonly asset: AssetId | undefined },
+  filters: {
+    readonly status: PayoutStatus | undefined
+    readonly asset: AssetId | undefined
+    /** Part of an id, address, transaction id or name of a destination. */
+    readonly text?: string | undefined
+  },
 ): Promise<{ payouts: Payout[]; hasMore: boolean }> {
-  const page = await loadPage<Row>(tx, { table: 'payout', columns: COLUMNS }, position, [
+  const { status, asset, text } = filters
+  const equal = [
     ['merchant_id', tenant.merchantId],
     ['livemode', tenant.livemode],
     ['source', 'available'],
-    ['status', filters.status],
-    ['asset', filters.asset],
-  ])
+    ['status', status],
+    ['asset', asset],
+  ] as const
+  const search = text === undefined ? undefined : { text, matches: matchesPayout }
+  const page = await loadPage<Row>(tx, { table: 'payout', columns: COLUMNS }, position, equal, search)
   return { payouts: page.rows.map((row) => storedPayoutOf(row).payout), hasMore: page.hasMore }
 }
 

@@ -160,7 +160,7 @@ const invoice = createRoute({
 const keys = createRoute({
   getParentRoute: () => inside,
   path: 'developers/keys',
-  validateSearch: searchParams(...POSITION),
+  validateSearch: searchParams('q', ...POSITION),
   component: page(() => import('./pages/keys.tsx'), 'KeysPage'),
 })
 const webhooks = createRoute({
@@ -199,7 +199,7 @@ const attention = createRoute({
 const links = createRoute({
   getParentRoute: () => inside,
   path: 'links',
-  validateSearch: searchParams(...POSITION),
+  validateSearch: searchParams('q', ...POSITION),
   component: page(() => import('./pages/links.tsx'), 'LinksPage'),
 })
 const link = createRoute({
@@ -217,7 +217,7 @@ const balances = createRoute({
 const payouts = createRoute({
   getParentRoute: () => inside,
   path: 'payouts',
-  validateSearch: searchParams('status', 'asset', ...POSITION),
+  validateSearch: searchParams('status', 'asset', 'q', ...POSITION),
   component: page(() => import('./pages/payouts.tsx'), 'PayoutsPage'),
 })
 const payout = createRoute({

@@ -71,7 +71,7 @@ export const listApiKeysRoute = defineRoute({
 
   handler: async (deps, { tenant, query }) => {
     const { keys, hasMore } = await withTransaction(deps.pool, tenant, (tx) =>
-      pageOfApiKeys(tx, tenant, pageOf(query)),
+      pageOfApiKeys(tx, tenant, pageOf(query), query.q),
     )
     return listView('/api-keys', hasMore, keys.map(apiKeyViewOf))
   },

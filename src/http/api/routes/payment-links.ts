@@ -79,7 +79,9 @@ export const listPaymentLinksRoute = defineRoute({
   problems: [],
 
   handler: async (deps, { tenant, query }) => {
-    const page = await withTransaction(deps.pool, tenant, (tx) => listPaymentLinks(tx, tenant, pageOf(query)))
+    const page = await withTransaction(deps.pool, tenant, (tx) =>
+      listPaymentLinks(tx, tenant, pageOf(query), query.q),
+    )
     const data = page.links.map((link) => paymentLinkViewOf(deps, link))
     return listView('/payment-links', page.hasMore, data)
   },

@@ -121,9 +121,9 @@ export const listPayoutsRoute = defineRoute({
   problems: [],
 
   handler: async (deps, { tenant, query }) => {
-    const { status, asset } = query
+    const { status, asset, q: text } = query
     const page = await withTransaction(deps.pool, tenant, (tx) =>
-      listPayouts(tx, tenant, pageOf(query), { status, asset }),
+      listPayouts(tx, tenant, pageOf(query), { status, asset, text }),
     )
     return listView('/payouts', page.hasMore, page.payouts.map(renderPayout))
   },

@@ -38,18 +38,17 @@ function useHits(text: string): readonly Hit[] {
   const mode = useMode()
   const { merchantId } = useAccount()
   const enabled = text.length >= TEXT_LENGTH_MIN
-  const whole = { limit: '100' }
   const search = { q: text, limit: '5' }
-  const [invoices, customers] = useQueries({
+  const [invoices, customers, links, payouts, keys] = useQueries({
     queries: [
       { ...invoicesOf(mode, search), enabled, placeholderData: keepPreviousData },
       { ...customersOf(mode, search), enabled, placeholderData: keepPreviousData },
+      { ...linksOf(mode, search), enabled, placeholderData: keepPreviousData },
+      { ...payoutsOf(mode, search), enabled, placeholderData: keepPreviousData },
+      { ...apiKeysOf(mode, search), enabled, placeholderData: keepPreviousData },
     ],
   })
-  const links = useQuery({ ...linksOf(mode, whole), enabled })
-  const payouts = useQuery({ ...payoutsOf(mode, whole), enabled })
   const endpoints = useQuery({ ...endpointsOf(mode), enabled })
-  const keys = useQuery({ ...apiKeysOf(mode, whole), enabled })
   const destinations = useQuery({ ...destinationsOf(mode), enabled })
   const members = useQuery(membersQuery(merchantId))
   if (!enabled) return PAGES.slice(0, HITS_MAX)
@@ -59,25 +58,10 @@ function useHits(text: string): readonly Hit[] {
   const byId = /^[a-z]+_[0-9a-z]{26}$/.test(text) ? RESOURCES[prefix] : undefined
   const found: readonly Hit[] = [
     ...PAGES,
-    ...(links.data?.data ?? []).map(({ id, name }) => ({
-      href: `/links/${id}`,
-      kind: 'Payment link',
-      words: name,
-    })),
-    ...(payouts.data?.data ?? []).map(({ id, amount, asset, destination }) => ({
-      href: `/payouts/${id}`,
-      kind: 'Payout',
-      words: `${coins(amount, asset)} to ${destination}`,
-    })),
     ...(endpoints.data?.data ?? []).map(({ id, url }) => ({
       href: `/developers/webhooks/${id}`,
       kind: 'Webhook',
       words: url,
-    })),
-    ...(keys.data?.data ?? []).map(({ name, id }) => ({
-      href: '/developers/keys',
-      kind: 'API key',
-      words: name ?? id,
     })),
     ...(destinations.data?.data ?? []).map(({ name, address }) => ({
       href: '/payouts/destinations',
@@ -101,6 +85,21 @@ function useHits(text: string): readonly Hit[] {
       href: `/invoices?q=${encodeURIComponent(id)}`,
       kind: 'Customer',
       words: `${id}, ${usd(paid_usd)} paid`,
+    })),
+    ...(links.data?.data ?? []).map(({ id, name }) => ({
+      href: `/links/${id}`,
+      kind: 'Payment link',
+      words: name,
+    })),
+    ...(payouts.data?.data ?? []).map(({ id, amount, asset, destination }) => ({
+      href: `/payouts/${id}`,
+      kind: 'Payout',
+      words: `${coins(amount, asset)} to ${destination}`,
+    })),
+    ...(keys.data?.data ?? []).map(({ name, id }) => ({
+      href: `/developers/keys?q=${id}`,
+      kind: 'API key',
+      words: name ?? id,
     })),
     ...found,
   ].slice(0, HITS_MAX)

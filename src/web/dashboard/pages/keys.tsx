@@ -15,8 +15,9 @@ import { Checkbox, Field } from '../parts/field.tsx'
 import { faultOf } from '../parts/note.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
+import { SearchBox } from '../parts/search-box.tsx'
 import { SecretDialog } from '../parts/secret.tsx'
-import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { type Column, DataTable, Empty, NothingFound } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/developers/keys')
@@ -24,8 +25,10 @@ const route = getRouteApi('/inside/developers/keys')
 export function KeysPage() {
   const mode = useMode()
   const { isManager } = useAccount()
-  const position = route.useSearch()
-  const keys = useQuery(apiKeysOf(mode, pageQuery(position)))
+  const search = route.useSearch()
+  const { q } = search
+  const navigate = route.useNavigate()
+  const keys = useQuery(apiKeysOf(mode, { q, ...pageQuery(search) }))
   const [isMaking, setIsMaking] = useState(false)
   const [created, setCreated] = useState<CreatedApiKey | null>(null)
   const [ending, setEnding] = useState<ApiKey | null>(null)
@@ -71,22 +74,36 @@ export function KeysPage() {
       lead="Used to authenticate API requests. Each belongs to one mode."
       actions={makeButton}
     >
+      <search className="filters">
+        <SearchBox
+          label="Search API keys"
+          placeholder="Name, id, or last characters"
+          value={q}
+          onSearch={(wanted) => void navigate({ search: ({ mode }) => ({ mode, q: wanted }) })}
+        />
+      </search>
       <DataTable
         caption="API keys, newest first"
         columns={columns}
         read={keys}
         empty={
-          <Empty title="No keys yet">
-            <p>A key lets your shop's server make invoices and read what became of them.</p>
-            {makeButton ?? <p>Ask an owner or admin for one.</p>}
-            <Snippet
-              label="How it is used"
-              code={`curl ${window.location.origin}/api/v1/assets -H 'authorization: Bearer sk_${mode}_…'`}
-            />
-          </Empty>
+          q !== undefined ? (
+            <NothingFound>
+              <p>No key has this in its name or id.</p>
+            </NothingFound>
+          ) : (
+            <Empty title="No keys yet">
+              <p>A key lets your shop's server make invoices and read what became of them.</p>
+              {makeButton ?? <p>Ask an owner or admin for one.</p>}
+              <Snippet
+                label="How it is used"
+                code={`curl ${window.location.origin}/api/v1/assets -H 'authorization: Bearer sk_${mode}_…'`}
+              />
+            </Empty>
+          )
         }
       />
-      <Pager list={keys.data} position={position} />
+      <Pager list={keys.data} position={search} />
       {isMaking ? <NewKeyDialog onClose={() => setIsMaking(false)} onCreated={setCreated} /> : null}
       {created === null ? null : (
         <SecretDialog

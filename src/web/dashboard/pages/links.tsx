@@ -11,15 +11,18 @@ import { CopyButton, PostSnippet } from '../parts/copy.tsx'
 import { COINS, usd } from '../parts/money.ts'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
-import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { SearchBox } from '../parts/search-box.tsx'
+import { type Column, DataTable, Empty, NothingFound } from '../parts/table.tsx'
 import { NewLinkDialog } from './new-link.tsx'
 
 const route = getRouteApi('/inside/links')
 
 export function LinksPage() {
   const mode = useMode()
-  const position = route.useSearch()
-  const links = useQuery(linksOf(mode, pageQuery(position)))
+  const search = route.useSearch()
+  const { q } = search
+  const navigate = route.useNavigate()
+  const links = useQuery(linksOf(mode, { q, ...pageQuery(search) }))
   const isWithoutNetworks = useIsWithoutNetworks()
   const [isMaking, setIsMaking] = useState(false)
   const makeButton = (
@@ -29,26 +32,40 @@ export function LinksPage() {
   )
   return (
     <Page title="Payment links" lead="Reusable links that anyone can pay." actions={makeButton}>
+      <search className="filters">
+        <SearchBox
+          label="Search payment links"
+          placeholder="Name or id"
+          value={q}
+          onSearch={(wanted) => void navigate({ search: ({ mode }) => ({ mode, q: wanted }) })}
+        />
+      </search>
       <DataTable
         caption="Payment links, newest first"
         columns={COLUMNS}
         read={links}
         empty={
-          <Empty title="No payment links yet">
-            <p>
-              Put one on your page, in an e-mail, or behind a button. Every buyer gets an invoice of their
-              own.
-            </p>
-            {makeButton}
-            <PostSnippet
-              path="/payment-links"
-              apiKey={`sk_${mode}_…`}
-              body={{ name: 'Coffee', usd_amount: '4.50' }}
-            />
-          </Empty>
+          q !== undefined ? (
+            <NothingFound>
+              <p>No link has this in its name or id.</p>
+            </NothingFound>
+          ) : (
+            <Empty title="No payment links yet">
+              <p>
+                Put one on your page, in an e-mail, or behind a button. Every buyer gets an invoice of their
+                own.
+              </p>
+              {makeButton}
+              <PostSnippet
+                path="/payment-links"
+                apiKey={`sk_${mode}_…`}
+                body={{ name: 'Coffee', usd_amount: '4.50' }}
+              />
+            </Empty>
+          )
         }
       />
-      <Pager list={links.data} position={position} />
+      <Pager list={links.data} position={search} />
       {isMaking ? <NewLinkDialog onClose={() => setIsMaking(false)} /> : null}
     </Page>
   )

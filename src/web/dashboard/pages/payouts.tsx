@@ -12,7 +12,8 @@ import { CoinFilter, Filter } from '../parts/filter.tsx'
 import { coins } from '../parts/money.ts'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
-import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { SearchBox } from '../parts/search-box.tsx'
+import { type Column, DataTable, Empty, NothingFound } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 import { NewPayoutDialog } from './new-payout.tsx'
 
@@ -28,8 +29,8 @@ export function PayoutsPage() {
   const search = route.useSearch()
   const navigate = route.useNavigate()
   const [isAsking, setIsAsking] = useState(false)
-  const { status, asset } = search
-  const payouts = useQuery(payoutsOf(mode, { status, asset, ...pageQuery(search) }))
+  const { status, asset, q } = search
+  const payouts = useQuery(payoutsOf(mode, { status, asset, q, ...pageQuery(search) }))
   const destinations = useQuery(destinationsOf(mode))
   const nameOf = ({ destination, destination_id }: Payout): string =>
     destinations.data?.data.find(({ id }) => id === destination_id)?.name ?? `…${destination.slice(-8)}`
@@ -41,7 +42,7 @@ export function PayoutsPage() {
       lead="Your money, sent on to addresses that you allowed before."
       actions={
         <>
-          <CsvButton name="payouts" path="/payouts" query={{ status, asset }} columns={CSV_COLUMNS} />
+          <CsvButton name="payouts" path="/payouts" query={{ status, asset, q }} columns={CSV_COLUMNS} />
           <Link className="button plain" to="/payouts/destinations">
             Destinations
           </Link>
@@ -54,6 +55,12 @@ export function PayoutsPage() {
       }
     >
       <search className="filters">
+        <SearchBox
+          label="Search payouts"
+          placeholder="Destination, address, transaction, id"
+          value={q}
+          onSearch={(wanted) => choose({ q: wanted })}
+        />
         <Filter
           label="State"
           all="All states"
@@ -67,7 +74,7 @@ export function PayoutsPage() {
         caption="Payouts, newest first"
         columns={columnsOf(nameOf)}
         read={payouts}
-        empty={status === undefined && asset === undefined ? <NothingYet /> : <NothingFound />}
+        empty={[status, asset, q].every((value) => value === undefined) ? <NothingYet /> : <NoPayoutFound />}
       />
       <Pager list={payouts.data} position={search} />
       {isAsking ? <NewPayoutDialog onClose={() => setIsAsking(false)} /> : null}
@@ -87,13 +94,13 @@ const NothingYet = () => (
   </Empty>
 )
 
-const NothingFound = () => (
-  <Empty title="Nothing matches">
-    <p>No payout is in this state, in this coin.</p>
+const NoPayoutFound = () => (
+  <NothingFound>
+    <p>No payout is in this state, in this coin, and has this text.</p>
     <Link className="button plain" to="/payouts" search={(old) => ({ mode: old.mode })}>
       Show all payouts
     </Link>
-  </Empty>
+  </NothingFound>
 )
 
 const columnsOf = (nameOf: (payout: Payout) => string): readonly Column<Payout>[] => [

@@ -98,6 +98,11 @@ export function Empty({ title, children }: { title: string; children: ReactNode 
   )
 }
 
+/** Where a search or filter finds nothing. */
+export const NothingFound = ({ children }: { children: ReactNode }) => (
+  <Empty title="Nothing matches">{children}</Empty>
+)
+
 /** Bars in place of what is still loading. */
 export function Skeleton({ lines = 4 }: { lines?: number }) {
   return (
