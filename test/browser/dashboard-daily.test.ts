@@ -54,6 +54,9 @@ test('a payment link is shared and duplicated', async () => {
   await open('/links')
   await page.getByRole('row').filter({ hasText: 'Coffee' }).getByText('Active').click()
   await heading(page, 'Coffee')
+  // One for the link and one for the embed code.
+  expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(2)
+  await photograph(page, 'link')
   await press(page, 'QR code')
   await page.locator('dialog .qr').waitFor()
   expect(await readQr(page, 'dialog .qr')).toMatch(/\/l\/pl_/)

@@ -8,6 +8,7 @@ import { useAccount, useMode } from '../app/session.ts'
 import { StatusBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
+import { CopyButton } from '../parts/copy.tsx'
 import { EventSteps } from '../parts/event-steps.tsx'
 import { invoiceAmount, invoiceTitle } from '../parts/invoice-title.ts'
 import { coins, usd } from '../parts/money.ts'
@@ -62,6 +63,7 @@ function Shown({ invoice }: { invoice: Invoice }) {
         <div className="stack large">
           <Card title="Share">
             <div className="actions">
+              <CopyButton text={invoice.checkout_url} label="Copy link" />
               <Share
                 url={invoice.checkout_url}
                 subject={`Invoice of ${invoiceAmount(invoice)}`}

@@ -1,18 +1,17 @@
 import { lazy, Suspense, useState } from 'react'
 import { Button } from './button.tsx'
-import { CopyButton, CopyField } from './copy.tsx'
+import { CopyField } from './copy.tsx'
 import { Dialog } from './dialog.tsx'
 import { Skeleton } from './table.tsx'
 
 const QrCode = lazy(() => import('./qr.tsx').then(({ QrCode }) => ({ default: QrCode })))
 
-/** The ways a link gets to a buyer: copied, scanned from the screen, or by the shopkeeper's own mail program. */
+/** The ways a link gets to a buyer that need no copy of it: scanned from the screen, or by the shopkeeper's mail program. */
 export function Share({ url, subject, to = '' }: { url: string; subject: string; to?: string | null }) {
   const [isShown, setIsShown] = useState(false)
   const mail = `mailto:${encodeURIComponent(to ?? '')}?${new URLSearchParams({ subject, body: url })}`
   return (
     <>
-      <CopyButton text={url} label="Copy link" />
       <Button small icon="qr" onClick={() => setIsShown(true)}>
         QR code
       </Button>
