@@ -37,6 +37,7 @@ import type { Keyring } from '../secrets/keyring.ts'
 import { publishApprovalKey } from './store/approval-keys.ts'
 import { loadFeeDestination } from './store/fee-destinations.ts'
 import { loadPayoutDestination } from './store/payout-destinations.ts'
+import { sumApprovedSince } from './store/payout-sums.ts'
 import { releasePayoutInputs } from './store/payout-transactions.ts'
 import {
   findKeyCreator,
@@ -44,7 +45,6 @@ import {
   insertPayoutApproval,
   loadPayout,
   type StoredPayout,
-  sumApprovedSince,
   updateDecidedPayout,
   updateTrackedPayout,
 } from './store/payouts.ts'
