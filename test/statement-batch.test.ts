@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { openPool, type Pool } from '../src/postgres/pool.ts'
 import { isRefusal, withStatementBatch, withTransaction } from '../src/postgres/transaction.ts'
 import { newId } from '../src/runtime/new-id.ts'
@@ -12,13 +12,10 @@ beforeAll(async () => {
   await database.owner.query('create table probe (id int primary key deferrable initially deferred)')
   await database.owner.query(`create function refuse() returns void language plpgsql as $$
     begin raise exception 'no' using errcode = 'PL001'; end $$`)
-  pool = openPool({
-    connectionString: database.ownerUrl,
-    applicationName: 'batches',
-    max: 1,
-    onError: () => {},
-  })
+  pool = openBatchPool()
 })
+const openBatchPool = (): Pool =>
+  openPool({ connectionString: database.ownerUrl, applicationName: 'batches', max: 1, onError: () => {} })
 beforeEach(() => database.owner.query('delete from probe'))
 afterAll(async () => {
   await pool.end()
@@ -71,6 +68,23 @@ test('a refusal keeps the connection, whose statements are sent whole the next t
   expect(isRefusal(await refused.catch((error: unknown) => error), 'keyNotFresh')).toBe(true)
   await withStatementBatch(pool, TENANT, async (tx) => void tx.query('insert into probe select $1::int', [6]))
   expect([await kept(), await backend()]).toEqual([[6], before])
+})
+
+test('a batch is one transaction also once more statements were used than are kept prepared', async () => {
+  vi.resetModules()
+  const fresh = await import('../src/postgres/transaction.ts')
+  const freshPool = openBatchPool()
+  await fresh.withTransaction(freshPool, TENANT, async (tx) => {
+    for (let used = 0; used < 600; used++) await tx.query(`select ${used} as n`)
+  })
+  const refused = fresh.withStatementBatch(freshPool, TENANT, async (tx) => {
+    void tx.query('insert into probe values (7)')
+    void tx.query('select 1 as n')
+    void tx.query('select refuse()')
+  })
+  await expect(refused).rejects.toThrow('no')
+  await freshPool.end()
+  expect(await kept()).toEqual([])
 })
 
 test('a value that cannot be sent commits nothing, before or after it', async () => {

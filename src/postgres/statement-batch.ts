@@ -38,7 +38,9 @@ export function sendBatch(client: pg.PoolClient, statements: readonly BatchedSta
       failed ??= error ?? null
       onResult(error ?? null, result as pg.QueryResult)
     }
-    return new pg.Query({ ...config, types }, onAnswer) as unknown as SentQuery
+    // Without a name or values `pg` would send a simple query, which commits what came before it.
+    const extended: pg.QueryConfig & { queryMode: 'extended' } = { ...config, types, queryMode: 'extended' }
+    return new pg.Query(extended, onAnswer) as unknown as SentQuery
   })
   /** The statement whose answer comes next. */
   let current = 0
