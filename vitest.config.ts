@@ -17,6 +17,8 @@ export default defineConfig({
     reporters: ['default', new SkippedReporter()],
     // On two cores: files wait for nodes and timers a quarter of their time, so a third fills them.
     maxWorkers: 3,
+    // Files of one worker share its modules: loading them anew for each file took as long as the tests themselves.
+    isolate: false,
     testTimeout: LONG_TEST_TIMEOUT_MS,
     hookTimeout: LONG_TEST_TIMEOUT_MS,
     expect: { poll: { timeout: AWAITED_MS_MAX } },

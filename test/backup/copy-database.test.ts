@@ -45,13 +45,13 @@ afterAll(async () => {
   await onServer(...names.map((name) => `drop database ${name} with (force)`), `drop role ${login}`)
 })
 
-/** Every table's rows, as text that does not depend on their order. */
+/** Every table's rows, as text that does not depend on their order; those of partitions, one for each day, as their table's. */
 async function digests(url: string): Promise<Record<string, unknown>> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   const { rows } = await client.query<{ name: string }>(
     `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
-     and relname <> 'schema_migration' order by 1`,
+     and not relispartition and relname <> 'schema_migration' order by 1`,
   )
   const found: [string, unknown][] = []
   for (const { name } of rows) {

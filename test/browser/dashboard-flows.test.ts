@@ -124,7 +124,7 @@ describe('a shop in test mode', () => {
     expect(await page.content()).not.toContain(key)
     await press(page, 'Revoke Server')
     await press(page, 'Revoke it')
-    await page.getByText('Revoked').waitFor()
+    await page.getByText('Revoked', { exact: true }).waitFor()
     await expect.poll(async () => (await ask()).status).toBe(401)
     await open('/developers/logs')
     await page

@@ -179,13 +179,15 @@ test('an invented block with the work of a test chain credits in test mode, wher
 
 test('a server that shows an easy chain as that of live money is refused', async () => {
   const main = '12a765e31ffd4059bada1e25190f6e98c99d9714d334efa41a195a7e7e04bfe2'
+  // Their work takes seconds, in which the server closes connections that are idle.
+  const [easy, easyOfMain] = [invent({ hasWork: true }), invent({ hasWork: true, bits: 0x1f0f_ffff })]
   server.lie(/^\/block-height\/0$/, () => ({ status: 200, body: main }))
   const live = adapterWith({ livemode: true, watched: adapter.watched })
-  serveInvented(server, invent({ hasWork: true }))
+  serveInvented(server, easy)
   await expect(live.nextUpdate(checkpoint, BLOCKS_MAX)).rejects.toThrow(
     /a target that the chain does not allow/,
   )
-  serveInvented(server, invent({ hasWork: true, bits: 0x1f0f_ffff }))
+  serveInvented(server, easyOfMain)
   await expect(live.connect()).rejects.toThrow(/a target that the chain does not allow/)
   await live.close()
 })
