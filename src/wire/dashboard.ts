@@ -147,6 +147,21 @@ export const customerView = z
   })
   .meta({ id: 'Customer' })
 export const customerList = listOf(customerView)
+/** `GET /invoices/:id/note`. */
+export const invoiceNoteView = z
+  .object({
+    object: z.literal('invoice_note'),
+    text: z.string().nullable(),
+    updated_by: z.string().nullable().meta({ description: 'The person who wrote it.' }),
+    updated_at: timestamp.nullable(),
+  })
+  .meta({ id: 'InvoiceNote' })
+
+/** `PATCH /invoices/:id/note`. */
+export const updateInvoiceNoteBody = z
+  .strictObject({ text: text(0, 2_000) })
+  .meta({ id: 'UpdateInvoiceNote' })
+
 export const listCustomersQuery = z.strictObject({
   limit: wholeNumber(100, 'Maximum items to return, from 1 to 100. Default: 10.'),
   q: text(1, 255).meta({ description: 'The beginning of an e-mail address or a reference.' }).optional(),

@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { photograph } from '../support/browser.ts'
 import { askFromPage, type Dashboard, startDashboard, type Visitor } from '../support/dashboard.ts'
+import { axeContrastFaults, overflow } from '../support/page-checks.ts'
 import { readQr } from '../support/read-qr.ts'
 
 let dashboard: Dashboard
@@ -47,6 +48,35 @@ test('an invoice is found by a click anywhere in its row, shared three ways, and
   await expect.poll(() => page.url()).not.toContain(id)
   await page.getByText('order-2', { exact: true }).filter({ visible: true }).first().waitFor()
   await heading(page, '$49.99 from ann@example.com')
+})
+
+test('a note is kept for the team, and nothing that was typed is lost while the page is read again', async () => {
+  const { page, open } = shop
+  const { id, checkout_url } = await make({ usd_amount: '5', asset: 'LTC' })
+  await open(`/invoices/${id}`)
+  const note = page.getByRole('textbox', { name: 'Only your team sees it' })
+  await note.fill('Called on Monday.\nWants a bill.')
+  const again = page.waitForResponse((response) => response.url().endsWith(`/invoices/${id}`))
+  await again
+  expect(await note.inputValue()).toBe('Called on Monday.\nWants a bill.')
+  await press(page, 'Save note')
+  await page.getByText('Note saved').waitFor()
+  await page.getByText('Ivy Keeper, ').waitFor()
+  await photograph(page, 'invoice-note')
+  await page.setViewportSize({ width: 320, height: 900 })
+  expect(await overflow(page)).toBe(0)
+  await photograph(page, 'invoice-note-phone')
+  await page.setViewportSize({ width: 1280, height: 900 })
+  await page.emulateMedia({ colorScheme: 'dark' })
+  expect(await axeContrastFaults(page)).toEqual([])
+  await photograph(page, 'invoice-note-dark')
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.reload()
+  await expect.poll(() => note.inputValue()).toBe('Called on Monday.\nWants a bill.')
+  expect(await (await fetch(checkout_url)).text()).not.toContain('Monday')
+  await note.fill('')
+  await press(page, 'Save note')
+  await expect.poll(() => page.getByText('Ivy Keeper, ').count()).toBe(0)
 })
 
 test('a payment link is shared and duplicated', async () => {

@@ -39,6 +39,7 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
     return_url: 'https://shop.example/thanks',
   }),
   resolveInvoice: () => ({ resolution: 'accept', note: 'x' }),
+  updateInvoiceNote: () => ({ text: 'x' }),
   payTestInvoice: () => ({ scenario: 'exact' }),
   createWebhookEndpoint: () => ({
     url: 'https://shop.example/hook',

@@ -20,6 +20,8 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   // The second caller finds it cancelled.
   cancelInvoice: { resource: 'invoice', reached: [200, 409] },
   resolveInvoice: { resource: 'invoice', body: () => ({ resolution: 'accept' }), reached: [409] },
+  getInvoiceNote: { resource: 'invoice' },
+  updateInvoiceNote: { resource: 'invoice', body: () => ({ text: 'Called.' }) },
   createPaymentLink: { body: () => ({ name: 'Coffee', usd_amount: '10', asset: 'LTC' }) },
   listPaymentLinks: {},
   getPaymentLink: { resource: 'paymentLink' },
@@ -159,6 +161,8 @@ export const DASHBOARD_ONLY: ReadonlySet<string> = new Set([
   'listRequestLogs',
   'getRequestLog',
   'listCustomers',
+  'getInvoiceNote',
+  'updateInvoiceNote',
   'getNotices',
   'updateNotices',
 ])

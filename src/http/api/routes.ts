@@ -17,6 +17,7 @@ import {
   queueEventRoute,
   recoverEventsRoute,
 } from './routes/events.ts'
+import { getInvoiceNoteRoute, updateInvoiceNoteRoute } from './routes/invoice-notes.ts'
 import {
   cancelInvoiceRoute,
   getInvoiceRoute,
@@ -80,6 +81,8 @@ export const ROUTES: readonly Route[] = [
   listInvoicePaymentsRoute,
   cancelInvoiceRoute,
   resolveInvoiceRoute,
+  getInvoiceNoteRoute,
+  updateInvoiceNoteRoute,
   listImportedInvoicesRoute,
   listCustomersRoute,
   createPaymentLinkRoute,

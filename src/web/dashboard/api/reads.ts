@@ -11,6 +11,7 @@ import type {
   Customer,
   ImportedInvoice,
   Invoice,
+  InvoiceNote,
   List,
   Merchant,
   Notices,
@@ -59,6 +60,8 @@ export const reviewsOf = (mode: Mode) =>
 export const importedInvoicesOf = (mode: Mode, query: Query = {}) =>
   read<List<ImportedInvoice>>(mode, '/imported-invoices', query, SLOW_MS)
 export const invoiceOf = (mode: Mode, id: string) => readOne<Invoice>(mode, `/invoices/${id}`)
+export const invoiceNoteOf = (mode: Mode, id: string) =>
+  readOne<InvoiceNote>(mode, `/invoices/${id}/note`, SLOW_MS)
 export const assetsOf = (mode: Mode) => read<List<Asset>>(mode, '/assets', {}, SLOW_MS)
 export const ratesOf = (mode: Mode) => read<List<Rate>>(mode, '/rates', {}, SLOW_MS)
 export const balancesOf = (mode: Mode) => read<List<Balance>>(mode, '/balances')

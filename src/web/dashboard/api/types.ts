@@ -6,6 +6,7 @@ import type {
   createApiKeyBody,
   createdApiKeyView,
   customerView,
+  invoiceNoteView,
   merchantView,
   noticesView,
   paymentRulesView,
@@ -52,6 +53,7 @@ import type {
 /** The API's resources as the dashboard reads them: what `wire` says, and nothing of its own. */
 
 export type Invoice = z.output<typeof invoiceView>
+export type InvoiceNote = z.output<typeof invoiceNoteView>
 export type InvoiceStatus = Invoice['status']
 export type Payment = z.output<typeof paymentView>
 export type ImportedInvoice = z.output<typeof importedInvoiceView>

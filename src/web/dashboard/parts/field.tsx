@@ -1,4 +1,10 @@
-import { type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes, useId } from 'react'
+import {
+  type InputHTMLAttributes,
+  type ReactNode,
+  type SelectHTMLAttributes,
+  type TextareaHTMLAttributes,
+  useId,
+} from 'react'
 
 type Shared = { label: string; hint?: ReactNode; fault?: string | null | undefined }
 
@@ -32,6 +38,27 @@ export function Field({ label, hint, fault, ...input }: Shared & InputHTMLAttrib
     <Around id={id} label={label} hint={hint} fault={fault}>
       <input
         {...input}
+        id={id}
+        className="input"
+        aria-invalid={fault == null ? undefined : true}
+        aria-describedby={describedBy(id, { label, hint, fault })}
+      />
+    </Around>
+  )
+}
+
+/** A labelled field of several lines. */
+export function TextArea({
+  label,
+  hint,
+  fault,
+  ...area
+}: Shared & TextareaHTMLAttributes<HTMLTextAreaElement>) {
+  const id = useId()
+  return (
+    <Around id={id} label={label} hint={hint} fault={fault}>
+      <textarea
+        {...area}
         id={id}
         className="input"
         aria-invalid={fault == null ? undefined : true}
