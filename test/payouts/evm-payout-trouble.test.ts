@@ -57,6 +57,17 @@ test('a hot wallet low on gas is an alarm for the operator, and payouts in USDC 
   expect(await world.holds('USDC_BASE', payout.destination)).toBe(10n * USDC)
 })
 
+test('a signer whose clock runs ahead of what was read says so, and signs once they agree', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.tracker().pass()
+  world.now = new Date(world.now.getTime() + 7 * 60_000)
+  await world.sign()
+  expect(await world.signedFor(payout.id)).toEqual({ payout: [], sweeps: [] })
+  expect(world.logged.filter((line) => line.includes('read more than 5 minutes ago'))).toHaveLength(1)
+  await world.until(tenant, payout.id, 'confirmed')
+})
+
 test('ether of merchants in the hot wallet pays no gas for anybody’s USDC', async () => {
   const { owner } = world.database
   const { tenant, payout } = await sweptPayout()

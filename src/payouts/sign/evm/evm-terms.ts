@@ -9,12 +9,15 @@ import type { Payout } from '../../../core/payout/payout.ts'
 import { type HotWallet, loadHotWallet, sumHotObligations } from '../../../db/addresses/hot-wallets.ts'
 import { isDue } from '../../../runtime/clock.ts'
 import { listLiveIntents, listTakenNonces } from '../../store/account-nonces.ts'
+import { alert } from '../alert.ts'
 import { type EvmEntry, nonceClaim } from '../journal-lines.ts'
 import type { SigningContext } from '../signing-context.ts'
 import { hotWalletAddress } from './sign-evm.ts'
 
 /** How long what the watcher last read is believed. */
 const TERMS_AGE_MS_MAX = 5 * 60_000
+const TOO_OLD =
+  "by this host's clock, fees and balances were read more than 5 minutes ago, and nothing is signed: see that the watcher runs, and that both hosts have a time service"
 /** Transactions of one hot wallet that may wait for a block. */
 const IN_FLIGHT_MAX = 32
 
@@ -43,7 +46,10 @@ export async function readEvmTerms(
   const account = signer.accounts.get(livemode ? 'evm-live' : 'evm-test')
   const wallet = await loadHotWallet(signer.pool, network)
   if (!isEvmChain(chain) || account === undefined || wallet === null) return null
-  if (signer.clock().getTime() - wallet.updatedAt.getTime() > TERMS_AGE_MS_MAX) return null
+  if (signer.clock().getTime() - wallet.updatedAt.getTime() > TERMS_AGE_MS_MAX) {
+    alert(signer, { id: network }, TOO_OLD)
+    return null
+  }
   const hot = hotWalletAddress(account)
   const realm = realmOfMode(livemode, signer.staging)
   if (!wallet.address.equals(hot) || evmParametersOf(chain, realm, wallet.chainId) === null) return null
