@@ -76,7 +76,7 @@ const CASES: Case[] = [
 ]
 
 for (const { name, tags, driver, other: otherDriver, adapter, reason } of CASES) {
-  test(`a node that is swapped while it is followed, ${name}, takes nothing back, pays and ends nothing`, {
+  test(`a node swapped under the watcher takes nothing back, pays and ends nothing: ${name}`, {
     tags,
   }, async () => {
     watched = await WatchedChain.open(driver)

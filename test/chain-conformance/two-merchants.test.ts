@@ -55,7 +55,7 @@ let watched: WatchedChain
 afterEach(() => watched?.close())
 
 for (const { driver, payAll } of CASES) {
-  test(`a transaction of two merchants’ payments leaves and returns for each by itself: ${driver.title}`, async () => {
+  test(`one transaction to two merchants leaves and returns for each: ${driver.title}`, async () => {
     watched = await WatchedChain.open(driver)
     const watcher = await watched.watchAtTip()
     const others = await seedMerchant(watched.database)

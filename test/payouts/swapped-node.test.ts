@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
+import type { Payout } from '../../src/core/payout/payout.ts'
 import type { PayoutTracker } from '../../src/payouts/broadcast/payout-tracker.ts'
 import { UtxoPayoutClient } from '../../src/payouts/broadcast/utxo/utxo-payout-client.ts'
 import { type Anvil, hex, newEvmAddress, startAnvil } from '../support/anvil.ts'
@@ -79,6 +80,37 @@ test('a node that is swapped for one of another chain ends no payout, so that no
   for (let at = 0; at < 2; at++) await turn()
   expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed' })
   await chain.close()
+})
+
+test('no payout is signed with the nonce that the hot wallet has on another chain', async () => {
+  await open()
+  const chain = world.carrierAt(proxy.url)
+  opened.push(() => chain.close())
+  const tracker = world.trackerOf([{ name: 'the node', chain }])
+  const tenant = await world.openShop('ETH', [3n * ETHER])
+  const turns = async (payout: Payout) => {
+    for (let at = 0; at < LOOKS && (await world.load(tenant, payout.id)).status !== 'confirmed'; at++) {
+      await lookLater(world, tracker)
+      await tracker.pass().catch((error: Error) => world.logged.push(error.message))
+      await world.anvil.mine(1)
+    }
+  }
+  const first = await world.payout(tenant, 'ETH', '1')
+  await turns(first)
+  expect(await world.load(tenant, first.id)).toMatchObject({ status: 'confirmed' })
+  await world.watch()
+  const second = await world.payout(tenant, 'ETH', '1')
+  // Just now it was on our chain.
+  await tracker.pass()
+  proxy.forwardTo(other.url)
+  for (let at = 0; at < 3; at++) {
+    world.now = new Date(world.now.getTime() + 5_000)
+    await tracker.pass().catch((error: Error) => world.logged.push(error.message))
+    await world.sign()
+  }
+  proxy.forwardTo(world.anvil.url)
+  await turns(second)
+  expect(await world.load(tenant, second.id)).toMatchObject({ status: 'confirmed' })
 })
 
 test('nor does a bitcoind in the place of a litecoind', { tags: ['bitcoind', 'litecoind'] }, async () => {

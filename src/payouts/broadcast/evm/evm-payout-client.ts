@@ -90,12 +90,15 @@ export class EvmPayoutClient {
 
   /** Which chain the node is on; the same as long as it answers. */
   async parameters(): Promise<EvmParameters> {
-    if (this.#parameters !== null) return this.#parameters
+    this.#parameters ??= await this.#readParameters()
+    return this.#parameters
+  }
+
+  async #readParameters(): Promise<EvmParameters> {
     const chainId = await this.#node.chainId()
     const parameters = evmParametersOf(this.#chain, this.#realm, chainId)
     if (parameters === null)
       throw new ChainUnavailable(`the node at ${this.#node.rpc.where} is on another chain (${chainId})`)
-    this.#parameters = parameters
     return parameters
   }
 
@@ -111,13 +114,25 @@ export class EvmPayoutClient {
     return (await this.#node.headerAt(height))?.hash === known
   }
 
-  /** How an account (20 bytes) stands, and what the network takes. */
+  /**
+   * How an account (20 bytes) stands, and what the network takes. Throws `ChainUnavailable` where the node is on another chain
+   * than before: the account's nonce there would leave a gap here, behind which all that it sends waits.
+   */
   async accountOf(account: Uint8Array): Promise<EvmAccount> {
     const { chainId } = await this.parameters()
+    const read = await this.#readAccount(account)
+    // Asked last: all of it is of this chain.
+    const now = await this.#readParameters()
+    if (now.chainId === chainId) return { chainId, ...read }
+    throw new ChainUnavailable(
+      `the node at ${this.#node.rpc.where} was on chain ${chainId} and is on chain ${now.chainId}`,
+    )
+  }
+
+  async #readAccount(account: Uint8Array): Promise<Omit<EvmAccount, 'chainId'>> {
     const head = await this.#node.headerAt('latest')
     if (head === null) throw new ChainUnavailable(`the node at ${this.#node.rpc.where} has no newest block`)
     return {
-      chainId,
       height: head.number,
       nonce: await this.nonceOf(account, 'latest'),
       balance: await this.balanceOf(account),
