@@ -42,7 +42,7 @@ const COINS_OF = {
 const FAULTS = ['none', 'none', 'before', 'after', 'error', 'timeout', 'lie', 'behind', 'hangs'] as const
 
 /** A look of a tracker whose calls may die before or after they did what they do, or be answered wrongly. */
-function courierTurn(random: Random): Promise<void> {
+function trackerTurn(random: Random): Promise<void> {
   const fault = random.pick(FAULTS)
   const tracker = world.tracker((chain) => ({
     ...boundChain(chain),
@@ -72,7 +72,7 @@ function courierTurn(random: Random): Promise<void> {
 async function step(random: Random, payouts: readonly Payout[]): Promise<void> {
   const what = random.below(12)
   if (what < 4) return signerTurn(world, random, () => random.chance(0.5))
-  if (what < 8) return courierTurn(random)
+  if (what < 8) return trackerTurn(random)
   if (what === 8) return world.anvil.mine(1)
   if (what === 9) {
     const losesAll = random.chance(0.5)

@@ -473,7 +473,7 @@ test('a node that has dropped its receipts makes no dead payout of one that was 
   proxy.lie('eth_sendRawTransaction', () => {
     throw new Error('nonce too low')
   })
-  const transaction = world.carrierAt(proxy.url)
+  const transaction = world.clientAt(proxy.url)
   try {
     const tracker = world.tracker(() => transaction)
     for (let pass = 0; pass < 3; pass++) await tracker.pass()
@@ -517,7 +517,7 @@ test.each([
     const proxy = await startRpcProxy(world.anvil.url)
     let turn = 0
     behindOneUrl(proxy, height, () => picks(turn++))
-    const transaction = world.carrierAt(proxy.url)
+    const transaction = world.clientAt(proxy.url)
     try {
       const tracker = world.tracker(() => transaction)
       for (let pass = 0; pass < 6; pass++) {

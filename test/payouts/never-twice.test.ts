@@ -26,7 +26,7 @@ afterAll(async () => {
 })
 
 /** A look of a tracker that may die before or after any of its calls, or be answered wrongly. */
-function courierTurn(random: Random): Promise<void> {
+function trackerTurn(random: Random): Promise<void> {
   const fault = random.pick(['none', 'none', 'before', 'after', 'unknown', 'not found'] as const)
   const fatalCall = 1 + random.below(CALLS_MAX)
   let calls = 0
@@ -67,7 +67,7 @@ function step(random: Random, payouts: readonly Payout[]): Promise<unknown> {
     case 3:
     case 4:
     case 5:
-      return courierTurn(random)
+      return trackerTurn(random)
     case 6:
       return money.mine(1 + random.below(2))
     case 7:

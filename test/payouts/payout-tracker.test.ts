@@ -754,9 +754,9 @@ test('with one node away a payout goes through the second; it is confirmed or gi
   const proxy = await startRpcProxy(world.money.rpcUrl)
   const rpcs = [new RpcClient('http://127.0.0.1:9', 'the test'), new RpcClient(proxy.url, 'the test')]
   const [dead, proxied] = rpcs.map((rpc) => new UtxoPayoutClient(rpc, 'test'))
-  if (dead === undefined || proxied === undefined) throw new Error('no carriers')
+  if (dead === undefined || proxied === undefined) throw new Error('no payout clients')
   const honest = new UtxoPayoutClient(world.rpc, 'test')
-  const couriersOf = (first: UtxoPayoutClient, second: UtxoPayoutClient) =>
+  const trackerOf = (first: UtxoPayoutClient, second: UtxoPayoutClient) =>
     world.trackerOf([
       { name: 'first', chain: first },
       { name: 'second', chain: second },
@@ -770,7 +770,7 @@ test('with one node away a payout goes through the second; it is confirmed or gi
   await watch()
   const payout = await world.payout(tenant, '0.5')
   await world.sign()
-  await couriersOf(dead, proxied).pass()
+  await trackerOf(dead, proxied).pass()
   expect((await world.load(tenant, payout.id)).status).toBe('submitted')
   await world.money.mine(1)
   await watch()
@@ -791,7 +791,7 @@ test('with one node away a payout goes through the second; it is confirmed or gi
     throw new Error('bad-txns-inputs-missingorspent')
   })
   for (const second of [honest, dead]) {
-    const tracker = couriersOf(proxied, second)
+    const tracker = trackerOf(proxied, second)
     for (let pass = 0; pass < 2; pass++) {
       await tracker.pass()
       await world.money.mine(1)
@@ -801,13 +801,13 @@ test('with one node away a payout goes through the second; it is confirmed or gi
     expect(await world.balances(tenant)).toMatchObject({ reserved: LTC / 2n })
   }
   expect(world.logged.join('')).toContain('it is not given up until all say so')
-  await couriersOf(honest, dead).pass()
+  await trackerOf(honest, dead).pass()
   expect((await world.load(tenant, payout.id)).status).toBe('submitted')
   // It has the payout's block, and says that the payout is not in it.
-  await couriersOf(honest, proxied).pass()
+  await trackerOf(honest, proxied).pass()
   expect((await world.load(tenant, payout.id)).status).toBe('submitted')
   proxy.tellTheTruth()
-  await couriersOf(honest, proxied).pass()
+  await trackerOf(honest, proxied).pass()
   expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
   const made = await world.payout(tenant, '0.25')
   await world.sign()
@@ -822,7 +822,7 @@ test('with one node away a payout goes through the second; it is confirmed or gi
   proxy.lie('getblock', (told, { params }) =>
     params[1] === 1 ? { ...(told as object), tx: [...(told as { tx: string[] }).tx, rows[0]?.txid] } : told,
   )
-  const tracker = couriersOf(proxied, honest)
+  const tracker = trackerOf(proxied, honest)
   for (let pass = 0; pass < 3; pass++) await tracker.pass()
   expect((await world.load(tenant, made.id)).status).toBe('submitted')
   expect(await world.paidTo(made.destination)).toEqual([])
@@ -830,10 +830,10 @@ test('with one node away a payout goes through the second; it is confirmed or gi
     (line) => line.includes(made.id) && line.includes('waits for another provider to confirm'),
   )
   expect(waits).toHaveLength(1)
-  await couriersOf(honest, proxied).pass()
+  await trackerOf(honest, proxied).pass()
   await world.money.mine(1)
   proxy.tellTheTruth()
-  await couriersOf(honest, proxied).pass()
+  await trackerOf(honest, proxied).pass()
   expect((await world.load(tenant, made.id)).status).toBe('confirmed')
   for (const rpc of rpcs) await rpc.close()
   await proxy.close()

@@ -230,7 +230,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
         shortfall: -COIN / 2n,
       })
       const [first, second] = rpcs.map((rpc) => new UtxoPayoutClient(rpc, 'test'))
-      if (first === undefined || second === undefined) throw new Error('no carriers')
+      if (first === undefined || second === undefined) throw new Error('no payout clients')
       const tracker = world.trackerOf([
         { name: 'first', chain: first },
         { name: 'second', chain: second },

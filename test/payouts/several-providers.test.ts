@@ -28,9 +28,9 @@ let proxied: EvmPayoutClient
 beforeAll(async () => {
   world = await EvmPayoutWorld.open('base')
   proxy = await startRpcProxy(world.anvil.url)
-  dead = world.carrierAt(DEAD_URL)
-  honest = world.carrierAt(world.anvil.url)
-  proxied = world.carrierAt(proxy.url)
+  dead = world.clientAt(DEAD_URL)
+  honest = world.clientAt(world.anvil.url)
+  proxied = world.clientAt(proxy.url)
 }, 60_000)
 afterAll(async () => {
   for (const transaction of [dead, honest, proxied]) await transaction?.close()
@@ -44,7 +44,7 @@ beforeEach(() => {
 
 type Block = { readonly number: string; readonly hash: string }
 
-const couriersOf = (first: EvmPayoutClient, second: EvmPayoutClient) =>
+const trackerOf = (first: EvmPayoutClient, second: EvmPayoutClient) =>
   world.trackerOf([
     { name: 'first', chain: first },
     { name: 'second', chain: second },
@@ -123,7 +123,7 @@ test("with one provider away a payout goes through the next, which doctor names,
   await world.watch()
   const tenant = await world.openShop('ETH_BASE', [ETHER])
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
-  const tracker = couriersOf(dead, proxied)
+  const tracker = trackerOf(dead, proxied)
   for (let turn = 0; turn < 6; turn++) {
     await tracker.pass()
     await world.sign()
@@ -142,7 +142,7 @@ test("with one provider away a payout goes through the next, which doctor names,
       /^notice payouts go through second, in place of the first provider: .*127\.0\.0\.1:9/,
     ),
   ])
-  await couriersOf(honest, proxied).pass()
+  await trackerOf(honest, proxied).pass()
   expect(await told()).toEqual(['ok payouts go through first'])
 })
 
@@ -152,16 +152,16 @@ test('a provider behind the watcher, or on another chain, takes nobody’s place
   const height = `0x${(await world.anvil.height()).toString(16)}`
   proxy.lie('eth_getBlockByNumber', (block, { params }) => (params[0] === height ? null : block))
   const sent = proxy.calls.length
-  await expect(couriersOf(dead, proxied).pass()).rejects.toThrow(/127\.0\.0\.1:9.*second does not know block/)
+  await expect(trackerOf(dead, proxied).pass()).rejects.toThrow(/127\.0\.0\.1:9.*second does not know block/)
   expect(proxy.calls.slice(sent)).not.toContain('eth_getBalance')
   expect(await told()).toEqual([expect.stringMatching(/^fault payouts wait, no provider serves them: /)])
   proxy.tellTheTruth()
   proxy.lie('eth_chainId', () => '0x1')
-  const stranger = world.carrierAt(proxy.url)
-  await expect(couriersOf(dead, stranger).pass()).rejects.toThrow(/is on another chain \(1\)/)
+  const stranger = world.clientAt(proxy.url)
+  await expect(trackerOf(dead, stranger).pass()).rejects.toThrow(/is on another chain \(1\)/)
   await stranger.close()
   proxy.tellTheTruth()
-  await couriersOf(dead, proxied).pass()
+  await trackerOf(dead, proxied).pass()
   expect(await told()).toEqual([expect.stringMatching(/^notice payouts go through second/)])
 })
 
@@ -171,13 +171,13 @@ test.each(['says otherwise', 'does not answer'])(
     const { tenant, payout } = await paidUnnoticed()
     const { payout: txids } = await world.signedFor(payout.id)
     deny(txids)
-    const tracker = couriersOf(proxied, other === 'says otherwise' ? honest : dead)
+    const tracker = trackerOf(proxied, other === 'says otherwise' ? honest : dead)
     for (let pass = 0; pass < 3; pass++) await tracker.pass()
     expect((await world.load(tenant, payout.id)).status).toBe('submitted')
     expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: ETHER })
     expect(world.logged.join('')).toContain('it is not given up until all say so')
     proxy.tellTheTruth()
-    await couriersOf(proxied, honest).pass()
+    await trackerOf(proxied, honest).pass()
     expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
   },
 )
@@ -189,7 +189,7 @@ test.each(['says otherwise', 'does not answer'])(
     const payout = await world.payout(tenant, 'ETH_BASE', '1')
     await world.tracker().pass()
     await world.sign()
-    const tracker = couriersOf(proxied, other === 'says otherwise' ? honest : dead)
+    const tracker = trackerOf(proxied, other === 'says otherwise' ? honest : dead)
     await makeUp((await world.signedFor(payout.id)).sweeps)
     for (let pass = 0; pass < 3; pass++) await tracker.pass()
     const { rows } = await world.database.owner.query(
@@ -221,7 +221,7 @@ test.each(['says otherwise', 'does not answer'])(
 
 test('a payout waits for a provider that is behind or has it in another block, then is confirmed by itself', async () => {
   const { tenant, payout } = await paidUnnoticed()
-  const tracker = couriersOf(honest, proxied)
+  const tracker = trackerOf(honest, proxied)
   proxy.lie('eth_getBlockByNumber', (block, { params }) => (params[0] === 'finalized' ? null : block))
   for (let pass = 0; pass < 3; pass++) await tracker.pass()
   expect((await world.load(tenant, payout.id)).status).toBe('submitted')
@@ -253,7 +253,7 @@ test('a sweep unknown to one provider keeps its deposits, and a payout that it c
     tenant.merchantId,
   ])
   deny((await world.signedFor(payout.id)).sweeps)
-  const tracker = couriersOf(proxied, honest)
+  const tracker = trackerOf(proxied, honest)
   for (let pass = 0; pass < 3; pass++) await tracker.pass()
   const sweepsOf = () =>
     world.database.owner.query('select status from sweep where payout_id = $1', [payout.id])
@@ -287,11 +287,11 @@ test('a payout that every provider says is dead gives its money back, once all o
   await world.anvil.rpc('eth_sendTransaction', [{ from, to: from, value: '0x0' }])
   await world.anvil.mine(3)
   await world.watch()
-  await couriersOf(honest, dead).pass()
+  await trackerOf(honest, dead).pass()
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
-  await couriersOf(honest, proxied).pass()
+  await trackerOf(honest, proxied).pass()
   await world.sign()
-  await couriersOf(honest, proxied).pass()
+  await trackerOf(honest, proxied).pass()
   expect(await world.load(tenant, payout.id)).toMatchObject({
     status: 'failed',
     failureCode: 'nonce_used_elsewhere',
@@ -418,13 +418,13 @@ test('what one provider breaks off in the middle of a look the next one does fro
     throw new Error('internal error')
   })
   const counted = await startRpcProxy(world.anvil.url)
-  const second = world.carrierAt(counted.url)
-  await couriersOf(proxied, second).pass()
+  const second = world.clientAt(counted.url)
+  await trackerOf(proxied, second).pass()
   await second.close()
   await counted.close()
   expect(counted.calls[0]).toBe('eth_chainId')
   expect(counted.calls).toContain('eth_getBalance')
-  await expect(couriersOf(dead, dead).pass()).rejects.toThrow(ChainUnavailable)
+  await expect(trackerOf(dead, dead).pass()).rejects.toThrow(ChainUnavailable)
 })
 
 test('a provider that suggests any tip has a payout pay no more than the network ever takes', async () => {

@@ -51,7 +51,7 @@ type History = {
 }
 
 /** A look of a tracker that may die before or after any of its calls, at a node that may be wrong in many ways. */
-function courierTurn({ world, random }: History): Promise<void> {
+function trackerTurn({ world, random }: History): Promise<void> {
   const node = brokenSolanaNode(world.rpc, { url: world.solana.url, lag: FINALIZED_LAG, random })
   return unlessCrashed(
     () => world.tracker(world.broadcaster(node)).pass(),
@@ -64,7 +64,7 @@ async function step(history: History): Promise<void> {
   const { world, random } = history
   const what = random.below(15)
   if (what < 4) return signerTurn(world, random, () => random.chance(0.5))
-  if (what < 9) return courierTurn(history)
+  if (what < 9) return trackerTurn(history)
   if (what < 11) return world.solana.mine(1 + random.below(3))
   if (what === 11) return world.solana.reorganise(1 + random.below(FINALIZED_LAG))
   if (what === 12) return takeAway(history)

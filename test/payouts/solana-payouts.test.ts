@@ -33,7 +33,7 @@ afterEach(async () => {
 })
 
 /** A tracker that asks the node through a proxy. */
-async function courierOver(lying: RpcProxy) {
+async function trackerOver(lying: RpcProxy) {
   const rpc = new SolanaRpc(lying.url, 'the test')
   return { tracker: world.tracker(world.broadcaster(rpc)), close: () => rpc.close() }
 }
@@ -169,7 +169,7 @@ test('a node that took the transaction and says that it failed, or nonsense, mak
     await untilSigned(payout.id)
     proxy = await startRpcProxy(world.solana.url)
     proxy.lie('sendTransaction', lie)
-    const { tracker, close } = await courierOver(proxy)
+    const { tracker, close } = await trackerOver(proxy)
     // An error is about this payout alone; what is no answer at all ends the look.
     if (index === 0) {
       await tracker.pass()
@@ -268,7 +268,7 @@ test('a payout whose nonce was moved on elsewhere fails once that is final, and 
   // A node that no longer has what happened proves nothing by that.
   proxy = await startRpcProxy(world.solana.url)
   proxy.lie('getSignaturesForAddress', () => [])
-  const asked = await courierOver(proxy)
+  const asked = await trackerOver(proxy)
   await asked.tracker.pass()
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
   // Nor does a stranger's transaction, over a nonce of its own with the same value, that names ours.
@@ -299,7 +299,7 @@ test('a payout that the chain executed and that failed there is not sent again',
   await untilSigned(payout.id)
   proxy = await startRpcProxy(world.solana.url)
   callFinal(proxy, 'x')
-  const { tracker, close } = await courierOver(proxy)
+  const { tracker, close } = await trackerOver(proxy)
   await tracker.pass()
   await close()
   expect(await world.load(tenant, payout.id)).toMatchObject({

@@ -57,7 +57,7 @@ async function open(): Promise<void> {
 
 test('a node that is swapped for one of another chain ends no payout, so that none is paid twice', async () => {
   await open()
-  const chain = world.carrierAt(proxy.url)
+  const chain = world.clientAt(proxy.url)
   const tracker = world.trackerOf([{ name: 'the node', chain }])
   const tenant = await world.openShop('ETH', [2n * ETHER])
   const payout = await world.payout(tenant, 'ETH', '1')
@@ -84,7 +84,7 @@ test('a node that is swapped for one of another chain ends no payout, so that no
 
 test('no payout is signed with the nonce that the hot wallet has on another chain', async () => {
   await open()
-  const chain = world.carrierAt(proxy.url)
+  const chain = world.clientAt(proxy.url)
   opened.push(() => chain.close())
   const tracker = world.trackerOf([{ name: 'the node', chain }])
   const tenant = await world.openShop('ETH', [3n * ETHER])
@@ -170,7 +170,7 @@ test('nor does a node of another Solana cluster', async () => {
   expect(await sol.holds(payout.destination)).toBe(amount - networkFee)
 })
 
-/** Signer and courier look once more, after as long as a provider that failed is left alone. */
+/** The signer and the payout tracker look again, once a failed provider's pause is over. */
 async function lookLater(on: PayoutSteps, tracker: PayoutTracker): Promise<void> {
   on.now = new Date(on.now.getTime() + 31_000)
   await tracker.pass().catch((error: Error) => on.logged.push(error.message))

@@ -679,7 +679,7 @@ test('of more sweeps than one look takes each gets its turn, also while the node
   }
   for (let n = 1; n <= 7; n++) await addSweep(n)
   const asked: string[] = []
-  const transaction = world.carrierAt(world.anvil.url)
+  const transaction = world.clientAt(world.anvil.url)
   const chain: EvmPayoutChain = {
     ...boundChain(transaction),
     receiptOf: async (txid) => {

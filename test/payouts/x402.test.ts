@@ -725,7 +725,7 @@ test('a payment whose block leaves the chain is carried there again, by the same
 
 test('one of two providers that lies about a payment ends nothing: it is carried on once, told as on chain', async () => {
   const proxy = await startRpcProxy(world.anvil.url)
-  const [first, second] = [world.carrierAt(proxy.url), world.carrierAt(world.anvil.url)]
+  const [first, second] = [world.clientAt(proxy.url), world.clientAt(world.anvil.url)]
   const tracker = world.trackerOf([
     { name: 'first', chain: first },
     { name: 'second', chain: second },

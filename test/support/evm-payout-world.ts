@@ -46,11 +46,11 @@ export class EvmPayoutWorld extends PayoutSteps {
     const account = parts.accounts.accounts.find(({ keyspace }) => keyspace === 'evm-test')
     this.#addresses = receiveEvmAddresses(account?.xpub ?? '')
     this.hot = hotWalletOf(account?.xpub ?? '')
-    this.#transaction = this.carrierAt(of.anvil.url)
+    this.#transaction = this.clientAt(of.anvil.url)
   }
 
-  /** What asks the node at this URL, which may be one that lies. */
-  carrierAt(url: string): EvmPayoutClient {
+  /** A payout client of the node at this URL, which may be one that lies. */
+  clientAt(url: string): EvmPayoutClient {
     const at = { url, setting: 'the test', chain: this.chain, realm: 'test' as const }
     return new EvmPayoutClient({ ...at, token: this.#tokenParameters() })
   }

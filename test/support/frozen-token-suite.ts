@@ -121,7 +121,7 @@ export function describeFrozenToken(chain: 'base' | 'ethereum', token: 'USDC_BAS
     const frozen = await world.deposit(tenant, token, 60n * USDC)
     await world.freeze(frozen.address)
     const proxy = await startRpcProxy(world.anvil.url)
-    const chain = world.carrierAt(proxy.url)
+    const chain = world.clientAt(proxy.url)
     try {
       proxy.lie('eth_call', (result) => {
         if (result === undefined) throw new Error('VM execution error.')
@@ -146,7 +146,7 @@ export function describeFrozenToken(chain: 'base' | 'ethereum', token: 'USDC_BAS
     const frozen = await world.deposit(tenant, token, USDC)
     await world.freeze(frozen.address)
     const proxy = await startRpcProxy(world.anvil.url)
-    const chain = world.carrierAt(proxy.url)
+    const chain = world.clientAt(proxy.url)
     try {
       // The server that answers calls has not seen the block of the deposit, and the one that answers balances has.
       proxy.lie('eth_call', (result, { params }) => {

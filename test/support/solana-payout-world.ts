@@ -62,7 +62,7 @@ export class SolanaPayoutWorld extends PayoutSteps {
     await this.turn()
   }
 
-  /** Courier and signer take their turn, and a block comes. */
+  /** Payout tracker and signer each take a turn, then a block is mined. */
   async turn(tracker = this.tracker()): Promise<void> {
     await tracker.pass()
     await this.sign()
