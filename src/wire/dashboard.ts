@@ -162,6 +162,34 @@ export const updateInvoiceNoteBody = z
   .strictObject({ text: text(0, 2_000) })
   .meta({ id: 'UpdateInvoiceNote' })
 
+/** The lists of the dashboard whose filters can be kept under a name. */
+export const SAVED_LISTS = ['invoices', 'payouts', 'events', 'request_logs'] as const
+const FILTERS_MAX = 10
+const savedQuery = z
+  .record(z.string().regex(/^[a-z_]{1,30}$/, 'Must be the name of a filter'), text(1, 255))
+  .refine((query) => Object.keys(query).length <= FILTERS_MAX, {
+    error: `Must have at most ${FILTERS_MAX} filters`,
+  })
+
+/** `GET /saved-views`. */
+export const savedViewsView = z
+  .object({
+    object: z.literal('saved_views'),
+    views: z.array(
+      z.object({ list: z.enum(SAVED_LISTS), name: z.string(), query: z.record(z.string(), z.string()) }),
+    ),
+  })
+  .meta({ id: 'SavedViews' })
+
+/** `PATCH /saved-views`. */
+export const updateSavedViewsBody = z
+  .strictObject({
+    list: z.enum(SAVED_LISTS, { error: 'Must be a list whose views can be saved' }),
+    name: text(1, 60),
+    query: savedQuery.nullable(),
+  })
+  .meta({ id: 'UpdateSavedViews' })
+
 export const listCustomersQuery = z.strictObject({
   limit: wholeNumber(100, 'Maximum items to return, from 1 to 100. Default: 10.'),
   q: text(1, 255).meta({ description: 'The beginning of an e-mail address or a reference.' }).optional(),

@@ -79,6 +79,43 @@ test('a note is kept for the team, and nothing that was typed is lost while the 
   await expect.poll(() => page.getByText('Ivy Keeper, ').count()).toBe(0)
 })
 
+test('filters are kept under a name, chosen by it, removed, and brought back', async () => {
+  const { page, open } = shop
+  const views = page.getByRole('navigation', { name: 'Saved views' })
+  await open('/invoices')
+  expect(await views.count()).toBe(0)
+  await page.getByRole('combobox', { name: 'Status' }).selectOption('awaiting_payment')
+  await page.getByRole('combobox', { name: 'Coin' }).selectOption('LTC')
+  await press(page, 'Save view')
+  await page.getByLabel('Name').fill('Open in LTC')
+  await photograph(page, 'saved-view-dialog')
+  await press(page, 'Save')
+  await page.getByText('View saved').waitFor()
+  await open('/invoices')
+  await views.getByRole('link', { name: 'Open in LTC' }).click()
+  await expect.poll(() => new URL(page.url()).search).toBe('?status=awaiting_payment&asset=LTC')
+  expect(await views.getByRole('link').getAttribute('aria-current')).toBe('page')
+  expect(await page.getByRole('combobox', { name: 'Coin' }).inputValue()).toBe('LTC')
+  await photograph(page, 'saved-view')
+  await page.setViewportSize({ width: 320, height: 900 })
+  expect(await overflow(page)).toBe(0)
+  const field = await page.getByLabel('Created before').boundingBox()
+  expect((field?.x ?? 0) + (field?.width ?? 0)).toBeLessThanOrEqual(304)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  expect(await axeContrastFaults(page)).toEqual([])
+  await photograph(page, 'saved-view-phone-dark')
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.setViewportSize({ width: 1280, height: 900 })
+  // Another list has views of its own.
+  await open('/payouts')
+  expect(await views.count()).toBe(0)
+  await open('/invoices?asset=LTC&status=awaiting_payment')
+  await press(page, 'Remove view')
+  await expect.poll(() => views.getByRole('link').count()).toBe(0)
+  await press(page, 'Undo')
+  await views.getByRole('link', { name: 'Open in LTC' }).waitFor()
+})
+
 test('a payment link is shared and duplicated', async () => {
   const { page, open } = shop
   await open('/links')

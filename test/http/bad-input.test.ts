@@ -39,6 +39,7 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
     return_url: 'https://shop.example/thanks',
   }),
   resolveInvoice: () => ({ resolution: 'accept', note: 'x' }),
+  updateSavedViews: () => ({ list: 'invoices', name: 'Paid', query: { status: 'paid' } }),
   updateInvoiceNote: () => ({ text: 'x' }),
   payTestInvoice: () => ({ scenario: 'exact' }),
   createWebhookEndpoint: () => ({

@@ -97,6 +97,8 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   revokeApiKey: { resource: 'apiKey' },
   getPaymentRules: {},
   updatePaymentRules: { body: () => ({ window_minutes: 30 }) },
+  getSavedViews: {},
+  updateSavedViews: { body: () => ({ list: 'invoices', name: 'Paid', query: { status: 'paid' } }) },
   listAuditEntries: {},
   getMerchant: {},
   updateMerchant: { body: () => ({ brand_colour: '#1a73e8' }) },
@@ -164,6 +166,8 @@ export const DASHBOARD_ONLY: ReadonlySet<string> = new Set([
   'getInvoiceNote',
   'updateInvoiceNote',
   'getNotices',
+  'getSavedViews',
+  'updateSavedViews',
   'updateNotices',
 ])
 

@@ -38,6 +38,7 @@ export const NO_MONEY: { readonly [table: string]: string } = {
   known_manager: 'who is warned by e-mail: delivery alone writes it',
   schema_migration: 'what is told, sold or logged; no payout and no address is made from it',
   card_purchase: 'what is told, sold or logged; no payout and no address is made from it',
+  saved_view: 'what is told, sold or logged; no payout and no address is made from it',
   invoice_note: 'what is told, sold or logged; no payout and no address is made from it',
   receipt_request: 'what is told, sold or logged; no payout and no address is made from it',
   checkout_session: 'what is sold; whose it is, and for how much, nobody changes: see walls/rows-stay',

@@ -56,6 +56,7 @@ import {
   quotePayoutRoute,
   rejectPayoutRoute,
 } from './routes/payouts.ts'
+import { getSavedViewsRoute, updateSavedViewsRoute } from './routes/saved-views.ts'
 import { payTestInvoiceRoute } from './routes/test-payments.ts'
 import {
   createWebhookEndpointRoute,
@@ -118,6 +119,8 @@ export const ROUTES: readonly Route[] = [
   revokeApiKeyRoute,
   getPaymentRulesRoute,
   updatePaymentRulesRoute,
+  getSavedViewsRoute,
+  updateSavedViewsRoute,
   listAuditEntriesRoute,
   getMerchantRoute,
   updateMerchantRoute,

@@ -23,6 +23,7 @@ import type {
   PayoutDestination,
   Rate,
   RequestLog,
+  SavedViews,
   Statistics,
   WebhookEndpoint,
 } from './types.ts'
@@ -91,6 +92,7 @@ export const attemptsOf = (mode: Mode, eventId: string) =>
 export const apiKeysOf = (mode: Mode, query: Query = {}) => read<List<ApiKey>>(mode, '/api-keys', query)
 export const paymentRulesOf = (mode: Mode) => readOne<PaymentRules>(mode, '/payment-rules', SLOW_MS)
 export const merchantOf = (mode: Mode) => readOne<Merchant>(mode, '/merchant', SLOW_MS)
+export const savedViewsOf = (mode: Mode) => readOne<SavedViews>(mode, '/saved-views', SLOW_MS)
 export const noticesOf = (mode: Mode) => readOne<Notices>(mode, '/notices', SLOW_MS)
 export const statisticsOf = (mode: Mode, days: number) =>
   read<Statistics>(mode, '/statistics', { days: String(days) }, SLOW_MS)

@@ -11,10 +11,12 @@ import type {
   noticesView,
   paymentRulesView,
   requestLogView,
+  savedViewsView,
   statisticsView,
   updateMerchantBody,
   updateNoticesBody,
   updatePaymentRulesBody,
+  updateSavedViewsBody,
 } from '../../../wire/dashboard.ts'
 import type {
   attemptView,
@@ -54,6 +56,8 @@ import type {
 
 export type Invoice = z.output<typeof invoiceView>
 export type InvoiceNote = z.output<typeof invoiceNoteView>
+export type SavedViews = z.output<typeof savedViewsView>
+export type UpdateSavedViews = z.input<typeof updateSavedViewsBody>
 export type InvoiceStatus = Invoice['status']
 export type Payment = z.output<typeof paymentView>
 export type ImportedInvoice = z.output<typeof importedInvoiceView>

@@ -8,6 +8,7 @@ import { EVENT_TYPES, eventLabel } from '../parts/event-labels.ts'
 import { Filter } from '../parts/filter.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
+import { SavedViews } from '../parts/saved-views.tsx'
 import { type Column, DataTable, Empty, Narrow } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 
@@ -22,6 +23,7 @@ export function EventsPage() {
   )
   return (
     <Page title="Events" lead="Everything that happened, as it is sent to your webhook endpoints.">
+      <SavedViews list="events" search={search} />
       <search className="filters">
         <Filter
           label="Event type"

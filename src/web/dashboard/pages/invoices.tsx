@@ -16,6 +16,7 @@ import { invoiceName } from '../parts/invoice-title.ts'
 import { coins, usd } from '../parts/money.ts'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
+import { SavedViews } from '../parts/saved-views.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
 import { type Column, DataTable, Empty, Narrow } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
@@ -58,6 +59,7 @@ export function InvoicesPage() {
         </>
       }
     >
+      <SavedViews list="invoices" search={search} />
       <Filters search={search} />
       <DataTable
         caption="Invoices, newest first"

@@ -9,6 +9,7 @@ import { Snippet } from '../parts/copy.tsx'
 import { DAY_MS, DayFilter, dayEdge, Filter } from '../parts/filter.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
+import { SavedViews } from '../parts/saved-views.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
 import { type Column, DataTable, Empty, Narrow } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
@@ -33,6 +34,7 @@ export function LogsPage() {
   const isFiltered = [outcome, path, caller, from, to].some((value) => value !== undefined)
   return (
     <Page title="Request logs" lead="API requests in the last 30 days. Bodies and keys are not kept.">
+      <SavedViews list="request_logs" search={search} />
       <Filters search={search} />
       <DataTable
         caption="Requests, newest first"

@@ -12,6 +12,7 @@ import { CoinFilter, Filter } from '../parts/filter.tsx'
 import { coins } from '../parts/money.ts'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
+import { SavedViews } from '../parts/saved-views.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
 import { type Column, DataTable, Empty, NothingFound } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
@@ -54,6 +55,7 @@ export function PayoutsPage() {
         </>
       }
     >
+      <SavedViews list="payouts" search={search} />
       <search className="filters">
         <SearchBox
           label="Search payouts"
