@@ -89,7 +89,7 @@ test('a block costs the same whether ten or a million addresses are watched', as
   }
 }, 120_000)
 
-test('a payment in a new block is told soon', async () => {
+test('a payment in a new block is reported soon', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'paylink-evm-latency-'))
   const anvil = await startAnvil()
   const token = await deployTestToken(anvil)

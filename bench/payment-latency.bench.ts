@@ -17,7 +17,7 @@ const NODES = [
 type Measured = (typeof NODES)[number]
 
 test.each(NODES)(
-  'a payment on $chain is told soon after its broadcast, and soon after its block',
+  'a payment on $chain is reported soon after its broadcast, and soon after its block',
   async (each) => {
     const folder = await mkdtemp(join(tmpdir(), 'paylink-latency-'))
     const node = await startNode(each.chain, { zmq: each.zmq })

@@ -14,7 +14,7 @@ const PAYMENTS = 30
 const LAMPORTS_PER_SOL = 9
 const ADDRESSES_MS_MAX = 30_000
 
-test('a payment in SOL is told soon after its signed transaction was sent', async () => {
+test('a payment in SOL is reported soon after its signed transaction was sent', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'paylink-latency-'))
   const receiver = new EventReceiver()
   await receiver.start()

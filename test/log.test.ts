@@ -40,7 +40,7 @@ test('secrets in messages and in errors with their causes are blacked out by the
   expect(err.causes).toEqual(['connect postgresql://[redacted]@db/x'])
 })
 
-test('an error is told in one line with its code', () => {
+test('an error is logged in one line with its code', () => {
   const refused = Object.assign(new Error('connect failed'), { code: 'ECONNREFUSED' })
   expect(describeError(refused)).toBe('connect failed (ECONNREFUSED)')
   expect(describeError(new AggregateError([refused, new Error('other')], ''))).toBe(

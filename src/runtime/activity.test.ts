@@ -23,7 +23,7 @@ test('while something happens a pause is as long as asked for', async () => {
   expect(await restOf(activity, () => {})).toBe('over')
 })
 
-test('a rest of which nobody tells the end is over by itself', async () => {
+test('a rest that nothing interrupts ends at its limit', async () => {
   const activity = new Activity({ activeMs: 0, restMs: 50 })
   const beganAt = performance.now()
   expect(await restOf(activity, () => {})).toBe('over')

@@ -21,7 +21,7 @@ test.each([
   ['nonce too low: next nonce 17, tx nonce 12', 'nonce too low: next nonce 18, tx nonce 12'],
   ['maxFeePerGas: 1, baseFee: 12345', 'maxFeePerGas: 1, baseFee: 987'],
   ['header 0xab12 not found', 'header 0xCD34 not found'],
-])('a fault that a node tells with other numbers is the same: %s', (one, other) => {
+])('a fault that a node reports with other numbers is the same: %s', (one, other) => {
   expect(withoutNumbers(one)).toBe(withoutNumbers(other))
   expect(withoutNumbers(`${one}, and bad`)).not.toBe(withoutNumbers(one))
 })

@@ -136,7 +136,7 @@ test('the auditor notices a payment that stands on the chain and nowhere in the 
   expect(await broken()).toEqual([])
 })
 
-test('a node that is away is told as not checked, and nothing is called wrong', async () => {
+test('an unreachable node is reported as not checked, and nothing is called wrong', async () => {
   const away = { ...node, rpcUrl: 'http://user:password@127.0.0.1:9' }
   const results = await runAudit(world.database.owner, [away])
   const chains = results.filter(({ name }) => /^(chain|coins)_litecoin/.test(name))

@@ -291,7 +291,7 @@ const BREAKS: readonly [what: string, check: string, sql: string][] = [
     `update invoice set event_count = event_count - 1`,
   ],
   [
-    'paid was told twice',
+    'paid was emitted twice',
     'milestone_is_told_once',
     `update event set event_type = 'invoice.paid' where sequence = 3`,
   ],

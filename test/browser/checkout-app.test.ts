@@ -218,7 +218,7 @@ describe('the events', () => {
     return { until, cancel: () => reader?.cancel() }
   }
 
-  test('begin with the page as it is, and tell each change once it is committed', async () => {
+  test("start with the page's current state, and send each change once it is committed", async () => {
     const url = server.show('t', INVOICES_BY_PAGE.awaiting)
     const answer = await fetch(`${url}/events`)
     expect(answer.headers.get('content-type')).toMatch(/^text\/event-stream/)
@@ -262,7 +262,7 @@ describe('the events', () => {
     expect(server.checkout.streams.size).toBe(0)
   })
 
-  test('outlive a database that is away: a comment keeps the line, and the page is told when it is back', async () => {
+  test('survive a database outage: comments keep the connection open, and updates resume afterwards', async () => {
     const url = server.show('t', INVOICES_BY_PAGE.awaiting)
     const { until, cancel } = readerOf(await fetch(`${url}/events`))
     await until('"state":"awaiting"')

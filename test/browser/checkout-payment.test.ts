@@ -60,7 +60,7 @@ async function record(tenant: Tenant, invoiceId: string, ...facts: TransferFact[
 const pathOf = (tenant: Tenant, invoiceId: string) =>
   `/i/${invoiceToken(api.deps.keyring, { ...tenant, invoiceId })}`
 
-test('a page follows its invoice from the first sighting to paid, told of each commit before it would ask', async () => {
+test('a page follows its invoice from first sighting to paid, and gets each commit before its next poll', async () => {
   const tenant = await seedMerchant(database)
   const invoice = await seedInvoice(database, tenant)
   const page = await browser.newPage()

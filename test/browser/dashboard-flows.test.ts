@@ -135,7 +135,7 @@ describe('a shop in test mode', () => {
       .waitFor()
   })
 
-  test('a webhook endpoint is added, verified, told, rotated, disabled, caught up and removed', async () => {
+  test('a webhook endpoint is added, verified, sent an event, rotated, disabled, replayed and removed', async () => {
     const receiver = await startReceiver()
     const { page, open } = shop
     await open('/developers/awaiting')

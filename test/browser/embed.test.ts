@@ -96,31 +96,26 @@ test('the script and any element become links, also later, under the strictest p
   await close()
 })
 
-test.each(['paylink', 'ulasend'])(
-  'a press is told by one event of %s that bubbles, and opens a tab',
-  async (name) => {
-    server.showLink('pl_aaaaaaaaaa', { kind: 'neutral' })
-    const { page, close } = await openShop(script(`data-${name}-link="pl_aaaaaaaaaa"`))
-    await page.evaluate(() => {
-      for (const type of ['paylink:open', 'ulasend:open']) {
-        document.addEventListener(type, (event) => {
-          document.body.dataset.heard = `${document.body.dataset.heard ?? ''}${type} ${JSON.stringify((event as CustomEvent).detail)}`
-        })
-      }
-    })
-    const opened = page.context().waitForEvent('page')
-    await page.locator('a').click()
-    const tab = await opened
-    await tab.waitForLoadState()
-    expect(tab.url()).toBe(`${server.url}/l/pl_aaaaaaaaaa`)
-    expect(await tab.evaluate(() => [window.opener, document.referrer === ''])).toEqual([null, false])
-    expect(await page.evaluate(() => document.body.dataset.heard)).toBe(
-      `${name}:open {"link":"pl_aaaaaaaaaa"}`,
-    )
-    await tab.close()
-    await close()
-  },
-)
+test.each(['paylink', 'ulasend'])('a press emits one bubbling event of %s, and opens a tab', async (name) => {
+  server.showLink('pl_aaaaaaaaaa', { kind: 'neutral' })
+  const { page, close } = await openShop(script(`data-${name}-link="pl_aaaaaaaaaa"`))
+  await page.evaluate(() => {
+    for (const type of ['paylink:open', 'ulasend:open']) {
+      document.addEventListener(type, (event) => {
+        document.body.dataset.heard = `${document.body.dataset.heard ?? ''}${type} ${JSON.stringify((event as CustomEvent).detail)}`
+      })
+    }
+  })
+  const opened = page.context().waitForEvent('page')
+  await page.locator('a').click()
+  const tab = await opened
+  await tab.waitForLoadState()
+  expect(tab.url()).toBe(`${server.url}/l/pl_aaaaaaaaaa`)
+  expect(await tab.evaluate(() => [window.opener, document.referrer === ''])).toEqual([null, false])
+  expect(await page.evaluate(() => document.body.dataset.heard)).toBe(`${name}:open {"link":"pl_aaaaaaaaaa"}`)
+  await tab.close()
+  await close()
+})
 
 test('what is no slug or no amount becomes no link', async () => {
   const wrong = [

@@ -129,7 +129,7 @@ test('a passkey approves a live payout, shown whole, in one step, and the signer
   await shop.context.close()
 })
 
-test('without a passkey a code of the authenticator app approves, and a wrong one is told at once', async () => {
+test('without a passkey an authenticator code approves, and a wrong one is refused at once', async () => {
   const shop = await dashboard.signUp('Tom Totp')
   const { page, open } = shop
   const merchantId = await merchantOf(shop)

@@ -589,7 +589,7 @@ describe('a provider’s webhook', () => {
     return (await api.database.owner.query(`select ${hashes.join(', ')}`)).rows
   }
 
-  test('changes what the page says, told twice and out of order too, and credits nothing', async () => {
+  test('changes what the page says, also when sent twice and out of order, and credits nothing', async () => {
     const made = await makeInvoice()
     const purchase = await leaveFor(made, 'coinbase')
     const before = await books()

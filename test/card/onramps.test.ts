@@ -334,7 +334,7 @@ test('doctor says of each provider whether it answers, and with which keys it do
   expect(await inspectCards({ coinbase: null, moonpay: null }, clock)).toEqual([])
 })
 
-test('what is no Coinbase key is told before anything starts', () => {
+test('an invalid Coinbase key is refused before anything starts', () => {
   for (const text of [
     '',
     'x',

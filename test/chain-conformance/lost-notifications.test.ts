@@ -78,7 +78,7 @@ async function wakesBy(happen: () => Promise<void>): Promise<number> {
   return wakes - before
 }
 
-test('of two transactions one is told of: the other one wakes', async () => {
+test('of two transactions one is notified: the other one wakes the watcher', async () => {
   const woken = await wakesBy(async () => {
     await pay()
     await pay()
@@ -87,7 +87,7 @@ test('of two transactions one is told of: the other one wakes', async () => {
   expect(woken).toBe(1)
 })
 
-test('all that came is told of: nothing wakes again', async () => {
+test('all transactions are notified: nothing wakes the watcher again', async () => {
   const woken = await wakesBy(async () => {
     for (let count = 0; count < 2; count++) {
       await pay()
@@ -106,7 +106,7 @@ test('a notification that comes after the look that found its transaction hides 
   expect(woken).toBe(1)
 })
 
-test('of two blocks the first is told of: the second one wakes', async () => {
+test('of two blocks the first is notified: the second one wakes the watcher', async () => {
   const woken = await wakesBy(async () => {
     await chain.mine(1)
     await tell('hashblock', Buffer.from(await chain.tipHash(), 'hex'))
@@ -115,7 +115,7 @@ test('of two blocks the first is told of: the second one wakes', async () => {
   expect(woken).toBe(1)
 })
 
-test('the newest block is told of: nothing wakes again', async () => {
+test('the newest block is notified: nothing wakes the watcher again', async () => {
   const woken = await wakesBy(async () => {
     await chain.mine(2)
     await tell('hashblock', Buffer.from(await chain.tipHash(), 'hex'))

@@ -63,7 +63,7 @@ describe('a node that publishes by ZeroMQ', { tags: ['bitcoind'] }, () => {
     return (await silenceOf(bitcoin)) === null
   }
 
-  test('a connection cut in silence costs no payment its speed, is told, and is made again', async () => {
+  test('a connection cut in silence delays no payment, is reported, and is opened again', async () => {
     const proxy = await startTcpProxy(Number(new URL(bitcoin.chain.node.zmqUrl ?? '').port))
     try {
       const watcher = await watchAtTip(bitcoin, `tcp://127.0.0.1:${proxy.port}`)

@@ -103,7 +103,7 @@ function describeAdapter(
     return reading.transfers
   }
 
-  test('a payment is told once, in its block', async () => {
+  test('a payment is reported once, in its block', async () => {
     const { chain, adapter, address, addressBytes, checkpoint } = await watching()
     const txid = await chain.pay(address, amount)
     await chain.mine(2)
@@ -134,7 +134,7 @@ function describeAdapter(
     },
   )
 
-  test('catching up in small steps, or from the same checkpoint again, tells each block once and in order', async () => {
+  test('catching up in small steps, or again from one checkpoint, reports each block once and in order', async () => {
     const { chain, adapter, address, checkpoint } = await watching()
     const txids: string[] = []
     for (let count = 0; count < 4; count++) {
@@ -213,7 +213,7 @@ function describePayments(
     expect(await watched.paymentsOf(invoice.id)).toEqual(['replaced'])
   })
 
-  test('a duplicate: blocks read a second time, from a checkpoint set back, tell and credit nothing twice', async () => {
+  test('a duplicate: blocks read again from an earlier checkpoint report and credit nothing twice', async () => {
     const watched = watchedChain()
     const first = await watched.watchAtTip()
     const [paid, short] = [await watched.openInvoice([first]), await watched.openInvoice([first])]

@@ -58,7 +58,7 @@ const publishing = () =>
     ['pubsequence', 'pubrawtx', 'pubhashblock'].map((type) => ({ type, address: 'tcp://x' })),
   )
 
-test("the doctor tells a node's version, chain, height, notifications and how far it was read", async () => {
+test("the doctor shows a node's version, chain, height, notifications and how far it was read", async () => {
   expect(await find({ rpcUrl: await publishing(), zmqUrl: 'tcp://x' })).toEqual([
     expect.stringMatching(
       /^ok: litecoin-test: the node at 127\.0\.0\.1:\d+ answers, chain regtest, height 110$/,
@@ -108,7 +108,7 @@ test('the doctor misses notifications: none asked for, some, all of them, and th
   await watched.watchAtTip()
 })
 
-test('the doctor tells from where on a pruned node keeps its blocks, and where that is too late', async () => {
+test('the doctor shows the first block that a pruned node keeps, and warns if it is too late', async () => {
   const keeping = (pruneheight: number) =>
     lying('getblockchaininfo', (state) => ({ ...state, pruned: true, pruneheight }))
   expect(await find({ rpcUrl: await keeping(50) })).toContainEqual(

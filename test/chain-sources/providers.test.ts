@@ -128,7 +128,7 @@ describeNeeding(NODE_PROGRAMS, 'two providers of %s', (chain) => {
     expect(proxies[1].calls).toEqual(['getblockhash', 'getblockhash'])
   })
 
-  test('a payment is paid only once the second provider has its block, and that is told meanwhile', async () => {
+  test('an invoice is paid only once the second provider has the block, and the network says so meanwhile', async () => {
     const watcher = await watch()
     const invoice = await watched.openInvoice([watcher])
     await first.pay(invoice.address, AMOUNT)

@@ -57,7 +57,7 @@ test('a checkout that is listed as open after its payment is read, while the cha
   expect(paidIn(found)).toEqual([amount])
 })
 
-test('a payment that was told and not recorded is told again, though its balance stays', async () => {
+test('a payment that was reported and not recorded is reported again, though its balance stays', async () => {
   const { address, addressBytes } = await chain.newAddress()
   adapter.watched.add([addressBytes])
   open = [addressBytes]
@@ -74,7 +74,7 @@ test('a payment that was told and not recorded is told again, though its balance
 })
 
 test.each(['getSlot', 'getBlocks', 'getBlock'])(
-  'a payment in a branch that comes before %s, after the balances, is told',
+  'a payment in a branch that comes before %s, after the balances, is reported',
   async (next) => {
     const proxy = await startRpcProxy(chain.url)
     const beside = chain.adapter(proxy.url)
@@ -103,7 +103,7 @@ test.each(['getSlot', 'getBlocks', 'getBlock'])(
   },
 )
 
-test('what a validator sends to a checkout outside of all transactions is told, and holds up no payment', async () => {
+test('what a validator pays to a checkout outside any transaction is reported, and delays no payment', async () => {
   const proxy = await startRpcProxy(chain.url)
   const beside = new SolanaAdapter({
     ...(chain.recipe.options as ConstructorParameters<typeof SolanaAdapter>[0]),

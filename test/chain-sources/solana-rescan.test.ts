@@ -134,7 +134,7 @@ test('a payment that came before its checkout was seen to be open is found thoug
   }
 })
 
-test('a late payment to a closed checkout is told again where telling it came to nothing', async () => {
+test('a late payment to a closed checkout is reported again if the first report was not recorded', async () => {
   const { chain } = watched
   const adapter = new SolanaAdapter({
     livemode: false,

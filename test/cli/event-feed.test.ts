@@ -34,7 +34,7 @@ async function commitEvent(
   return id
 }
 
-test('what was committed before is not told, and everything after is told once', async () => {
+test('earlier commits are left out, and every later one is read once', async () => {
   const tenant = await createTenant(database)
   await emitEvent(database, tenant)
   const feed = await openFeed(tenant)
@@ -45,7 +45,7 @@ test('what was committed before is not told, and everything after is told once',
   expect(await feed.read()).toEqual([])
 })
 
-test('an event that is committed after a later one is told all the same', async () => {
+test('an event that is committed after a later one is still read', async () => {
   const tenant = await createTenant(database)
   const feed = await openFeed(tenant)
   const later = await commitEvent(tenant, START, 'inv_later')
@@ -55,7 +55,7 @@ test('an event that is committed after a later one is told all the same', async 
   expect(await feed.read()).toEqual([])
 })
 
-test('events of one moment are told in the order of their sequence', async () => {
+test('events of one moment are read in the order of their sequence', async () => {
   const tenant = await createTenant(database)
   const feed = await openFeed(tenant)
   const ids: string[] = []
@@ -75,7 +75,7 @@ test('a long outage with many events is caught up on without a gap', async () =>
   expect(told).toEqual(ids)
 })
 
-test('events of the other mode and of other merchants are not told', async () => {
+test('events of the other mode and of other merchants are left out', async () => {
   const tenant = await createTenant(database)
   const feed = await openFeed(tenant)
   await emitEvent(database, { ...tenant, livemode: true })

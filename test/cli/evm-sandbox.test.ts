@@ -35,7 +35,7 @@ test('an invoice that names no coin is in USDC on Base, and its link names the s
 })
 
 for (const asset of ['ETH', 'ETH_BASE', 'USDC_BASE']) {
-  test(`${asset}: a test payment is paid, told step by step, and partial ones come together`, async () => {
+  test(`${asset}: a test payment is paid, reported step by step, and partial ones add up`, async () => {
     const exact = await invoiceIn(asset)
     expect((await pay(exact.id, 'exact')).status).toBe(200)
     const parts = await invoiceIn(asset)

@@ -116,7 +116,7 @@ test('a large export needs little more memory than its text, whatever its unused
   ])
 })
 
-test('a row that the database could not hold is told by its line, and the others are imported', async () => {
+test('a row that the database could not hold is reported with its line, and the others are imported', async () => {
   const rows = [
     rowOf(2_000, 'Settled').replaceAll('2025', '0001'),
     rowOf(2_001, 'Settled').replace('order', 'or\u0000der'),

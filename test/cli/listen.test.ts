@@ -89,7 +89,7 @@ const typesOf = (invoiceId: string): string[] => eventsOf(invoiceId).map(({ even
 const untilTold = (invoiceId: string, type: string) =>
   until(() => typesOf(invoiceId).includes(type), { timeoutMs: TOLD_MS_MAX })
 
-test('every event from now on reaches the local receiver, signed, in order, and is told in one line', async () => {
+test('every event from now on reaches the local receiver, signed, in order, and is printed in one line', async () => {
   const before = await createInvoice()
   listening = await listen('--forward-to', receiver.url)
   const invoice = await createInvoice()
@@ -111,7 +111,7 @@ test('every event from now on reaches the local receiver, signed, in order, and 
   expect(listening.stderr()).toBe('')
 })
 
-test('what the receiver answers is told, a failure and a missing receiver too', async () => {
+test("the receiver's response is printed, a failure and a missing receiver too", async () => {
   receiver.respond = (_event, response) => void response.writeHead(500).end('out of order')
   listening = await listen('--forward-to', receiver.url)
   await createInvoice()

@@ -80,7 +80,7 @@ test('a seed is never written over, and words that are not a seed make none', as
   }
 })
 
-test('the status tells of the seed, of a running signer, and of a seed that is another database’s', async () => {
+test('the status shows the seed, a running signer, and a seed that belongs to another database', async () => {
   const without = await signer(['status'])
   expect([without.code, without.stderr]).toEqual([
     1,

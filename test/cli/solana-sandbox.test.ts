@@ -31,7 +31,7 @@ afterAll(async () => {
 
 const { create, eventsOf, isAvailable, untilStatus, untilTold, pay } = invoicesOf(() => app)
 
-test('a test payment in SOL is told step by step and paid, and partial ones come together', async () => {
+test('a test payment in SOL is reported step by step and paid, and partial ones add up', async () => {
   const exact = await create('SOL')
   expect(exact.payment_uri).toBe(`solana:${exact.address}?amount=${exact.amount}`)
   expect((await pay(exact.id, 'exact')).status).toBe(200)
@@ -76,7 +76,7 @@ test('a replaced payment leaves the invoice open', async () => {
   await untilStatus(replaced.id, 'awaiting_payment')
 }, 90_000)
 
-test('a reorganisation takes a paid invoice to review; the payment’s return makes it paid, told once', async () => {
+test('a reorganisation moves a paid invoice to review; the payment’s return makes it paid, sent once', async () => {
   const reorganised = await create('SOL')
   await pay(reorganised.id, 'reorg')
   expect(await untilTold(reorganised.id, 'invoice.manual_review')).toMatchObject({ status_reason: 'reorged' })
@@ -85,7 +85,7 @@ test('a reorganisation takes a paid invoice to review; the payment’s return ma
   expect(await eventsOf(reorganised.id)).toEqual([...STORY_OF_A_PAYMENT, 'invoice.manual_review'])
 }, 120_000)
 
-test('the figures tell that SOL has addresses and that no batch of them was refused', async () => {
+test('the metrics show that SOL has addresses and that no batch of them was refused', async () => {
   const figures = await (await fetch(`${app.operatorUrl}/metrics`)).text()
   expect(figures).toContain('paylink_network_has_addresses{name="solana-test"} 1')
   expect(figures).toMatch(/^paylink_address_batches_refused 0$/m)
@@ -104,7 +104,7 @@ test('the doctor finds nothing where a shop has SOL not paid out yet: the sandbo
 const placesOf = ({ payments }: Body) =>
   (payments as Body[]).map(({ txid, block_hash, block_height }) => ({ txid, block_hash, block_height }))
 
-test('after kill -9 in the middle of payments each is told, once, and the chain is the one it was', async () => {
+test('after kill -9 in the middle of payments each is reported once, and the chain is the same', async () => {
   const invoices = []
   for (let count = 0; count < PAID_AT_KILL; count++) invoices.push(await create('SOL'))
   const earlier = await create('SOL')

@@ -175,7 +175,7 @@ describe('WooCommerce', () => {
     expect(marked.body.status).toBe('Invalid')
   })
 
-  test('is told that there are no refunds, before and after it asks for one', async () => {
+  test('is refused a refund, and does not see the permission for one', async () => {
     const shop = shopWith(merchant.testKey)
     const held = permissionsOf(await shop('GET', '/api-keys/current'))
     expect(held).not.toContain('btcpay.store.cancreatenonapprovedpullpayments')

@@ -122,7 +122,7 @@ const paying = (share: bigint) => {
     .transfers(at(3), [inBlock('a'.repeat(64), amount, 2)])
 }
 
-test('every event has its words in both, and what falls short is nowhere told as pending or settled', () => {
+test('every event has a name in both, and an underpayment is never sent as pending or settled', () => {
   const created = 'InvoiceCreated | charge:created NEW'
   const covered = 'InvoiceProcessing | charge:pending PENDING'
   const short = 'InvoiceReceivedPayment | charge:created NEW'

@@ -305,7 +305,7 @@ describe('a shop that speaks BTCPay’s Greenfield API', () => {
     expect(await HealthService.healthGetHealth()).toEqual({ synchronized: true })
   })
 
-  test('is told what was wrong in the form that it reads', async () => {
+  test('gets errors in the format that it reads', async () => {
     for (const [wrong, path] of [
       [{ ...order, amount: 'much' }, 'amount'],
       [{ currency: 'USD' }, 'amount'],
@@ -480,7 +480,7 @@ describe('a shop that speaks Coinbase Commerce’s API', () => {
     expect(lastOf((await ask(`${short.code}/resolve`)).body.data)).toBe('COMPLETED')
   })
 
-  test('is told what was wrong by the errors that it knows', async () => {
+  test('gets the error types that it knows', async () => {
     for (const wrong of [
       // The example of its library: the buyer chooses.
       { name: 'Test Name', description: 'Mastering', metadata: {}, payments: [], pricing_type: 'no_price' },

@@ -114,7 +114,7 @@ async function createInvoice(fields: Fields = {}) {
 const parsed = ({ body }: ReceivedEvent) => JSON.parse(body.toString('utf8'))
 const hurry = () => api.database.owner.query('update delivery set due_at = now() where lease_id is null')
 
-test('a Greenfield shop creates its webhook, takes the trial, and is told of an invoice until it settles', async () => {
+test('a Greenfield shop creates its webhook, passes the test delivery, and gets events until settlement', async () => {
   const { permissions } = await ApiKeysService.getApiKeysService()
   expect(permissions).toContain(`btcpay.store.webhooks.canmodifywebhooks:${merchant.id}`)
   const events = ['InvoiceReceivedPayment', 'InvoiceProcessing', 'InvoiceSettled', 'InvoiceInvalid']
@@ -302,7 +302,7 @@ test('these formats have invoice events only: nothing else is subscribed to, que
   expect(receiver.events).toEqual([])
 })
 
-test('a format whose translation is switched off is not made, and its endpoints are told as before', async () => {
+test('a disabled format takes no new endpoints, and existing ones get events as before', async () => {
   const endpoint = await createVerified('coinbase_commerce')
   const app = createApiApp({ ...api.deps, webhookFormats: { known: EVENT_FORMATS, offered: ['btcpay'] } })
   const ask = (format: string) =>

@@ -301,7 +301,7 @@ test('during a rotation’s overlap both secrets sign; a second overlap is refus
   }
 })
 
-test('of many rotations at once one wins and the others are told so', async () => {
+test('of many rotations at once one succeeds and the others get a conflict', async () => {
   const endpoint = await createEndpoint()
   const answers = await Promise.all(
     Array.from({ length: 10 }, () => call('POST', `/webhook-endpoints/${endpoint.id}/rotate-secret`, {})),

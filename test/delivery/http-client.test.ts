@@ -226,7 +226,7 @@ test('a refused, unknown or silent receiver has its code', async () => {
   expect((await post(http, headers.url)).code).toBe('malformed_response')
 })
 
-test('whatever bytes a receiver answers with, in the clear or inside TLS, the fault is told as its own', {
+test('whatever bytes a receiver answers with, in plain text or over TLS, the fault is reported as its own', {
   timeout: ANSWERS_TIMEOUT_MS,
 }, async () => {
   const random = seededRandom(ANSWERS_SEED)

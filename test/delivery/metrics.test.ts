@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-test('the oldest due delivery is told over all endpoints, of those that are throttled apart', async () => {
+test('the age of the oldest due delivery is reported, separately for throttled endpoints', async () => {
   const pool = database.pools.delivery
   expect(await readOldestDue(pool)).toEqual({ seconds: 0, throttledSeconds: 0 })
   expect(await countThrottled(pool)).toBe(0)

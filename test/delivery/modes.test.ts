@@ -130,7 +130,7 @@ test.each(MODES)(
   },
 )
 
-test.each(MODES)('what is listened to in $to mode tells no event of $from mode', async ({ livemode }) => {
+test.each(MODES)('listening in $to mode receives no events of $from mode', async ({ livemode }) => {
   const { own, other } = await bothModes(livemode)
   const feed = await openEventFeed({ pool: database.owner, clock: () => new Date() }, other)
   await emitEvent(database, own)

@@ -14,7 +14,7 @@ afterEach(async () => {
   await Promise.all(listeners.splice(0).map((listener) => listener.close()))
 })
 
-test('every changed invoice is told to every listener, however many change at once, in few notifications', async () => {
+test('every listener hears of every changed invoice in few notifications, however many change at once', async () => {
   const heard = [new Set<string>(), new Set<string>()]
   let woken = 0
   for (const ids of heard) {
@@ -38,7 +38,7 @@ test('every changed invoice is told to every listener, however many change at on
   await notifier.close()
 })
 
-test('a sign of activity reaches whoever rests, whatever was told', async () => {
+test('a notification of any kind ends the rest of every resting worker', async () => {
   let signs = 0
   const listener = listenFor(database.urls.watcher, {
     onActivity: () => {

@@ -84,7 +84,7 @@ test('docs/events.md names the headers, the fields and the types that there are'
   expect(sent['user-agent']).toBe('Paylink-Webhooks/1')
 })
 
-test('deadlines and retries are those of the code, in every guide that tells them', async () => {
+test('deadlines and retries are those of the code, in every guide that states them', async () => {
   const [events, receiving, operating] = await Promise.all(
     ['events.md', 'receiving-webhooks.md', 'operating-webhooks.md'].map(sentencesOf),
   )

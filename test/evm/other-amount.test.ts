@@ -62,7 +62,7 @@ async function findings(): Promise<string[]> {
   ])
 }
 
-test('what it brings in the end counts, and the audit agrees with what was told of the first block', async () => {
+test('the final amount counts, and the audit accepts what was reported from the first block', async () => {
   const watcher = await watched.watchAtTip()
   const invoice = await watched.openInvoice([watcher])
   const before = await watched.availableBalance()

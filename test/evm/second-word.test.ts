@@ -137,7 +137,7 @@ test.each([
   },
 )
 
-test('while the second cannot tell, payments wait and the network says so; they are paid once it can', async () => {
+test('while the second cannot confirm them, payments wait and the network says so; then they are paid', async () => {
   const { adapter, changes } = throughTwo(true)
   const watcher = await watched.watchAtTip({ adapter, changes })
   const invoice = await watched.openInvoice([watcher])
@@ -156,7 +156,7 @@ test('while the second cannot tell, payments wait and the network says so; they 
   await until(async () => (await watched.state()).reason === null, { what: 'nothing waits any more' })
 })
 
-test('payments are paid however many blocks before theirs the second can no longer tell of', async () => {
+test('payments are paid however many earlier blocks the second provider no longer has', async () => {
   const { adapter, changes } = throughTwo(true)
   const watcher = await watched.watchAtTip({ adapter, changes })
   const lost = await watched.openInvoice([watcher])

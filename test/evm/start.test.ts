@@ -141,7 +141,7 @@ async function untilPaid(id: string): Promise<Invoice> {
 }
 
 test.each(Object.keys(PAYERS))(
-  'an invoice in %s that a stock wallet library pays is paid, and the merchant is told over HTTP',
+  'an invoice in %s that a stock wallet library pays becomes paid, and the merchant gets the webhook',
   async (asset) => {
     const order = { usd_amount: '10.00', asset }
     await untilAvailable(asset)

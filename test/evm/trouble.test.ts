@@ -86,7 +86,7 @@ test('an outage of an hour, with blocks and payments all along, is caught up exa
   }
 }, 180_000)
 
-test('while the first provider answers 429 the second is followed, misses nothing, and the reason is told', async () => {
+test('while the first provider answers 429 the second is followed, misses nothing, and the reason is shown', async () => {
   const limited = createServer((_request, response) => response.writeHead(429).end('too many requests'))
   await new Promise<void>((resolve) => limited.listen(0, '127.0.0.1', resolve))
   const address = limited.address()
@@ -137,7 +137,7 @@ test('a node on another chain halts the network, and says which chain and which 
   }
 })
 
-test('a node that never answers is told as such, and what was paid meanwhile is found once it does', async () => {
+test('a node that never answers is reported as such, and what was paid meanwhile is found once it does', async () => {
   const watcher = await watched.watchAtTip({ adapter: watched.chain.adapter(proxy.url) })
   const invoice = await watched.openInvoice([watcher])
   proxy.hangUp()

@@ -140,7 +140,7 @@ test('a log with another amount is never paid: what the receipts prove takes its
   expect(await watched.eventsOf(victim.id)).not.toContain('paid')
 })
 
-test('a log with another amount than a second provider tells halts the network until one is left out', async () => {
+test("a log whose amount differs from a second provider's halts the network until one is left out", async () => {
   const watcher = await watched.watchAtTip(throughTwo())
   const victim = await watched.openInvoice([watcher])
   const before = await watched.availableBalance()

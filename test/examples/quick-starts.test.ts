@@ -83,7 +83,7 @@ test('the routes for Next.js load without any variable, as its build does', asyn
   await run(process.execPath, ['--input-type=module', '--eval', load.join('\n')], { env: {} })
 })
 
-test('they load as route.js in a package made by npm init, once it is told that they are ES modules', async () => {
+test('they load as route.js in a package created by npm init, once it declares ES modules', async () => {
   const shop = await mkdtemp(join(tmpdir(), 'paylink-nextjs-'))
   try {
     await run('npm', ['init', '-y'], { cwd: shop })
@@ -155,7 +155,7 @@ describeNeeding(SHOP_PROGRAMS, 'the quick-start in %s', (name) => {
     await shop.stop()
   })
 
-  test('tells a buyer of its own fault where Paylink is away, and has written the order down', async () => {
+  test('shows the buyer an error of its own while Paylink is down, and has saved the order', async () => {
     const port = await freePort()
     const orders = await mkdtemp(join(ordersRoot, `${name}-`))
     const shop = await startServer(command(port), port, {

@@ -195,7 +195,7 @@ describeNeeding(LANGUAGE_PROGRAMS, 'the %s receiver', (language) => {
     })
   })
 
-  test('fulfils a paid order whose surplus payment was told first, with a note', async () => {
+  test('fulfils a paid order whose surplus payment was reported first, with a note', async () => {
     const story = pay(await placeOrder())
     const at = story.invoice.createdAtMs + 300_000
     story.transfers(at, [inMempool('cc'.repeat(32), ONE_LTC)], 102)

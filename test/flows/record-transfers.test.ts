@@ -77,7 +77,7 @@ test('events that are written in one commit are listed in the order in which the
   expect(rows.map((row) => row.sequence)).toEqual([1, 2, 3, 4])
 })
 
-test('the same facts told by many at once are recorded once', async () => {
+test('the same facts reported by many at once are recorded once', async () => {
   const invoice = await freshInvoice()
   const facts = [inBlock('b1', WHOLE / 2n, 2), inBlock('b2', WHOLE / 2n, 2)]
   const results = await Promise.all(Array.from({ length: 8 }, () => record(invoice.id, ...facts)))

@@ -175,7 +175,7 @@ test('the same order with another link, amount, duration or mode is a conflict, 
   expect(told(await post({}, { link: theirs, key: stranger.testKey }))).toBe('201 replayed false')
 })
 
-test('a link without dynamic amounts, or not active, takes no new session, and still tells of the old ones', async () => {
+test('a link without dynamic amounts, or inactive, takes no new session, and still returns old ones', async () => {
   const fixed = await makeLink({ allow_dynamic_amount: false, usd_amount: '10' })
   expect(told(await post({}, { link: fixed }))).toBe('400 dynamic_amount_not_allowed')
   await made()

@@ -148,7 +148,7 @@ describe.each(KEY_ROUTES.map((route) => [`${route.method.toUpperCase()} ${route.
       expect([...bodies]).toHaveLength(1)
     })
 
-    test('a foreign id is 404 before any mistake in the request is told', async () => {
+    test('a foreign id is 404 before any mistake in the request is reported', async () => {
       const { resource } = rowOf(route)
       if (resource === undefined) return
       const path = route.path.replace(':id', otherResources.test[resource])

@@ -210,7 +210,7 @@ test('no address is given out twice, whoever asks at once', async () => {
   expect(new Set(made.map((invoice) => invoice.address)).size).toBe(60)
 })
 
-test('an invoice is cancelled while nothing was paid, once, and tells nobody', async () => {
+test('an unpaid invoice is cancelled once, and no event is sent', async () => {
   const made = await make()
   api.time.advance(5_000)
   const cancelled = await post(`/invoices/${made.id}/cancel`)

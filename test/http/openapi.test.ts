@@ -36,7 +36,7 @@ function resolve(ref: string): unknown {
     .reduce<unknown>((value, name) => (value as { [name: string]: unknown } | undefined)?.[name], document)
 }
 
-test('the document is OpenAPI 3.1 and tells every route once', () => {
+test('the document is OpenAPI 3.1 and describes every route once', () => {
   expect(document.openapi).toMatch(/^3\.1\./)
   expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) })
   expect(document.servers).toEqual([{ url: BASE_URL }])
@@ -164,7 +164,7 @@ test('every answer has an example that its own schema takes', () => {
   }
 })
 
-test('the reference page tells every route and every error, loads nothing, and runs nothing', async () => {
+test('the reference page describes every route and every error, loads nothing, and runs nothing', async () => {
   for (const path of ['/docs', '/docs/errors']) {
     const response = await api.app.request(path)
     const page = await response.text()

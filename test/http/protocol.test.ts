@@ -62,7 +62,7 @@ test('a body of 64 KiB is read and one byte more is 413, declared or not', async
   expect(declared.body.error.code).toBe('body_too_large')
 })
 
-test('mistakes are told in one order: 401, 403, 415, 413, 404, 400, 422', async () => {
+test('mistakes are reported in one order: 401, 403, 415, 413, 404, 400, 422', async () => {
   const huge = 'x'.repeat(70_000)
   const readOnly = await api.addKey(merchant.id, false, ['invoices:read'])
   const asText = { 'content-type': 'text/plain' }

@@ -12,7 +12,7 @@ afterAll(() => api.drop())
 
 const ask = (key: string) => api.call('GET', '/assets', { key })
 
-test('a merchant spends its burst, is told 429 at once, and goes on at its rate', async () => {
+test('a merchant spends its burst, gets 429 at once, and continues at its rate', async () => {
   const first = await ask(merchant.testKey)
   expect(first.status).toBe(200)
   expect(first.headers.get('ratelimit-limit')).toBe('20')

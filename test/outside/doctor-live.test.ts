@@ -105,7 +105,7 @@ async function find(settings: { readonly [name: string]: string }): Promise<stri
 const backupAt = (ms: number) =>
   `paylink-${new Date(ms).toISOString().replace(/[-:]|\.\d+/g, '')}${BACKUP_SUFFIX}`
 
-test('each service that answers is told with what it gives', async () => {
+test('each service that answers is listed with what it provides', async () => {
   const coinbase = await startFakeCoinbase(key.publicKey)
   const moonpay = await startFakeMoonpay()
   closing.push(

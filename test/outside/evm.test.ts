@@ -91,7 +91,7 @@ test.each([
   expect(error).toMatchObject({ kind })
 })
 
-test('what is no answer of a node is told with the setting to correct', async () => {
+test("a response that is not a node's is reported with the setting to correct", async () => {
   const told = async (given: Parameters<Outside['give']>[0]) => {
     outside.give(given)
     return (await failure(() => node.headerAt('latest'))).message

@@ -176,7 +176,7 @@ test('transactions that cannot be read are no news', async () => {
   }
 })
 
-test('webhooks tell which purchase they are about, and what became of it', () => {
+test('webhooks say which purchase they are about, and its outcome', () => {
   const read = (id: string, { body, headers }: ReturnType<typeof moonpayWebhook>) =>
     onramps.webhooks.get(id)?.({ headers: new Headers(headers), body: Buffer.from(body) }, NOW_MS)
   const about = { purchaseId: ORDER.reference, address: ORDER.address }

@@ -431,7 +431,7 @@ test.each([
      select merchant_id, id, livemode, network, $2, $2 from payout where id = $1`,
   ],
 ])(
-  'a payout whose mined replacement a database that was set back has forgotten is not given up before the signer, which %s, has told of it',
+  'a payout whose mined replacement a restored database lacks waits for the signer, which %s, to report',
   async (_when, answered) => {
     const { tenant, payout } = await sweptPayout()
     await world.sign()
@@ -641,7 +641,7 @@ test('a payout whose destination a node cannot judge waits, with an alarm, and n
   await world.until(shops[0], payout.id, 'confirmed')
 })
 
-test('a node that refuses a payout in other words at each look is told of once', async () => {
+test('a node that refuses a payout with a different message each time is logged once', async () => {
   const { tenant, payout } = await sweptPayout()
   await world.sign()
   let looks = 0

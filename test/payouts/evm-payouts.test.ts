@@ -197,7 +197,7 @@ async function broken(): Promise<string[]> {
   return results.filter(({ name, findings }) => ours.has(name) && findings.length > 0).map(({ name }) => name)
 }
 
-test('ether lost to a reverted payout is told to the operator; the next payout waits until it is refilled', async () => {
+test('ether lost to a reverted payout is reported to the operator; the next payout waits for a refill', async () => {
   const surplus = await ethereum.holds('ETH', ethereum.hot)
   const tenant = await ethereum.openShop('ETH', [ETHER])
   const { address, addressBytes } = newEvmAddress()

@@ -224,7 +224,7 @@ test('a database set back to before the signing gets the same bytes again: nothi
   expect(await world.paidTo(payout.destination)).toHaveLength(1)
 })
 
-test('a journal older than the database signs nothing twice, tells each fault once, and pays once', async () => {
+test('a journal older than the database signs nothing twice, logs each fault once, and pays once', async () => {
   const tenant = await world.openShop([LTC, LTC])
   const payout = await world.payout(tenant, '0.5')
   await world.sign()

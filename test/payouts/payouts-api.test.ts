@@ -423,7 +423,7 @@ test('the statement shows what was reserved and what returned, with its payout a
 describe('a quote', () => {
   const quote = (id: string, search = '') => get(`/payout-destinations/${id}/quote${search}`)
 
-  test('tells fee and net amount exactly as the payout that is then asked for, and sets nothing aside', async () => {
+  test('returns the fee and net amount of the payout that is then requested, and reserves nothing', async () => {
     const destination_id = await openShop(LTC)
     const told = await quote(destination_id, '?amount=0.4')
     expect([told.status, told.body.destination_id]).toEqual([200, destination_id])

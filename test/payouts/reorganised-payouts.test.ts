@@ -164,7 +164,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     expect(await findings()).toEqual([])
   }, 60_000)
 
-  test('a confirmed payout is paid once, and told, where a deeper reorganisation has its other transaction', async () => {
+  test('a confirmed payout is paid once, and logged, if a deeper reorganisation has its other transaction', async () => {
     const tenant = await world.openShop([2n * COIN])
     const payout = await world.payout(tenant, '1', await node.newAddress())
     await world.sign()
@@ -192,7 +192,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     expect(await world.paidTo(payout.destination)).toHaveLength(1)
   }, 120_000)
 
-  test('a branch tells what a coin was made of, unless its node declares it invalid', async () => {
+  test('a branch shows which transaction a coin came from, unless its node declares it invalid', async () => {
     const rpc = new RpcClient(node.rpcUrl, 'the test')
     try {
       const transaction = new UtxoPayoutClient(rpc, 'test')

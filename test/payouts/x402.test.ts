@@ -355,7 +355,7 @@ test.each([
   expect(await stored(opened)).toEqual([])
 })
 
-test('the same payment twenty times at once is carried once, and all are told the same', async () => {
+test('the same payment twenty times at once is broadcast once, and all get the same response', async () => {
   const opened = await open()
   const payer = await payerWith(AMOUNT * 5n)
   const { header } = await signPayment(payer, await requirementsOf(opened.url))
@@ -644,7 +644,7 @@ test('an authorization whose nonce was used on the chain costs no gas', async ()
   expect(await received(opened)).toBe(AMOUNT)
 })
 
-test('where another is faster between signature and block, the client is told, and the hot wallet goes on', async () => {
+test('if another is faster between signature and block, the client gets a 402 and the hot wallet moves on', async () => {
   const opened = await open()
   const asked = await requirementsOf(opened.url)
   const payer = await payerWith(AMOUNT)
@@ -723,7 +723,7 @@ test('a payment whose block leaves the chain is carried there again, by the same
   expect(replay).toEqual(told)
 })
 
-test('one of two providers that lies about a payment ends nothing: it is carried on once, told as on chain', async () => {
+test('one of two providers that lies about a payment ends nothing: it is broadcast once and succeeds', async () => {
   const proxy = await startRpcProxy(world.anvil.url)
   const [first, second] = [world.clientAt(proxy.url), world.clientAt(world.anvil.url)]
   const tracker = world.trackerOf([

@@ -40,7 +40,7 @@ describe('where to go on afterwards', () => {
     '/dashboard',
   ]
 
-  test('can be told by no request, in the body or in the address', async () => {
+  test('can be set by no request, in the body or in the URL', async () => {
     const browser = people.browser()
     for (const target of elsewhere) {
       for (const [path, body] of [

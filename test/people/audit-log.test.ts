@@ -53,7 +53,7 @@ test('acts at once stand in one chain without a gap', async () => {
   expect(await verify(merchantId)).toEqual({ kind: 'whole', entries: 40 })
 })
 
-test('a chain with an entry changed, taken out, put in or moved is told by its first wrong number', async () => {
+test('a chain with an entry changed, removed, inserted or moved is reported by its first wrong number', async () => {
   const { owner } = people.api.database
   const breaks: readonly [string, number][] = [
     [`update audit_entry set actor = 'somebody else' where merchant_id = $1 and number = 3`, 3],

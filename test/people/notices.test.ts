@@ -45,7 +45,7 @@ async function newDestination(merchantId: string): Promise<void> {
   await saveSightings(people.api.database.pools.signer, [sighting], now)
 }
 
-test('whose address or role is changed with SQL is told at the old address, and warned there for a week', async () => {
+test('an address or role changed with SQL is reported to the old address, and warnings follow for a week', async () => {
   const { merchantId, email } = await people.signUp('Nora')
   await round()
   sent.length = 0
@@ -153,7 +153,7 @@ test('live payments and decisions are mailed once to owners with a confirmed add
   expect(sent[0]?.text).toContain('is paid: 0.5 LTC, which you accepted as payment in full.')
 })
 
-test('a live destination that the signer saw is told once to every owner and admin, switched off or not', async () => {
+test('every owner and admin is notified once of a live destination the signer saw, switched off or not', async () => {
   const { browser, merchantId, email } = await people.signUp('Oda')
   const kinds = { paid: false, attention: false, endpoint_disabled: false, sign_in: false }
   await browser.ask('PATCH', '/api/v1/notices', kinds)
@@ -192,7 +192,7 @@ test('a live destination that the signer saw is told once to every owner and adm
   expect(mails[0]?.text).not.toContain('switch these e-mails off')
 })
 
-test('a credential new to the signer is told once to all owners and admins, also when its holder is gone', async () => {
+test('a credential new to the signer is reported once to all owners and admins, even if its holder is gone', async () => {
   const { browser, merchantId, email } = await people.signUp('Ola')
   const kinds = { paid: false, attention: false, endpoint_disabled: false, sign_in: false }
   await browser.ask('PATCH', '/api/v1/notices', kinds)
@@ -252,7 +252,7 @@ test('rounds at once write each message once', async () => {
   expect(written.reduce((sum, count) => sum + count, 0)).toBe(5)
 })
 
-test('an endpoint that a receiver gave up is told once, with its page, but not to who switched that off', async () => {
+test('an endpoint whose receiver is gone is reported once, with its page, except to those who opted out', async () => {
   const { browser, merchantId, email } = await people.signUp('Xia')
   const stop = (id: string, reason: string | null) =>
     people.api.database.owner.query(
@@ -276,7 +276,7 @@ test('an endpoint that a receiver gave up is told once, with its page, but not t
   expect(await round()).toBe(0)
 })
 
-test('a sign-in from a new place is told to the person unless switched off; one from a known place is not', async () => {
+test('a sign-in from a new place is reported to the person unless switched off; from a known place never', async () => {
   const { browser, email } = await people.signUp('Yan')
   const told = () =>
     people.emails.filter(({ to, subject }) => to === email && subject.includes('new sign-in')).length

@@ -87,7 +87,7 @@ export function describeWalletPayments(
     const read = async (invoice: Invoice) =>
       (await app.api('GET', `/api/v1/invoices/${invoice.id}`)).body as Invoice
 
-    test('a stock wallet pays an invoice whole from its payment URI, and a plain receiver is told every step', async () => {
+    test('a stock wallet pays an invoice in full from its payment URI, and a plain receiver gets every event', async () => {
       const invoice = await createInvoice()
       const { address, amount } = readPaymentUri(invoice.payment_uri)
       expect(amount).toBe(invoice.amount)

@@ -383,7 +383,7 @@ test('a long journal becomes a state, and the chain goes on as the same, after a
   expect(JSON.parse(await readFile(join(folder, 'head.json'), 'utf8'))).toMatchObject({ generation: 1 })
 }, 30_000)
 
-test('a machine without anvil is told what to do', async () => {
+test('without anvil, the error says what to do', async () => {
   const nowhere = { dataDir, log, platform: 'sunos-sparc', onPath: '/nowhere/anvil', mayFetch: true }
   await expect(findAnvil(nowhere)).rejects.toThrow(AnvilMissing)
   await expect(findAnvil(nowhere)).rejects.toThrow(/install Foundry .* or set TEST_/)

@@ -84,7 +84,7 @@ test('a flipped bit anywhere in the last record cuts that record and no other', 
   }
 })
 
-test('damage that no crash leaves is told with its fix, and nothing is cut', async () => {
+test('damage that no crash leaves is reported with its fix, and nothing is cut', async () => {
   const { journal } = openJournal(file('log'))
   for (let count = 0; count < 6; count++) {
     journal.append([{ kind: 'block', payload: Buffer.alloc(4 * 1024 * 1024 - 1, count) }])

@@ -281,7 +281,7 @@ describe('repetitions', () => {
     expect(statuses).toEqual([200, 200, 429, 200])
   })
 
-  test('5xx answers are repeated, the last of them told, whosever they are', async () => {
+  test('5xx responses are retried and the last one reported, from Paylink or a proxy', async () => {
     proxy.faults.push({ status: 502, body: '<h1>Bad gateway</h1>' }, { status: 500 }, { status: 504 }, 'pass')
     expect(await client.invoices.create(ORDER)).toHaveProperty('id')
     expect(proxy.seen).toHaveLength(4)
@@ -360,7 +360,7 @@ describe('errors', () => {
     expect(proxy.seen).toHaveLength(1)
   })
 
-  test('a wrong key is told, and stands in no error and no printout of the client', async () => {
+  test('a wrong key is reported, and appears in no error and no printout of the client', async () => {
     const wrong = connect({ apiKey: 'sk_test_wrong-key-of-mine' })
     const error = await failureOf(wrong.invoices.list().page())
     expect(error).toMatchObject({ status: 401, code: 'api_key_invalid' })

@@ -287,7 +287,7 @@ describe('a call that is wrong', () => {
     expect(() => verify(BODY, ancient, SECRET, { now: new Date('soon') })).toThrow(TypeError)
   })
 
-  test('a parsed body is told apart from a raw one', () => {
+  test('a parsed body is refused with a message that asks for the raw one', () => {
     expect(() => check(JSON.parse(BODY), headersOf(BODY))).toThrow(/as it came/)
   })
 })
@@ -316,7 +316,7 @@ describe('the types', () => {
     expectTypeOf<PayoutEventType>().toEqualTypeOf<(typeof PAYOUT_EVENT_TYPES)[number]>()
   })
 
-  test('an event is told apart by kind and then by type', () => {
+  test('an event narrows by kind and then by type', () => {
     expectTypeOf<Extract<WebhookEvent, { kind: 'invoice' }>>().toEqualTypeOf<InvoiceEvent>()
     type Paid = Extract<InvoiceEvent, { event_type: 'invoice.paid' }>
     expectTypeOf<Paid['data']>().toEqualTypeOf<InvoiceSnapshot>()

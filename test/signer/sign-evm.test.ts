@@ -25,7 +25,7 @@ import { TEST_USDC_ABI } from '../support/test-usdc-abi.ts'
 const account = HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/60'/1'")
 const hexOf = (bytes: Uint8Array): `0x${string}` => `0x${Buffer.from(bytes).toString('hex')}`
 
-test('the addresses that the signer spends from are those that its public key tells everybody', () => {
+test('the addresses that the signer spends from are those derived from its public key', () => {
   const xpub = account.publicExtendedKey
   expect(hotWalletAddress(account)).toEqual(hotWalletOf(xpub))
   for (const index of [0, 1, 77])

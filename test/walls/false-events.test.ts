@@ -102,7 +102,7 @@ test('true events are named by no check', async () => {
 })
 
 test.each(ROLES)(
-  'the audit names each event of the login of %s that tells of money that did not come',
+  'the audit names each event by the login of %s that reports money that never arrived',
   async (role) => {
     const txid = (role === 'api' ? 'b1' : 'c1').repeat(32)
     const unpaid = shownOf(await invoiceWith([]))

@@ -43,7 +43,7 @@ test('an invoice that is opened while its network rests expires at its deadline'
   expect(Date.now()).toBeGreaterThanOrEqual(expiresAtMs)
 })
 
-test('a sandbox chain that was away tells its followers when it is back', async () => {
+test('a sandbox chain that was down notifies its followers when it is back', async () => {
   let woken = 0
   const unsubscribe = rpc.subscribe(() => {
     woken += 1

@@ -46,7 +46,7 @@ test('first seen is the earliest of the record, the block and this reading', () 
   expect(firstSeen(READ_AT_MS + 7_200_000, [])).toBe(READ_AT_MS)
 })
 
-test('a transfer that moves to another block is told to be in it and nothing else', () => {
+test('a transfer that moves to another block is reported in that block and nowhere else', () => {
   const reading = blocksReading({
     blocks: [
       { block: blockAt(11, 'b'), transfers: [] },
@@ -83,7 +83,7 @@ test('a transfer recorded above what was read so far waits until the walk comes 
   expect(reconcileBlocks(reading, null)).toEqual([])
 })
 
-test('one transaction paying two invoices is told to each', () => {
+test('one transaction that pays two invoices is reported to each', () => {
   const second = { ...owned('x', 1), invoiceId: 'inv_other' }
   const reading = blocksReading({ blocks: [{ block: blockAt(11), transfers: [owned('x'), second] }] })
   expect(reconcileBlocks(reading, null).map(({ invoiceId, facts }) => [invoiceId, facts.length])).toEqual([
@@ -97,7 +97,7 @@ test('a mempool that stays the same says nothing', () => {
   expect(reconcileMempool(contents, new Set())).toEqual([])
 })
 
-test('a sighting, an earlier sighting and a return are told', () => {
+test('a sighting, an earlier sighting and a return are reported', () => {
   const contents = mempool({
     transfers: [sighted('new'), sighted('earlier', 4_000), sighted('back'), sighted('fallen')],
     tracked: [

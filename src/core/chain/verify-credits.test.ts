@@ -23,7 +23,7 @@ test('what is borne out is never more, for any address, than the other reading f
   )
 })
 
-test('the same credits are found, and so are their sums where nobody tells the transactions', () => {
+test('the same credits are found, and so are their sums if no provider names the transactions', () => {
   fc.assert(
     fc.property(credits, (claims) => {
       expect(unverifiedIn(claims, claims)).toEqual([])

@@ -53,7 +53,7 @@ test('the rows of one invoice are one invoice with a payment each, and a payment
   ])
 })
 
-test('what cannot be read is told by its line, and nothing else is lost', () => {
+test('a row that cannot be read is reported with its line, and nothing else is lost', () => {
   const { invoices, faults } = read(
     row(paid),
     row({ ...paid, InvoiceId: '' }),

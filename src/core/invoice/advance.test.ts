@@ -55,7 +55,7 @@ test('a payment passes every milestone once, and its value moves from pending to
   expect(invoice.paidAtMs).not.toBeNull()
 })
 
-test('a payment first met deep in the chain tells every milestone in order, each with its own snapshot', () => {
+test('a payment first seen deep in the chain emits every milestone in order, each with its own snapshot', () => {
   const advance = advanceInvoice(makeInvoice(), chain(inBlock('a', WHOLE, 9)))
   if (advance.kind === 'refused') throw new Error(advance.code)
   const result = advance.effects.flatMap((effect) =>
@@ -82,7 +82,7 @@ test('more than the amount is overpaid, and tolerance on either side is paid', (
   expect(apply(tolerant, chain(inBlock('a', WHOLE - 6n, 2))).status).toBe('partially_paid')
 })
 
-test('a short payment is told once for each sum, confirmed with nothing pending; the rest completes it', () => {
+test('a short payment emits one event per sum, confirmed with nothing pending; the rest completes it', () => {
   const { events, status } = apply(
     makeInvoice(),
     chain(inBlock('a', HALF, 2)),
@@ -95,7 +95,7 @@ test('a short payment is told once for each sum, confirmed with nothing pending;
   expect(status).toBe('paid')
 })
 
-test('nothing is told at the deadline of a partially paid invoice', () => {
+test('no event is emitted at the deadline of a partially paid invoice', () => {
   const partial = apply(makeInvoice(), chain(inBlock('a', HALF, 2))).invoice
   expect(apply(partial, deadline(partial))).toMatchObject({ events: [], status: 'partially_paid' })
 })
@@ -283,7 +283,7 @@ test('settled value that leaves the chain is reviewed, and its return settles wi
   expect(result.postings).toEqual(['none→available', 'available→none', 'none→available'])
 })
 
-test('a final payment that only moved to another block, as deep, is told to nobody', () => {
+test('a final payment that only moved to another block, as deep, emits no event', () => {
   const result = apply(
     makeInvoice(),
     chain(inBlock('a', WHOLE, 2)),
@@ -308,7 +308,7 @@ test('a stale reading does not take back what is final in the same block', () =>
   expect(result.status).toBe('paid')
 })
 
-test('dust is recorded, told to nobody, posted nowhere and blocks nothing', () => {
+test('dust is recorded, emits no event, is posted nowhere and blocks nothing', () => {
   const result = apply(makeInvoice(), chain(inBlock('a', 293n, 2)))
   expect(result).toMatchObject({ events: [], postings: [], status: 'awaiting_payment' })
   expect(result.invoice.payments).toHaveLength(1)
@@ -532,7 +532,7 @@ test('what the merchant decided of a payment does not hold for another amount in
   expect(more.invoice.payments).toMatchObject([{ bucket: 'suspense', amount: WHOLE }])
 })
 
-test('a transfer keeps its amount in its own block, whatever is told of it there', () => {
+test('a transfer keeps its amount in its own block, whatever is reported for it there later', () => {
   const result = apply(makeInvoice(), chain(inBlock('a', HALF, 1)), chain(inBlock('a', WHOLE, 2)))
   expect(result.invoice.payments[0]?.amount).toBe(HALF)
 })

@@ -27,7 +27,7 @@ test('a network that is known is enough: no plan asks how its node does', () => 
   })
 })
 
-test('the caller’s mistakes are told before what is unavailable', () => {
+test('the caller’s mistakes are reported before what is unavailable', () => {
   const nothing = { ...context, priceOf: () => null, supportOf: runs() }
   expect(planInvoice({ ...tenDollars, usdAmount: '0.10' }, { ...nothing, livemode: false })).toEqual({
     kind: 'refused',

@@ -53,7 +53,7 @@ const ALLOWED: { readonly [from in PayoutStatus]: readonly PayoutStatus[] } = {
   failed: [],
 }
 
-test('a payout takes only allowed steps, tells each once, and its money moves back or out exactly once', () => {
+test('a payout takes only allowed steps, emits each once, and its money moves back or out exactly once', () => {
   fc.assert(
     fc.property(fc.array(inputs, { maxLength: 12 }), (steps) => {
       let payout = REQUESTED
