@@ -113,6 +113,18 @@ test('no payout is signed with the nonce that the hot wallet has on another chai
   expect(await world.load(tenant, second.id)).toMatchObject({ status: 'confirmed' })
 })
 
+test('no sweep gets the nonce that its address has on another chain', async () => {
+  await open()
+  const chain = world.clientAt(proxy.url)
+  opened.push(() => chain.close())
+  const swept = newEvmAddress()
+  await other.rpc('anvil_setNonce', [swept.address, hex(3n)])
+  expect(await chain.accountOf(world.hot)).toMatchObject({ chainId: 31_337 })
+  expect(await chain.nonceOf(swept.addressBytes, 'latest')).toBe(0)
+  proxy.forwardTo(other.url)
+  await expect(chain.nonceOf(swept.addressBytes, 'latest')).rejects.toThrow(/is on chain 31339/)
+})
+
 test('nor does a bitcoind in the place of a litecoind', { tags: ['bitcoind', 'litecoind'] }, async () => {
   const [litecoin, bitcoin] = await Promise.all([startNode('litecoin'), startNode('bitcoin')])
   opened.push(() => litecoin.remove())

@@ -118,34 +118,37 @@ export class EvmPayoutClient {
    * How an account (20 bytes) stands, and what the network takes. Throws `ChainUnavailable` where the node is on another chain
    * than before: the account's nonce there would leave a gap here, behind which all that it sends waits.
    */
-  async accountOf(account: Uint8Array): Promise<EvmAccount> {
-    const { chainId } = await this.parameters()
-    const read = await this.#readAccount(account)
-    // Asked last: all of it is of this chain.
-    const now = await this.#readParameters()
-    if (now.chainId === chainId) return { chainId, ...read }
-    throw new ChainUnavailable(
-      `the node at ${this.#node.rpc.where} was on chain ${chainId} and is on chain ${now.chainId}`,
-    )
+  accountOf(account: Uint8Array): Promise<EvmAccount> {
+    return this.#onSameChain(async ({ chainId }) => {
+      const head = await this.#node.headerAt('latest')
+      if (head === null) throw new ChainUnavailable(`the node at ${this.#node.rpc.where} has no newest block`)
+      return {
+        chainId,
+        height: head.number,
+        nonce: await this.nonceOf(account, 'latest'),
+        balance: await this.balanceOf(account),
+        baseFee: head.baseFeePerGas ?? 0n,
+        tip: await this.#tip(),
+        l1Fee: await this.#l1Fee(),
+        token: await this.#tokenAccount(account),
+      }
+    })
   }
 
-  async #readAccount(account: Uint8Array): Promise<Omit<EvmAccount, 'chainId'>> {
-    const head = await this.#node.headerAt('latest')
-    if (head === null) throw new ChainUnavailable(`the node at ${this.#node.rpc.where} has no newest block`)
-    return {
-      height: head.number,
-      nonce: await this.nonceOf(account, 'latest'),
-      balance: await this.balanceOf(account),
-      baseFee: head.baseFeePerGas ?? 0n,
-      tip: await this.#tip(),
-      l1Fee: await this.#l1Fee(),
-      token: await this.#tokenAccount(account),
-    }
+  /** The chain is asked for last: what was read before is of it. */
+  async #onSameChain<Read>(read: (chain: EvmParameters) => Promise<Read>): Promise<Read> {
+    const before = await this.parameters()
+    const answer = await read(before)
+    const { chainId } = await this.#readParameters()
+    if (chainId === before.chainId) return answer
+    const where = `the node at ${this.#node.rpc.where}`
+    throw new ChainUnavailable(`${where} was on chain ${before.chainId} and is on chain ${chainId}`)
   }
 
-  /** Transactions that an account (20 bytes) has in blocks. */
+  /** Transactions that an account (20 bytes) has in blocks. Throws as `accountOf` does. */
   nonceOf(account: Uint8Array, at: 'latest' | 'finalized'): Promise<number> {
-    return this.#node.rpc.call('eth_getTransactionCount', [textOf(account), at], count)
+    const asked = [textOf(account), at]
+    return this.#onSameChain(() => this.#node.rpc.call('eth_getTransactionCount', asked, count))
   }
 
   /** Wei, at the newest block. */
