@@ -23,11 +23,15 @@ test('a newcomer signs up and sees their first invoice.paid within three minutes
     headers: { authorization: `Bearer ${key}` },
   })
   expect((await asked.json()).data).toMatchObject([{ usd_amount: '4.50', active: true }])
+  await page.getByText('0 of 1 invoices paid').waitFor()
+  const headings = await page.locator('main').getByRole('heading', { level: 2 }).allTextContents()
+  expect(headings[0]).toBe('Your first payment, in five minutes')
   await page.getByRole('button', { name: 'Pay with test coins' }).click()
   await page.getByText('invoice.paid happened').waitFor({ timeout: MS_MAX })
   const ms = performance.now() - startedAt
   console.info(`first invoice.paid after ${(ms / 1_000).toFixed(1)} s`)
   expect(ms).toBeLessThan(MS_MAX)
+  await page.getByText('1 of 1 invoices paid').waitFor()
   await page.getByRole('link', { name: 'Look at the event' }).click()
   await page.getByRole('heading', { name: 'invoice.paid' }).waitFor()
   expect(alerts).toEqual([])

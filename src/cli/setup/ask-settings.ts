@@ -142,7 +142,7 @@ async function liveQuestion(questions: Questionnaire, chain: Chain): Promise<Que
   if (!questions.isInteractive || questions.given(question) !== undefined) return question
   const whose = await promptAnswer(
     select({
-      message: `Who tells you about ${chain}?`,
+      message: `How does Paylink connect to ${chain}?`,
       options: [
         { value: 'own', label: 'My own node', hint: 'nobody else is trusted' },
         { value: 'public', label: 'Two independent providers', hint: 'no node to run' },

@@ -211,7 +211,7 @@ function ChainSource({
   }
   return (
     <fieldset>
-      <legend>Who tells you about {CHAIN_NAMES[chain]}?</legend>
+      <legend>How does Paylink connect to {CHAIN_NAMES[chain]}?</legend>
       <Checkbox
         type="radio"
         name={chain}

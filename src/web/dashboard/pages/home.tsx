@@ -1,8 +1,10 @@
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { balancesOf, invoicesOf, payoutsOf } from '../api/reads.ts'
+import { useEffect, useRef } from 'react'
+import { balancesOf, eventsOf, invoicesOf, payoutsOf } from '../api/reads.ts'
 import type { Invoice } from '../api/types.ts'
-import { useMode } from '../app/session.ts'
+import { firstKeyOf } from '../app/first-steps.ts'
+import { useAccount, useMode } from '../app/session.ts'
 import { StatusBadge } from '../parts/badge.tsx'
 import { besides } from '../parts/besides.ts'
 import { invoiceAmount, invoiceName } from '../parts/invoice-title.ts'
@@ -18,6 +20,9 @@ export function HomePage() {
   const mode = useMode()
   const latest = useQuery(invoicesOf(mode, { limit: '5' }))
   const balances = useQuery(balancesOf(mode))
+  useFreshFigures(latest.data?.data)
+  const isNew = useIsNewShop()
+  const [checklist, figures] = [<Checklist key="checklist" />, <HomeFigures key="figures" />]
   const held = (balances.data?.data ?? []).filter(({ available, pending, suspense, shortfall }) =>
     [available, pending, suspense, shortfall].some((amount) => amount !== '0'),
   )
@@ -28,8 +33,7 @@ export function HomePage() {
     >
       <div className="stack large">
         <PayoutsWaiting />
-        <HomeFigures />
-        <Checklist />
+        {isNew ? [checklist, figures] : [figures, checklist]}
         {held.length === 0 ? null : (
           <Card title="Balances" actions={<Link to="/balances">Statement</Link>}>
             <ul className="tiles">
@@ -48,6 +52,28 @@ export function HomePage() {
       </div>
     </Page>
   )
+}
+
+/** Whether the shop was opened in this visit, or was never paid: then empty charts are not what it needs first. */
+function useIsNewShop(): boolean {
+  const mode = useMode()
+  const { merchantId } = useAccount()
+  const paid = useQuery(eventsOf(mode, { event_type: 'invoice.paid', limit: '1' }))
+  const isFirstVisit = mode === 'test' && firstKeyOf(merchantId) !== null
+  return isFirstVisit || paid.data?.data.length === 0
+}
+
+/** Reads the figures again once a listed invoice has changed, so that they do not contradict the list. */
+function useFreshFigures(invoices: readonly Invoice[] | undefined): void {
+  const mode = useMode()
+  const queries = useQueryClient()
+  const states = invoices?.map(({ id, status }) => `${id} ${status}`).join()
+  const seen = useRef(states)
+  useEffect(() => {
+    if (seen.current !== undefined && states !== seen.current)
+      void queries.invalidateQueries({ queryKey: [mode, '/statistics'] })
+    seen.current = states
+  }, [mode, queries, states])
 }
 
 /** Money out waits for a person: the one thing here that nobody else does. */
