@@ -4,7 +4,7 @@ import { createTestDatabase } from '../test/support/database.ts'
 import { printFigure } from './support/figure.ts'
 import { seedBooks } from './support/seed-books.ts'
 
-/** The figure is for a million; fewer tell how it grows. */
+/** The figure is for a million; fewer show how it grows. */
 const INVOICES = Number(process.env.AUDIT_INVOICES ?? 1_000_000)
 const MEMORY_LOOK_MS = 20
 

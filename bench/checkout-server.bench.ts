@@ -99,7 +99,7 @@ class OpenPage {
     })
   }
 
-  /** When the page is told that it is in this state. */
+  /** When the page receives this state. */
   hears(state: string): Promise<number> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => reject(new Error(`a page did not hear of ${state}`)), HEARD_MS_MAX)

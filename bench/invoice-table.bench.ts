@@ -108,7 +108,7 @@ type Visits = { readonly scans: number; readonly rows: number }
 
 /** How often the whole table was read so far, and how many rows were. */
 async function visits(): Promise<Visits> {
-  // A connection tells what it did a moment after it went idle.
+  // A connection reports its statistics a moment after it goes idle.
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
   const { rows } = await api.database.owner.query<{ scans: number; rows: string }>(
     `select seq_scan as scans, seq_tup_read + coalesce(idx_tup_fetch, 0) as rows

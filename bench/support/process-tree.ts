@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** One process of Linux, as /proc tells it at a moment. */
+/** One Linux process, as /proc shows it at a moment. */
 export type ProcessFigures = {
   readonly pid: number
   readonly command: string

@@ -32,7 +32,7 @@ class AuditEnded extends Error {
   override name = 'AuditEnded'
 }
 
-/** Audits where it is time, and keeps and tells the result; null where it is not, or another process does. */
+/** Audits when due, and stores and reports the result; null when not due, or when another process audits. */
 export async function auditWhenDue(
   deps: KeptAuditDeps,
   everyMinutes = EVERY_MINUTES,

@@ -206,7 +206,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     return agreed
   }
 
-  /** Marks as the followed provider tells them, and no higher than another one does: value needs both. */
+  /** Block tags as the followed provider reports them, and no higher than another's: value needs both. */
   async #lowestBlockTags(checkpoint: BlockRef): Promise<BlockTags | null> {
     const blockTags = await this.#ask(async (chain) => (await chain.readBlockTags?.(checkpoint)) ?? null)
     if (blockTags === null) return null

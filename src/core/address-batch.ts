@@ -19,7 +19,7 @@ export type PooledAddress = {
   readonly address: string
 }
 
-/** Tells the signer's addresses from those that somebody else wrote into the database. */
+/** Separates the signer's addresses from those that somebody else wrote into the database. */
 export type IssuedAddressCheck = {
   /**
    * Whether the signer signed that this is the address of this index. `loadBatch` reads the batch that holds the

@@ -92,7 +92,7 @@ export function minimumOf(rules: PaymentRules, asset: AssetId, chainMinimum: big
 /** What a merchant accepts who chose nothing, as far as it runs here. */
 export const ON_BY_DEFAULT: readonly AssetId[] = ASSET_IDS.filter((id) => ASSETS[id].isOnByDefault)
 
-/** The assets a merchant accepts. `isConfigured` tells whether an asset's network runs here. */
+/** The assets a merchant accepts. `isConfigured` says whether an asset's network runs here. */
 export function acceptedAssets(
   rules: PaymentRules,
   livemode: boolean,

@@ -1,7 +1,7 @@
 /** A request that is written and signed, but for what every one has. */
 export type Message = { readonly headers: Record<string, string>; readonly body: Uint8Array }
 
-/** Another way to tell an event than our own: an older service's, for a receiver that was written for it. */
+/** Another payload format than our own: an older service's, for a receiver that was written for it. */
 export type EventFormat = {
   /** What is sent of a stored event. It follows from these alone, so that every attempt sends the same bytes. */
   bodyOf(event: {

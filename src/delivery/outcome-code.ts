@@ -17,7 +17,7 @@ import { ATTEMPT_CODE_NAMES } from '../wire/event.ts'
 export const OUTCOME_CODES = ATTEMPT_CODE_NAMES
 export type OutcomeCode = (typeof ATTEMPT_CODE_NAMES)[number]
 
-/** A connection that could not be made, with the code that tells why. */
+/** A connection that failed, with the code that says why. */
 export class ConnectFailed extends Error {
   override name = 'ConnectFailed'
   readonly outcome: OutcomeCode

@@ -28,7 +28,7 @@ export type Recorder = {
   record(outcome: Outcome, onCommitted?: () => void): void
   /** Outcomes that are not committed yet. */
   unrecorded(): number
-  /** Resolves when everything is recorded, or after `withinMs`; tells whether it was everything. */
+  /** Resolves when everything is recorded, or after `withinMs`; returns whether it was everything. */
   drain(withinMs: number): Promise<boolean>
 }
 

@@ -61,7 +61,7 @@ async function inspectPrice(
       const { price, exchangeTimeMs } = fetched
       const nowMs = clock().getTime()
       observations.push({ source: exchange.name, price, receivedAtMs: nowMs, exchangeTimeMs })
-      const age = exchangeTimeMs === null ? 'tells no time' : `${seconds(nowMs - exchangeTimeMs)} old`
+      const age = exchangeTimeMs === null ? 'reports no time' : `${seconds(nowMs - exchangeTimeMs)} old`
       return [`${exchange.name} ${formatPrice(price)} (${age})`]
     }),
   )
@@ -123,7 +123,7 @@ const DATE_TIMEOUT_MS = 5_000
 /** A Date header names a second, of which we cannot know how much is over. */
 const HALF_A_SECOND_MS = 500
 
-/** This machine's clock against the middle one of those that exchanges and card providers tell. */
+/** This machine's clock against the median of the times that exchanges and card providers report. */
 async function inspectClock(config: Config, clock: Clock): Promise<Finding[]> {
   const { coinbase, moonpay } = config.onramps
   const origins = new Set(
@@ -134,7 +134,7 @@ async function inspectClock(config: Config, clock: Clock): Promise<Finding[]> {
   const measured = await Promise.all([...origins].map((origin) => clockOffset(origin, clock)))
   const offsets = measured.filter((offset) => offset !== null).sort((a, b) => a - b)
   const middle = offsets[Math.floor(offsets.length / 2)]
-  if (middle === undefined) return [notice('Clock: nobody tells the time to compare it with')]
+  if (middle === undefined) return [notice('Clock: no server reported a time to compare it with')]
   const said = `Clock: ${seconds(Math.abs(middle))} ${middle < 0 ? 'ahead' : 'behind'} (servers that answered: ${offsets.length})`
   if (Math.abs(middle) <= CLOCK_OFF_MS_MAX) return [ok(said)]
   return [fault(`${said}: set it by NTP; prices, webhooks and sign-in codes are refused by a wrong one`)]
@@ -143,7 +143,7 @@ async function inspectClock(config: Config, clock: Clock): Promise<Finding[]> {
 const exchangeUrls = ({ priceSources, priceUrls }: Config): string[] =>
   exchangesAt(priceSources, priceUrls).map(({ baseUrl }) => baseUrl)
 
-/** Milliseconds that a server's clock is ahead of ours; null where it does not tell. */
+/** Milliseconds that a server's clock is ahead of ours; null where it reports none. */
 async function clockOffset(origin: string, clock: Clock): Promise<number | null> {
   try {
     const sentMs = clock().getTime()

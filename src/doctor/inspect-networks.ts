@@ -211,7 +211,7 @@ async function zmqFinding(
   const published = await publishedTopics(rpc)
   if (zmqUrl === null) {
     const instead =
-      published === null ? 'it was built without ZeroMQ' : `with ${setting} it would tell by itself`
+      published === null ? 'it was built without ZeroMQ' : `with ${setting} it would push notifications`
     return notice(`${network}: the node is asked in short intervals; ${instead}`)
   }
   if (published === null)

@@ -8,7 +8,7 @@ import { type Tenant, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 
 /**
- * How far in the past a pulled deadline lies. Nodes tell times in whole seconds, so that a payment made now may
+ * How far in the past a pulled deadline lies. Nodes report times in whole seconds, so that a payment made now may
  * look a second older than it is, and it must not look on time.
  */
 const PULLED_BY_MS = 2_000

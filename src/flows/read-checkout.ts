@@ -33,7 +33,7 @@ type ReadCheckoutDeps = {
 
 /**
  * Reads what a checkout URL's token opens. Null for a token that was changed, made up, or whose invoice is not
- * there: the caller must not tell these apart. A token that opens nothing costs no query.
+ * there: the caller must answer alike to all three. A token that opens nothing costs no query.
  */
 export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promise<CheckoutFacts | null> {
   const reference = readInvoiceToken(deps.keyring, token)

@@ -116,7 +116,7 @@ function openUnmarkedMail(options: { smtpUrl: string | null; from: string; log: 
     for (let next = queue.take(); next !== undefined; next = queue.take()) giveUp(next, 'the service stops')
   }
   return {
-    // How long a mail server takes would tell a stranger whether an address is known.
+    // How long a mail server takes would show a stranger whether an address is known.
     send: async (message, sender = message.to) => add({ message, sender, attempts: 0 }),
     close: async () => {
       isClosing = true

@@ -100,7 +100,7 @@ async function writeOne({ pool, mail, log, baseUrl }: NoticeDeps, event: Noticed
 }
 
 /**
- * Tells whoever is no owner or admin any more, at the address where they were: an address that was changed in the database
+ * E-mails people who are no longer owner or admin, at their old address: an address that was changed in the database
  * must not take the warnings with it unseen.
  */
 async function writeOfManagers({ pool, mail, log, baseUrl }: NoticeDeps): Promise<number> {

@@ -273,7 +273,7 @@ const eventSchema = z.object({
 })
 
 const TYPES: readonly string[] = ['transaction_created', 'transaction_updated', 'transaction_failed']
-/** Statuses in which MoonPay waits for the buyer are left out: there is nothing to tell them. */
+/** Statuses in which MoonPay waits for the buyer are left out: there is nothing to show them. */
 const UPDATES: { readonly [status: string]: ProviderUpdate } = {
   pending: 'pending',
   completed: 'completed',

@@ -239,7 +239,7 @@ export async function commitNewPayout(
 
 /**
  * Writes an advanced payout with its ledger transfers and its event. The row was read with `forUpdate` in the same
- * transaction. `by` tells which columns the caller's role may write: the merchant's decision, or what the chain did.
+ * transaction. `by` says which columns the caller's role may write: the merchant's decision, or what the chain did.
  */
 export async function commitPayoutAdvance(
   tx: Tx,

@@ -191,7 +191,7 @@ function newPayout(
   }
 }
 
-/** What a network takes is known for this long; a network that is followed tells it every minute. */
+/** A network's fee estimate is used for this long; the watcher refreshes it every minute. */
 const FEE_KNOWN_MS = 3_600_000
 
 type Wanted = { readonly asset: AssetId; readonly amount: bigint; readonly now: Date }

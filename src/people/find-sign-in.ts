@@ -2,7 +2,7 @@ import { isAPIError } from 'better-auth/api'
 import type { Pool } from '../postgres/pool.ts'
 import type { People } from './open-authentication.ts'
 
-/** A person's sign-in, as its cookie tells. */
+/** A person's sign-in, found by its cookie. */
 export type SignIn = {
   readonly personId: string
   readonly sessionId: string

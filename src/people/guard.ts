@@ -82,7 +82,7 @@ const ELSEWHERE = 'elsewhere'
 const SIGNED_IN = 'signed_in'
 
 /**
- * Whose password the request would tell, where it holds one: at sign-in the address it names; afterwards the one
+ * Whose password the request would test, where it holds one: at sign-in the address it names; afterwards the one
  * signed in, since a stolen cookie could try passwords there without end.
  */
 async function passwordGuessed({ pool }: GuardDeps, ctx: Context): Promise<string | null> {
@@ -190,7 +190,7 @@ async function countCodeGuess(deps: GuardDeps, ctx: Context): Promise<void> {
   if (userId === null) throw nobody()
   if (typeof code !== 'string') return
   if (!(await isCounted(deps, codeSubject(userId), CODE_GUESSES_MAX))) throw tooManyGuesses()
-  // Of six digits a plain hash tells the code to whoever reads the table, while it still approves payouts.
+  // A plain hash of six digits is easily reversed: a reader of the table would have a code that still approves payouts.
   const codeHash = createHmac('sha256', ctx.context.secret).update(`${userId} ${code.trim()}`).digest()
   const presented = { userId, codeHash, keepSeconds: CODE_KEEP_SECONDS, now: deps.clock() }
   if (!(await presentCode(deps.pool, presented))) {

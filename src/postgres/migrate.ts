@@ -151,7 +151,7 @@ type Wait = {
 
 /**
  * While a connection works, says by a second one what the first waits for: a table, or its turn, with the process of
- * PostgreSQL that holds it. `pid`: the first one's process. What comes back ends it. It only tells: where it cannot look,
+ * PostgreSQL that holds it. `pid`: the first one's process. What comes back ends it. It only reports: where it cannot look,
  * it says so and the work goes on.
  */
 function reportLockWaits(ownerUrl: string, pid: number, onWait: (line: string) => void): () => Promise<void> {

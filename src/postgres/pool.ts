@@ -136,7 +136,7 @@ export function openPool(options: {
   })
   // A connection that dies while idle is replaced by the pool; without a listener it would end the process.
   pool.on('error', options.onError)
-  // One that dies while it is held tells its holder by the query that fails; the event says it again, and
+  // If one dies while it is held, its holder sees the query fail; the event says it again, and
   // without a listener it too would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   if (options.guarded === true) guardedPools.add(pool)

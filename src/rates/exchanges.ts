@@ -8,7 +8,7 @@ export type ExchangeName = (typeof EXCHANGE_NAMES)[number]
 type Ticker = {
   /** Price of the last trade in US dollars, as the exchange wrote it. */
   readonly last: string
-  /** Highest bid and lowest ask, where the exchange tells them. */
+  /** Highest bid and lowest ask, where the exchange reports them. */
   readonly book: { readonly bid: string; readonly ask: string } | null
   /** The exchange's own time of the price. */
   readonly timeMs: number | null
@@ -55,7 +55,7 @@ const coinbase: Exchange = {
 }
 
 // Kraken REST API, "Get Ticker Information": [price, lot volume] of the last trade in `c`, best ask and bid in
-// `a` and `b`. It tells no time.
+// `a` and `b`. It reports no time.
 const krakenSide = z.tuple([decimalText]).rest(z.unknown())
 const krakenTicker = z.object({
   error: z.array(z.string()),

@@ -83,7 +83,7 @@ class NotConnected extends Error {
   override name = 'NotConnected'
 }
 
-/** Connections to exchanges, which tell failing to connect from everything that goes wrong later. */
+/** Connections to exchanges. They distinguish a failure to connect from every later failure. */
 export function openExchangeConnections(): Agent {
   const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS })
   return new Agent({

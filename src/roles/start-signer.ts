@@ -140,7 +140,7 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
       await keepJournal(state)
       const { intervalMs = INTERVAL_MS, pause = pauseUnless } = state.options
       await pause(state.stopping.signal, intervalMs)
-      // The lock is the session's: a query on it is what tells that it is still held.
+      // The lock is the session's: only a query on that session shows that it is still held.
       await confirmLockSession(client)
     } catch (error) {
       state.options.log.warn({ err: error }, 'the signer cannot go on and stands by')
@@ -192,7 +192,7 @@ async function takeLock(pool: Pool): Promise<pg.PoolClient | null> {
   const client = await pool.connect()
   let locked = false
   try {
-    // The pool listens for errors of idle connections only; this one is held, and the next query tells.
+    // The pool listens for errors of idle connections only; this one is held, and the next query fails.
     client.on('error', () => {})
     await prepareLockSession(client)
     const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [

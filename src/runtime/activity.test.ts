@@ -4,7 +4,7 @@ import { Activity } from './activity.ts'
 const never = new AbortController().signal
 const LONG_MS = 600_000
 
-/** What a pause has come to; `tell` is called as soon as it rests. */
+/** How a pause ended; `wake` is called as soon as it rests. */
 async function restOf(activity: Activity, wake: () => void): Promise<'over'> {
   setTimeout(wake, 20)
   await activity.pause(never, 1)

@@ -38,7 +38,7 @@ type OwnPortOptions = {
   /** The chain's name, for the log. */
   readonly chain: string
   readonly log: Log
-  /** A server that answers callers with this password, and tells them that it is warming up until `open` is done. */
+  /** A server that answers callers with this password, and answers that it is warming up until `open` is done. */
   readonly createServer: (password: string) => Server
   /** Opens the chain, with the port in hand; gives back how to close it. */
   readonly open: () => Promise<() => void | Promise<void>>

@@ -74,7 +74,8 @@ export class SandboxRpc {
       signal,
     })
     const text = await body.text()
-    if (statusCode !== 200) throw new SandboxUnavailable(`the sandbox chain tells no changes: ${statusCode}`)
+    if (statusCode !== 200)
+      throw new SandboxUnavailable(`the sandbox chain streams no changes: ${statusCode}`)
     return Number(text)
   }
 

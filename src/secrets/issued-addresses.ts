@@ -83,7 +83,7 @@ function isChecked(known: Checked | undefined, keyspace: Keyspace, pooled: Poole
   return true
 }
 
-/** A file that cannot be read is as good as none: the reason tells its name. */
+/** A file that cannot be read counts as none: the reason names it. */
 async function readKeys(path: string): Promise<AddressKeys | null> {
   try {
     return await readAddressKeys(path)

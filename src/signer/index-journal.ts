@@ -15,7 +15,7 @@ export type IndexMarks = ReadonlyMap<string, IndexMark>
 const index = z.int().nonnegative()
 const journalSchema = z.strictObject({
   version: z.literal(1),
-  // A file of before counted the highest address alone, which tells less.
+  // An older file held only the highest address, which says less.
   marks: z.record(z.string(), z.object({ next_index: index, given: index.default(0) })),
 })
 

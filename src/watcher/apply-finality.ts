@@ -118,15 +118,15 @@ async function readOnce(
   })
   if (compared.kind === 'contradicted') {
     const { booked, found } = compared
-    // Only a proof takes it back, and tells all the same; between two words nobody here can choose. What stands there
-    // with another amount is recorded with that one when these blocks are read again.
+    // Only a proof takes it back, and the contradiction is reported all the same: nobody here can choose between two claims.
+    // If the payment is there with another amount, that amount is recorded when these blocks are read again.
     if (reading.isProven) {
       const facts = withdrawn(network, booked, clock().getTime())
       await recordFacts(parts, facts, checkpoint.height)
     }
     const says = found === null ? 'does not find it' : `finds ${found}`
     throw new ChainHalted(
-      `transaction ${booked.txid} was read with a payment of ${booked.amount} base units of ${booked.asset}, and the second reading ${says}: nothing is credited until a provider tells the truth twice`,
+      `transaction ${booked.txid} was read with a payment of ${booked.amount} base units of ${booked.asset}, and the second reading ${says}: nothing is credited until two readings agree`,
     )
   }
   await recordFacts(parts, compared.missed, checkpoint.height)
@@ -207,8 +207,7 @@ async function checkBlock(
   if (first === undefined || adapter.credits === undefined) return null
   const { height: at } = first.block
   const ours = await adapter.credits.unverified(first.block, claims)
-  if (ours === null)
-    return `payments in block ${at} wait: the node does not tell balances or traces of it any more`
+  if (ours === null) return `payments in block ${at} wait: the node no longer has its balances or traces`
   const theirs =
     agreement?.unverifiedElsewhere === undefined
       ? ours

@@ -33,7 +33,7 @@ export async function findCheckpoint(parts: RecordingParts, parameters: string, 
   return start(parts, { parameters, chain }, { chain: state.chain, hash: checkpoint.hash })
 }
 
-/** Learns which chain is followed, where it had no block to tell by before; false where it still has none. */
+/** Learns which chain is followed once it has a block to identify it by; false while it has none. */
 export async function rememberIdentity({ adapter, pool }: RecordingParts): Promise<boolean> {
   const chain = await adapter.identity()
   if (chain === null) return false

@@ -1,4 +1,4 @@
-/** The kinds of error a caller can tell apart without knowing every code. */
+/** The kinds of error a caller can handle without knowing every code. */
 export const ERROR_TYPES = [
   'invalid_request_error',
   'authentication_error',

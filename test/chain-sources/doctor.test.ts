@@ -93,7 +93,7 @@ test('the doctor misses notifications: none asked for, some, all of them, and th
   )
   const none = await lying('getzmqnotifications', () => [])
   expect(await find({ rpcUrl: none })).toContainEqual(
-    expect.stringMatching(/^notice: .* with TEST_LITECOIN_ZMQ_URL it would tell/),
+    expect.stringMatching(/^notice: .* with TEST_LITECOIN_ZMQ_URL it would push/),
   )
   expect(await find({ rpcUrl: none, zmqUrl: 'tcp://x' })).toContainEqual(
     expect.stringMatching(/^fault: .* TEST_LITECOIN_ZMQ_URL is set and the node publishes nothing/),

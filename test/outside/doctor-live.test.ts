@@ -134,7 +134,7 @@ test('each service that answers is listed with what it provides', async () => {
   const told = (text: RegExp) => expect.stringMatching(text)
   expect(lines).toEqual([
     told(
-      /^ok: Price of BTC: coinbase 97000\.5 \(-?\d+\.\d s old\), kraken 97000\.5 \(tells no time\), bitstamp 97000\.5 \(-?\d+\.\d s old\); apart by 0\.00 %$/,
+      /^ok: Price of BTC: coinbase 97000\.5 \(-?\d+\.\d s old\), kraken 97000\.5 \(reports no time\), bitstamp 97000\.5 \(-?\d+\.\d s old\); apart by 0\.00 %$/,
     ),
     told(/^ok: Price of LTC: /),
     told(/^ok: Price of ETH: /),

@@ -85,7 +85,7 @@ export function createSend(options: ClientOptions): Send {
 function checkOptions(options: ClientOptions) {
   const { maxRetries = MAX_RETRIES_DEFAULT, timeoutMs = TIMEOUT_MS_DEFAULT } = options
   const { retryDelayMs = RETRY_DELAY_MS_DEFAULT } = options
-  // A variable that was never set, or a secret of another kind, is told here and not by a 401 in production.
+  // A variable that was never set, or a secret of another kind, is reported here and not by a 401 in production.
   if (!/^sk_(?:test|live)_[!-~]+$/.test(options.apiKey))
     throw new TypeError('apiKey must be an API key: sk_test_… or sk_live_…')
   if (!/^https?:\/\/[^?#@]+$/.test(options.baseUrl) || !URL.canParse(options.baseUrl))

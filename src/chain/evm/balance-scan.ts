@@ -10,7 +10,7 @@ const SUCCEEDED = 1
 /**
  * Native coin without traces. Transfers that a transaction makes directly are read from the block. Whatever else came
  * in (payments by contracts, withdrawals, self-destructs) shows in the balances of open checkouts, before and after
- * the block; no node tells which transaction it was in, so that it is named by its block.
+ * the block; no node says which transaction it was in, so it is named by its block.
  */
 export class BalanceScan {
   readonly #node: EvmNode

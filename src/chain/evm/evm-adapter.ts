@@ -36,7 +36,7 @@ import { EvmTokenReader } from './token-reader.ts'
 
 /** Marks move once in minutes, and what waits for them has waited that long. */
 const MARKS_AGE_MS = 6_000
-/** The first block after genesis tells private chains apart. */
+/** The first block after genesis distinguishes private chains. */
 const FIRST_HEIGHT = 1
 const HEADERS_IN_FLIGHT = 8
 
@@ -65,7 +65,7 @@ export type EvmAdapterOptions = {
 /**
  * Ethereum and chains like it, through one node's JSON-RPC. Calls used: eth_chainId, eth_syncing, eth_blockNumber,
  * eth_getBlockByNumber, eth_getBlockByHash, eth_getLogs, eth_getBlockReceipts, eth_call, and debug_traceBlockByHash where
- * the node has it. Payments are seen in blocks and not before: hardly a node tells all that waits.
+ * the node has it. Payments are seen in blocks and not before: hardly any node lists its whole mempool.
  */
 export class EvmAdapter implements ChainProvider, BlockHistory {
   readonly network: Network
@@ -290,7 +290,7 @@ function probeHeight(node: Pick<EvmNode, 'height'>, intervalMs: number, wake: ()
       if (last !== null && height !== last) wake()
       last = height
     } catch (error) {
-      // The watcher's own round meets the same fault and tells it.
+      // The watcher's own round meets the same fault and reports it.
       if (!(error instanceof ChainUnavailable)) throw error
     }
     if (!isStopped) timer = setTimeout(() => void probe(), intervalMs)

@@ -49,7 +49,8 @@ export class EvmWalk {
 
   async tip(): Promise<EvmHeader> {
     const tip = await this.#node.headerAt('latest')
-    if (tip === null) throw new ChainUnavailable(`the node at ${this.#node.rpc.where} tells no latest block`)
+    if (tip === null)
+      throw new ChainUnavailable(`the node at ${this.#node.rpc.where} returns no latest block`)
     return tip
   }
 

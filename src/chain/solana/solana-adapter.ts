@@ -276,7 +276,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     )
   }
 
-  /** A block tells all, validators' revenue too, and each try to explain a balance costs a while. */
+  /** A block lists everything, validators' revenue too; each attempt to explain a balance takes time. */
   #leaveAccounts({ message }: Unexplained): void {
     this.#blocks = { untilMs: performance.now() + BLOCKS_MS, notice: `${message}: blocks are read instead` }
   }

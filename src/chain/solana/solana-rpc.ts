@@ -81,7 +81,7 @@ export type TransactionStatus = { readonly slot: number; readonly failed: boolea
 
 /**
  * A Solana node's RPC through `@solana/kit`, every answer parsed. Failures are `ChainUnavailable`; an error that the
- * node itself tells is `SolanaCallFailed`.
+ * node itself reports is `SolanaCallFailed`.
  */
 export class SolanaRpc {
   readonly #rpc: Rpc<SolanaRpcApi>

@@ -11,7 +11,7 @@ import type { HeaderAnswer } from './node-answers.ts'
 import { hasTransactionsOfHeader, type ScannedBytes, type ScannedOutput, scanBlock } from './scan-block.ts'
 import { MalformedBytes } from './transaction-reader.ts'
 
-/** A block as its bytes tell it; its height is known only from the blocks below it. */
+/** A block parsed from its bytes; its height is known only from the blocks below it. */
 export type ReadBlock = Omit<ScannedBytes, 'spans'>
 
 /** Where blocks are read from: a node's RPC, or an Esplora server. What it says is checked by who reads it. */

@@ -161,7 +161,7 @@ export class EsploraChain implements BlockSource {
     return this.#parameters ?? this.parameters()
   }
 
-  /** The API does not tell: a chain that is not longer than ours is waited for. */
+  /** The API does not say: we wait for a chain longer than ours. */
   wasDeclaredInvalid(): Promise<boolean> {
     return Promise.resolve(false)
   }

@@ -107,7 +107,7 @@ export class MempoolReader {
 
   async #fetch(txid: string): Promise<void> {
     const raw = await this.#rawTransaction(txid)
-    // It has left the mempool meanwhile: into a block, or for good. The walk over the chain tells.
+    // It has left the mempool meanwhile: into a block, or for good. The walk over the chain shows which.
     if (raw === null) return
     const match = this.#scan(txid, raw)
     if (match !== null) {

@@ -40,7 +40,7 @@ export function outputScriptOf(
     const decoded = Address({ bech32: parameters.hrp, ...versions, wif: WIF }).decode(canonical)
     return { address: canonical, script: OutScript.encode(decoded) }
   } catch {
-    // The decoder tells a wrong address by throwing; to the caller it is an answer.
+    // The decoder throws on a wrong address; to the caller that is a result.
     return null
   }
 }

@@ -16,7 +16,7 @@ const ANCESTORS_MAX = 200
 export type StaleTransaction = ReadTransaction & { readonly raw: Buffer; readonly forkHeight: number }
 
 /**
- * The blocks that a node was on and has left. It keeps them, and they alone tell, without an index of all transactions, what a
+ * The blocks that a node was on and has left. It keeps them, and they alone show, without an index of all transactions, what a
  * transaction spends that a reorganisation took off the chain. A branch with a block that the node finds invalid proves
  * nothing: what such a block spends need never have existed.
  */

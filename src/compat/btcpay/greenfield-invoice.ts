@@ -22,7 +22,7 @@ type GreenfieldStatus = {
   readonly additionalStatus: 'None' | 'PaidLate' | 'PaidPartial' | 'Marked' | 'PaidOver'
 }
 
-/** Our one status as Greenfield's two. `now` tells whether what was paid in part can still be completed there. */
+/** Our one status as Greenfield's two. `now` decides whether a partial payment can still be completed there. */
 export function greenfieldStatusOf(invoice: InvoiceSnapshot, now: Date): GreenfieldStatus {
   switch (invoice.status) {
     case 'awaiting_payment':

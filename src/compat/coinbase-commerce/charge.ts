@@ -65,7 +65,7 @@ const refused = (message: string): Translated => ({ kind: 'refused', message })
 
 type TimelineEntry = { readonly time: string; readonly status: string; readonly context?: string }
 
-/** Charges' names of the networks, which tell the two that have Ether apart. */
+/** Charges' names of the networks; they distinguish the two that have ether. */
 const NETWORK_NAMES: { readonly [asset in Invoice['payments'][number]['asset']]: string } = {
   BTC: 'bitcoin',
   LTC: 'litecoin',

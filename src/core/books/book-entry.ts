@@ -2,7 +2,7 @@ import { COINS, type PaymentAsset } from '../assets.ts'
 import type { LedgerAccount } from '../ledger/deposit.ts'
 import { formatCoinAmount, formatUsd } from '../money.ts'
 
-/** One ledger transfer of a merchant, as a journal tells it. */
+/** One ledger transfer of a merchant, as a journal exports it. */
 export type BookEntry = {
   readonly id: string
   readonly kind: string

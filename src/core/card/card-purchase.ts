@@ -100,7 +100,7 @@ export function cardWaiting(
 ): CardWaiting | null {
   const leftAtMs = purchase?.leftAtMs ?? null
   if (purchase === null || leftAtMs === null || nowMs - leftAtMs > WAITING_SHOWN_MS) return null
-  // Nodes tell times in whole seconds.
+  // Nodes report times in whole seconds.
   const cameSince = invoice.payments.some(({ firstSeenMs }) => firstSeenMs >= leftAtMs - 1_000)
   const { id: purchaseId, provider, update, asset } = purchase
   return cameSince ? null : { purchaseId, leftAtMs, provider, update, asset }

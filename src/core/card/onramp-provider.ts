@@ -84,7 +84,7 @@ export type OnrampProvider = {
   sells(asset: AssetId): boolean
   /** Makes a session, or says why there is none. Bounded in time; throws for bugs alone. Never inside a transaction. */
   begin(order: CardOrder): Promise<ProviderAnswer>
-  /** Asks what became of a purchase by its reference; absent where only webhooks tell. Bounded in time, as `begin` is. */
+  /** Asks what became of a purchase by its reference; absent where only webhooks report it. Bounded in time, as `begin` is. */
   readonly transactionsOf?: (reference: string) => Promise<ReportedTransactions>
   /** Why it would make no offers, by a question that makes nothing; null where it answers as it should. */
   fault(): Promise<string | null>

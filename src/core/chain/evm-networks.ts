@@ -1,6 +1,6 @@
 /** A public chain, as wallets name it (EIP-3085). */
 type PublicChain = {
-  /** `main`, or what tells a test chain from the others. */
+  /** `main`, or the name of a test chain. */
   readonly name: string
   readonly title: string
   /** EIP-155. */

@@ -118,7 +118,7 @@ export function vanishedFrom(mempool: MempoolContents): TrackedTransfer[] {
 }
 
 /**
- * The facts after the mempool was read at the chain's tip. Tells only what the database does not hold yet, so
+ * The facts after the mempool was read at the chain's tip. Reports only what the database does not hold yet, so
  * that a mempool which stays the same says nothing. `dead` holds the ids of those `vanishedFrom` that cannot
  * confirm any more.
  */

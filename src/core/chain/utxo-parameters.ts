@@ -22,7 +22,7 @@ export type UtxoParameters = {
 
 /**
  * Eighteen times the time between two blocks: a chain makes none for so long once in a thousand years. What a node
- * says of its own state and peers tells a stalled one sooner.
+ * says of its own state and peers shows a stalled one sooner.
  */
 const BITCOIN_HEAD_MS = 3 * 3_600_000
 const LITECOIN_HEAD_MS = 45 * 60_000

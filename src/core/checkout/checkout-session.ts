@@ -36,7 +36,7 @@ export function sessionStatus(
 ): SessionStatus {
   const byTime = nowMs >= session.expiresAtMs ? 'expired' : 'active'
   if (invoice === null) return session.cancelledAtMs === null ? byTime : 'cancelled'
-  // Once completed it stays so: what later leaves the chain is the invoice's to tell.
+  // Once completed it stays so: the invoice reports what later leaves the chain.
   if (wasSettled(invoice)) return 'completed'
   if (session.cancelledAtMs !== null || invoice.cancelledAtMs !== null) return 'cancelled'
   switch (deriveStatus(invoice)) {

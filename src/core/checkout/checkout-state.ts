@@ -183,7 +183,7 @@ function progressOf(invoice: Invoice, networkFacts: NetworkFacts): Confirmations
   return slowest
 }
 
-/** Blocks still to come; nobody can tell where the chain's own word decides. */
+/** Blocks still to come; unknown where the chain's own finality decides. */
 function missing({ reached, required }: Confirmations): number {
   return required === null ? Number.POSITIVE_INFINITY : required - reached
 }
@@ -231,7 +231,7 @@ const FNV_PRIME = 0x01000193
 const OFFSETS = [0x811c9dc5, 0x9e3779b9] as const
 
 /**
- * A short text that differs where the JSON of two values differs: two 32-bit FNV-1a queues. It tells change from
+ * A short text that differs where the JSON of two values differs: two 32-bit FNV-1a queues. It distinguishes change from
  * no change among versions of one page; it proves nothing against someone who wants a collision.
  */
 function fingerprint(value: unknown): string {

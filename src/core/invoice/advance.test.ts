@@ -10,7 +10,7 @@ const WHOLE = 100_000_000n
 const HALF = WHOLE / 2n
 const MINUTE_MS = 60_000
 
-/** Tells an invoice one thing after the other; collects the names of what it told the merchant. */
+/** Applies inputs to an invoice one by one; collects the names of the events it emits. */
 function apply(invoice: Invoice, ...inputs: InvoiceInput[]) {
   let current = invoice
   const events: string[] = []

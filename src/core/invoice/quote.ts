@@ -105,7 +105,7 @@ export function quoteInvoice(
   }
 }
 
-/** Base units to pay, cents asked for, and cents they are worth; null where there is no price to tell. */
+/** Base units to pay, cents asked for, and cents they are worth; null where there is no price. */
 function sumsOf(requested: RequestedAmount, asset: AssetId, price: bigint | null) {
   const { decimals } = ASSETS[asset]
   if (requested.kind === 'usd' && price !== null) {

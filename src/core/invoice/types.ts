@@ -227,7 +227,7 @@ export type InvoiceInput =
   | { readonly kind: 'resolve'; readonly resolution: 'accept' | 'dismiss'; readonly nowMs: number }
 
 export type InvoiceEffect =
-  /** Tell the merchant; `snapshot` is the invoice at that milestone. */
+  /** Send the merchant an event; `snapshot` is the invoice at that milestone. */
   | { readonly kind: 'event'; readonly type: InvoiceEventType; readonly snapshot: Invoice }
   /** Move a payment's whole value between buckets of the merchant's ledger. */
   | {

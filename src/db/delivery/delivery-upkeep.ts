@@ -172,7 +172,7 @@ export async function deleteEndedSecrets(db: Queryable): Promise<number> {
   return rowCount ?? 0
 }
 
-/** What ended of sign-ins and is of no use any more, by the column that tells; the longest window of a limit is an hour. */
+/** Expired rows of sign-ins, by the column that says when they end; the longest window of a limit is an hour. */
 const ENDED_SIGN_INS = [
   ['secret_guess', 'subject', `since < now() - interval '1 day'`],
   ['sign_in_rate', 'id', `last_request < 1000 * extract(epoch from now() - interval '1 day')`],

@@ -161,7 +161,7 @@ export async function findPersonToNotify(
 }
 
 /**
- * The person with an address in lower case, made where there was none: `isNew` tells. One statement, so that two
+ * The person with an address in lower case, created if there was none (`isNew`). One statement, so that two
  * at once make one. By the unique address.
  */
 export async function findOrInsertPerson(

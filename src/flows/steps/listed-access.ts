@@ -26,8 +26,8 @@ async function loadListed(
 }
 
 /**
- * How many owners and admins a shop has, as far as anybody can tell: a member whose row was deleted or changed with SQL
- * may have been one, and behind a list that somebody else wrote there may be any number.
+ * How many owners and admins a shop has, at most: a member whose row was deleted or changed with SQL may have been
+ * one, and behind a list that somebody else wrote there may be any number.
  */
 export async function countManagers(db: Queryable, seals: AccessSeals, merchantId: string): Promise<number> {
   const listed = await loadListed(db, seals, { kind: 'member', ownerId: merchantId })

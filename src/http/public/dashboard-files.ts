@@ -38,7 +38,7 @@ type File = {
 }
 
 /**
- * The dashboard as it was built, held in memory: files whose name tells their content for a year, and the page
+ * The dashboard as it was built, held in memory: files named by the hash of their content for a year, and the page
  * itself for every other address below `/dashboard`, since the pages are made in the browser. `/` leads there.
  */
 export async function createDashboardPart(options: { folder: string; baseUrl: string }): Promise<HttpPart> {

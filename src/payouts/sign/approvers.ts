@@ -264,7 +264,7 @@ export function isKnownLong(seen: FirstSeen, credential: ApproverCredential, now
   return from !== null && from <= now
 }
 
-/** Tells the API from when each counts, and delivery what is new. */
+/** Reports to the API from when each counts, and to delivery what is new. */
 async function publish(
   { pool, seen }: Pick<ApproverDeps, 'pool' | 'seen'>,
   credentials: readonly ApproverCredential[],

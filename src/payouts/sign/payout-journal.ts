@@ -210,7 +210,7 @@ export class PayoutJournal {
       await file.appendFile(line)
       this.#size += line.length
       await file.sync()
-      // Of two that wrote at once the later one sees both, and tells nobody of its own.
+      // If two wrote at once, the later one sees both lines and does not pass on its own.
       await this.#confirmSize(file)
     } finally {
       await file.close()

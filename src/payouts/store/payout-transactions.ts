@@ -225,7 +225,7 @@ export async function loadPayoutGas(db: Queryable, tenant: Tenant, payoutId: str
   return row === undefined ? null : BigInt(row.gas)
 }
 
-/** Keeps how much gas a payout's destination takes, as `loadPayoutGas` tells it; the first word stays. */
+/** Keeps how much gas a payout's destination takes, as `loadPayoutGas` returns it; the first value stays. */
 export async function insertPayoutGas(
   tx: Tx,
   tenant: Tenant,

@@ -22,7 +22,7 @@ export type EvmBlockSummary = {
   readonly txids: readonly string[]
 }
 
-/** An anvil that has made again what a state and its journal tell. */
+/** An anvil rebuilt from a state and its journal. */
 export type OpenGeneration = {
   readonly anvil: AnvilProcess
   readonly journal: Journal
@@ -39,7 +39,7 @@ export const journalPath = (folder: string, generation: number) => join(folder, 
 export const unpackState = (state: string): string =>
   gunzipSync(Buffer.from(state.slice(2), 'hex')).toString()
 
-/** Starts anvil on a generation's state and makes again what its journal tells. */
+/** Starts anvil on a generation's state and replays its journal. */
 export async function openGeneration(
   options: { readonly folder: string; readonly program: string; readonly log: Log },
   genesis: EvmGenesis,

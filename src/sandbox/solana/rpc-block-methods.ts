@@ -64,7 +64,7 @@ function getBlocks(node: SolanaNode, start: number, end: number | null, options:
   return node.chain.blocks.filter(({ slot }) => slot >= start && slot <= to).map(({ slot }) => slot)
 }
 
-/** A block at a commitment, or the error by which a real node tells that there is none. */
+/** A block at a commitment, or the error that a real node answers with if there is none. */
 function existing(
   node: SolanaNode,
   slot: number,

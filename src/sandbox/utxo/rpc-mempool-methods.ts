@@ -131,7 +131,7 @@ function describeVerdict(state: ChainState, transaction: ChainTransaction): obje
   return { ...ids, allowed: false, 'reject-reason': rejectReasonOf(verdict) }
 }
 
-/** `testmempoolaccept` has words of its own for what `sendrawtransaction` tells by a code. */
+/** `testmempoolaccept` has messages of its own where `sendrawtransaction` has error codes. */
 function rejectReasonOf(verdict: Exclude<Acceptance, { kind: 'accepted' }>): string {
   if (verdict.kind === 'already_in_mempool') return 'txn-already-in-mempool'
   return verdict.reason === 'bad-txns-inputs-missingorspent' ? 'missing-inputs' : verdict.reason

@@ -12,7 +12,7 @@ export const RPC_ERRORS = {
   parse: -32700,
 } as const
 
-/** What a method refuses, as JSON-RPC tells it. */
+/** A method's refusal, as a JSON-RPC error. */
 export class RpcError extends Error {
   override name = 'RpcError'
   readonly code: number

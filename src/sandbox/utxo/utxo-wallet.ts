@@ -97,12 +97,12 @@ export class Wallet {
 /** The script of a segwit address of a chain with this human-readable part, or null where the text is none. */
 export function scriptOfAddress(address: string, hrp: string): Uint8Array | null {
   try {
-    // The other three tell base58 addresses, which the sandbox does not pay.
+    // The other three describe base58 addresses, which the sandbox does not pay.
     const decoded = Address({ bech32: hrp, pubKeyHash: 0x6f, scriptHash: 0xc4, wif: 0xef }).decode(address)
     const script = OutScript.encode(decoded)
     return script[0] === 0 || (script[0] ?? 0) >= 0x51 ? script : null
   } catch {
-    // The decoder tells a wrong address by throwing; to the caller it is an answer.
+    // The decoder throws on a wrong address; to the caller that is a result.
     return null
   }
 }

@@ -25,7 +25,7 @@ export const isBuyersPath = (path: string): boolean =>
 
 /**
  * The buyers' pages: invoices under `/i/`, payment links under `/l/`, logos, embed.js. The caller
- * tells `streams` of changes, and closes it so that a server can stop.
+ * notifies `streams` of changes, and closes it so that a server can stop.
  */
 export function createCheckoutApp(deps: CheckoutDeps): { app: Hono; streams: LiveStreams } {
   const streams = liveStreamsOf(deps)

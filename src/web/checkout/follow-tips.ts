@@ -6,7 +6,7 @@ const POLL_MS = 1_000
 type Tips = ReadonlyMap<Network, number>
 
 /**
- * Tells about once a second on which networks new blocks were read. One more confirmation does not change an invoice, so
+ * Reports about once a second on which networks new blocks were read. One more confirmation does not change an invoice, so
  * no notification reports it. Reads nothing while no page is open. Returns what ends it.
  */
 export function followTips(deps: {

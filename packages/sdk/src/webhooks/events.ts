@@ -57,7 +57,7 @@ export type OtherEvent = Envelope & {
   readonly data: { readonly [field: string]: unknown }
 }
 
-/** What `verify` gives: told apart by `kind`, which is the library's own word, and then by `event_type`. */
+/** What `verify` returns: narrow it by `kind`, which the library adds, and then by `event_type`. */
 export type WebhookEvent = InvoiceEvent | PayoutEvent | EndpointVerificationEvent | OtherEvent
 
 const KNOWN: ReadonlySet<string> = new Set(EVENT_TYPES)

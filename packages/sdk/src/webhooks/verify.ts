@@ -69,7 +69,7 @@ function keysOf(secrets: string | readonly string[]): readonly string[] {
 const SECRET = /^whsec_\S+$/
 const isSecret = (key: unknown): key is string => typeof key === 'string' && SECRET.test(key)
 
-/** Every pair is compared, in constant time each, so that the time taken tells nothing of which fits (spec §6.4.4). */
+/** Every pair is compared, in constant time each, so that the time taken does not show which fits (spec §6.4.4). */
 function isSignedByAny(keys: readonly string[], signature: Signature, body: Uint8Array): boolean {
   let isSigned = false
   for (const key of keys) {

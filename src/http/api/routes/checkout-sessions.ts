@@ -126,7 +126,7 @@ export const getCheckoutSessionRoute = defineRoute({
   tag: 'Checkout sessions',
   summary: 'Get a checkout session',
   description:
-    'Webhooks of its invoice, and not this status, tell when an order is paid: look here to know whether the buyer may still pay.',
+    'Rely on the webhooks of its invoice, not on this status, to know that an order is paid. The status says whether the buyer may still pay.',
   scope: 'checkout_sessions:read',
   success: { status: 200, description: 'The checkout session.', schema: checkoutSessionView },
   problems: [],

@@ -247,7 +247,7 @@ export const verifyWebhookEndpointRoute = defineRoute({
   tag: 'Webhook endpoints',
   summary: 'Verify a webhook endpoint',
   description:
-    'Sends a signed `webhook.endpoint_verification` event. The receiver checks the signature and answers 2xx with `{"challenge": "<data.challenge>"}` within 10 seconds and under 1 KiB. The endpoint is then enabled, also one that was disabled. An endpoint of an older service’s format is sent an event of that service’s that tells of nothing, once signed with its secret and twice with another, and must take the one and refuse the others.',
+    'Sends a signed `webhook.endpoint_verification` event. The receiver checks the signature and answers 2xx with `{"challenge": "<data.challenge>"}` within 10 seconds and under 1 KiB. The endpoint is then enabled, even if it was disabled. An endpoint with an older service’s format is sent a test event of that service: once signed with its secret, and twice with another secret. It must accept the first and refuse the others.',
   scope: 'webhooks:write',
   live: 'session',
   success: { status: 200, description: 'The endpoint, verified and enabled.', schema: webhookEndpointView },

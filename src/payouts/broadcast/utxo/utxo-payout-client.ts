@@ -69,7 +69,7 @@ type Anchor = { readonly height: number; readonly hash: string; readonly isFound
 
 /**
  * What payouts need of a node of Bitcoin Core's family, without any index of transactions: it sends signed bytes, finds
- * transactions by reading the ids of each block once, and tells whether an output is spent.
+ * transactions by reading the ids of each block once, and reports whether an output is spent.
  */
 export class UtxoPayoutClient {
   readonly #rpc: RpcClient
@@ -88,7 +88,7 @@ export class UtxoPayoutClient {
     return this.#rpc.close()
   }
 
-  /** What a virtual byte costs now, thousandths of a base unit; null where the node cannot tell yet. */
+  /** What a virtual byte costs now, thousandths of a base unit; null where the node has no estimate yet. */
   async feeRate(): Promise<bigint | null> {
     const known = await this.#estimate()
     if (known === null) return this.#realm === 'live' ? null : USUAL_FEE_RATE

@@ -169,7 +169,7 @@ function parse(text: string): unknown {
   try {
     return text === '' ? null : JSON.parse(text)
   } catch {
-    // A proxy's page of words: the status tells enough.
+    // A proxy's HTML page: the status says enough.
     return null
   }
 }

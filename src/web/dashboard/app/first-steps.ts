@@ -31,7 +31,7 @@ export const firstInvoiceIn = (assets: readonly Asset[]): CreateInvoice => {
   return asset === undefined ? FIRST_INVOICE : { ...FIRST_INVOICE, asset }
 }
 
-/** By shop: the key that was made with it, until the page is left. The server could not tell it again. */
+/** By shop: the key created with it, until the page is left. The server cannot show it again. */
 const firstKeys = new Map<string, string>()
 export const firstKeyOf = (merchantId: string): string | null => firstKeys.get(merchantId) ?? null
 

@@ -31,7 +31,7 @@ export function Dialog({
     return () => dialog?.close()
   }, [])
   // A next step took away what had focus.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the title tells that there is another step.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a changed title means another step.
   useLayoutEffect(() => {
     if (ref.current?.contains(document.activeElement) === false) heading.current?.focus()
   }, [title])

@@ -13,7 +13,7 @@ export const pageQuery = ({ after, before }: Position) => ({
   ending_before: before,
 })
 
-/** Newer and older. The API tells whether there is more in the direction that was asked for; back where we came from there is. */
+/** Newer and older. The API says whether there is more in the direction that was asked for; back where we came from there is. */
 export function Pager({
   list,
   position,

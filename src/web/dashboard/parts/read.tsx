@@ -37,7 +37,7 @@ export function ResourcePage<Data>({ kind, read, children }: Shown<Data> & { kin
   )
 }
 
-/** The API tells another mode's id, another shop's and one that never was apart from nobody: neither can the page. */
+/** The API answers alike for another mode's id, another shop's and one that never existed; so does the page. */
 function Unknown({ kind }: { kind: string }) {
   const mode = useMode()
   const other = mode === 'test' ? 'live' : 'test'

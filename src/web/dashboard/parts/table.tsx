@@ -6,7 +6,7 @@ export type Column<Item> = {
   readonly title: string
   readonly cell: (item: Item) => ReactNode
   readonly align?: 'end'
-  /** Left out on a phone, where the row's page tells it. */
+  /** Left out on a phone, where the row's page shows it. */
   readonly wide?: boolean
   /** Of text that can break anywhere: on a phone it still gets room to be read. */
   readonly long?: boolean
@@ -83,7 +83,7 @@ const classOf = <Item,>({ align, wide, long }: Column<Item>): string | undefined
     .filter(Boolean)
     .join(' ') || undefined
 
-/** What a column tells on a wide screen, under another one's text on a phone. */
+/** What a column shows on a wide screen, under another one's text on a phone. */
 export const Narrow = ({ children }: { children: ReactNode }) => (
   <span className="phone-only quiet small-text">{children}</span>
 )
