@@ -205,7 +205,7 @@ export class ChainUnavailable extends ChainFault {
   override name = 'ChainUnavailable'
 }
 
-/** One answer takes too long, or is too large: whoever asks for less may get it. */
+/** One answer takes too long, or is too large: a smaller request may succeed. */
 export class AnswerTooLarge extends ChainUnavailable {
   override name = 'AnswerTooLarge'
 }
@@ -226,7 +226,7 @@ export const forkTooDeep = ({ height }: { readonly height: number }, depth: numb
     `the node left the chain more than ${depth} blocks below ${height}: find out which chain is right, and configure a node that is on it`,
   )
 
-/** Words of others are kept this far: enough to act on, and no table or log grows by what a node likes to say. */
+/** Maximum length of text from outside: enough to act on, and a node cannot fill a table or log. */
 const LENGTH_MAX = 2_000
 
 /** Text from outside as PostgreSQL can hold it: cut to a length, and without NUL. Its driver replaces lone surrogates itself. */

@@ -10,7 +10,7 @@ const OWNER_BYTES = 32
 
 type CheckedAddress =
   | { readonly kind: 'valid'; readonly address: string }
-  /** A sentence for whoever typed it. */
+  /** A sentence for the person who typed it. */
   | { readonly kind: 'invalid'; readonly message: string }
 
 /**

@@ -270,7 +270,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
         this.#silentUntilMs.set(provider, nowMs + ASK_AGAIN_MS)
         return error.message
       }
-      // Whoever does not have this one has none of those above it.
+      // A provider without this block has none of those above it.
       if (theirs === null) return `${provider.name} has not come to block ${height} yet`
       if (theirs !== hash) {
         throw new ChainHalted(

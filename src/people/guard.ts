@@ -100,7 +100,7 @@ async function passwordGuessed({ pool }: GuardDeps, ctx: Context): Promise<strin
   return passwordSubject(session.user.email, SIGNED_IN)
 }
 
-/** Whoever chose a new password from our e-mail is let in with it, whatever others tried meanwhile. */
+/** A person who chose a new password through our e-mail can sign in with it, whatever others tried meanwhile. */
 export const forgetGuessesElsewhere = (deps: CountDeps, email: string): Promise<void> =>
   forgetBoth(deps, passwordSubject(email, ELSEWHERE))
 

@@ -4,8 +4,8 @@ import { LRUCache } from 'lru-cache'
 const SUBJECTS_MAX = 10_000
 
 /**
- * Guesses at a secret as this process has seen them. The database counts them for all processes; whoever can write there
- * with SQL can take its counts back, and not these.
+ * Guesses at a secret as this process has seen them. The database counts them for all processes, but an attacker with SQL
+ * could reset those counts, and not these.
  */
 export class GuessMemory {
   readonly #counts = new LRUCache<string, { guesses: number; readonly sinceMs: number }>({

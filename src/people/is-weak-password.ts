@@ -3,7 +3,7 @@ import { adjacencyGraphs, dictionary } from '@zxcvbn-ts/language-common'
 
 /** Of 0 to 4: what a hundred million guesses find is below it (zxcvbn, "A Realistic Password Strength Meter"). */
 const SCORE_MIN = 3
-/** More characters are not looked at: the time it takes grows faster than the length, and one thread serves all. */
+/** Longer input is cut: the check's time grows faster than the length, and one thread serves everybody. */
 const LOOKED_AT_MAX = 24
 /** Spellings such as `p4$$w0rd` that are tried for a word. */
 const SPELLINGS_MAX = 10

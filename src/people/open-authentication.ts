@@ -70,7 +70,7 @@ export function openAuthentication(deps: PeopleDeps) {
     logger: {
       log: (level, message) => deps.log[level === 'error' ? 'warn' : 'debug']({ part: 'people' }, message),
     },
-    // What the library did not expect is thrown on to whoever called it, where it is reported and logged.
+    // Errors that the library did not expect are rethrown to the caller, which reports and logs them.
     onAPIError: {
       onError: (error) => {
         if (!isAPIError(error)) throw error
@@ -78,7 +78,7 @@ export function openAuthentication(deps: PeopleDeps) {
     },
     user: USER_TABLE,
     account: ACCOUNT_TABLE,
-    // A link's token is stored hashed: whoever reads the table cannot use it.
+    // A link's token is stored hashed: a reader of the table cannot use it.
     verification: { ...VERIFICATION_TABLE, storeIdentifier: 'hashed' },
     session: {
       ...SESSION_TABLE,
@@ -180,7 +180,7 @@ function requireUserVerified(verification: { authenticationInfo: { userVerified:
 
 export type People = ReturnType<typeof openAuthentication>
 
-/** Where nobody signed in for this long, is a strange place again. */
+/** A place without a sign-in for this long counts as new again. */
 const PLACE_KEEP_DAYS = 180
 
 type SessionDeps = { readonly pool: Pool; readonly clock: Clock; readonly mail: Mail }

@@ -1,7 +1,7 @@
 /** Below which the library's own endpoints are served. */
 export const AUTH_PREFIX = '/api/auth'
 
-/** Which prove a second factor. */
+/** Paths that prove a second factor. */
 export const SECOND_FACTOR_PATHS: ReadonlySet<string> = new Set([
   '/two-factor/verify-totp',
   '/two-factor/verify-backup-code',
@@ -21,7 +21,7 @@ export const NEW_PASSWORD_FIELDS: ReadonlyMap<string, string> = new Map([
   ['/reset-password', 'newPassword'],
 ])
 
-/** What changes who may enter: whoever has a second factor proves it first. */
+/** Paths that change who can sign in: a person with a second factor proves it first. */
 export const STEP_UP_PATHS: ReadonlySet<string> = new Set([
   '/change-password',
   '/two-factor/enable',
@@ -35,25 +35,25 @@ export const STEP_UP_PATHS: ReadonlySet<string> = new Set([
   '/organization/remove-member',
 ])
 
-/** Of those, the ones that ask for no password: a stolen cookie alone must not make a second factor of its own. */
+/** Of those, the ones without a password: a stolen cookie alone must not be enough to create a second factor. */
 export const PASSKEY_MAKING_PATHS: ReadonlySet<string> = new Set([
   '/passkey/generate-register-options',
   '/passkey/verify-registration',
 ])
 
-/** What makes a second factor. */
+/** Paths that create a second factor. */
 export const SECOND_FACTOR_MAKING_PATHS: ReadonlySet<string> = new Set([
   ...PASSKEY_MAKING_PATHS,
   '/two-factor/enable',
 ])
 
-/** Which may make an owner or an admin, who may then do in live mode whatever the one who made them may. */
+/** Paths that can create an owner or admin, who then has the same rights in live mode as their creator. */
 export const MANAGER_MAKING_PATHS: ReadonlySet<string> = new Set([
   '/organization/invite-member',
   '/organization/update-member-role',
 ])
 
-/** What takes a second factor away. */
+/** Paths that remove a second factor. */
 export const SECOND_FACTOR_ENDING_PATHS: ReadonlySet<string> = new Set([
   '/two-factor/disable',
   '/passkey/delete-passkey',

@@ -137,7 +137,7 @@ function requestOf(raw: Request, address: string, given: { [field: string]: unkn
 
 const isJson = (type: string | undefined): boolean => /^application\/json(?:;|$)/i.test(type ?? '')
 
-/** No page of another site can forge these two headers; whoever calls without a browser must send Origin. */
+/** No page of another site can forge these two headers; a caller without a browser must send Origin. */
 function isOwnPage(headers: Headers, baseUrl: string): boolean {
   const site = headers.get('sec-fetch-site')
   return headers.get('origin') === baseUrl && (site === null || site === 'same-origin')

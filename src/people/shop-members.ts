@@ -86,7 +86,7 @@ function mailboxDigest(email: string): string {
     .digest('hex')
 }
 
-/** An invitation is worth what its inviter is now: whoever was removed or made less leaves no door behind. */
+/** An invitation grants no more than its inviter's role now: a removed or demoted inviter leaves no way back in. */
 async function requireInviterInOffice(
   { pool, seals }: Pick<ShopDeps, 'pool' | 'seals'>,
   { inviterId, organizationId: merchantId }: { inviterId: string; organizationId: string },

@@ -101,7 +101,7 @@ const isMember = async (
 
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
 
-/** What the answer names: the invitation that was made, or why nothing was. */
+/** What the answer names: the invitation that was created, or why none was. */
 async function readAnswer(response: Response): Promise<{ id: string | null; code: string | null }> {
   const body: { id?: unknown; code?: unknown } | null = await response
     .clone()

@@ -47,7 +47,7 @@ export function entropyOf(words: string): Uint8Array | null {
   try {
     return mnemonicToEntropy(typed.join(' '), wordlist)
   } catch {
-    // The library's message repeats the word; whoever typed it wrongly learns only that something is wrong.
+    // The library's message repeats the word, which must stay secret: the error only says that something is wrong.
     return null
   }
 }
@@ -57,7 +57,7 @@ export function deriveNode(seed: Uint8Array, path: string): HDKey {
   return HDKey.fromMasterSeed(seed).derive(path)
 }
 
-/** The public side of every account below these words, without a BIP39 passphrase, and what goes on deriving. */
+/** The public side of every account below these words (no BIP39 passphrase), and the objects that keep deriving. */
 export async function openAccountsOf(words: string): Promise<{
   readonly accounts: Account[]
   readonly issuer: AddressIssuer

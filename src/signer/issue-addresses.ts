@@ -41,8 +41,8 @@ type Issued = Omit<IssuedKeyspace, 'batchPath'> & {
 }
 
 /**
- * Derives every keyspace's addresses and signs batches of them (Ed25519), so that whoever shows one can check that it
- * is the signer's. Holds private keys: it never leaves the signer.
+ * Derives every keyspace's addresses and signs batches of them (Ed25519), so that any process that shows an address can
+ * verify it is the signer's. Holds private keys: it never leaves the signer.
  */
 export class AddressIssuer {
   readonly #keyspaces: ReadonlyMap<Keyspace, Issued>

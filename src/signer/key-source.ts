@@ -19,7 +19,7 @@ const BASE64_KEY = /^[A-Za-z0-9+/_-]{43}=?\s*$/
 
 /**
  * A key in a file: 32 raw bytes, 64 hexadecimal digits, or base64. `keyFile` is the operator's own and is never
- * made here; without one the key is `key` in the signer's folder.
+ * created here; without one the key is `key` in the signer's folder.
  */
 export function fileKeySource(keyFile: string | null, folder: string): KeySource {
   const path = keyFile ?? join(folder, 'key')

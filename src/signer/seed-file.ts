@@ -25,7 +25,7 @@ export const newEntropy = (): Uint8Array => randomBytes(ENTROPY_BYTES)
 
 export const seedFilePath = (folder: string): string => join(folder, 'seed.json')
 
-/** The entropy that all keys come from, or null where none was made yet. Throws `SignerRefused` where it does not open. */
+/** The entropy that all keys come from, or null if there is none yet. Throws `SignerRefused` if it cannot be decrypted. */
 export async function openSeed(folder: string, keySource: KeySource): Promise<Uint8Array | null> {
   const path = seedFilePath(folder)
   const content = await readPrivateFile(path)

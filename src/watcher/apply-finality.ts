@@ -27,7 +27,7 @@ import {
 type FinalityApplied = {
   /** Null where there are none. */
   readonly blockTags: BlockTags | null
-  /** Whether to go on at once: a round does only a part, so that the head does not wait. */
+  /** Whether to continue at once: a round does only part of the work, so that the head does not wait. */
   readonly hasMore: boolean
 }
 
@@ -138,7 +138,7 @@ const BLOCKS_PER_ROUND = 20
 /** Of them, those that were tried in failed before: they cost calls each time, and never keep a new one from its turn. */
 const RETRIES_PER_ROUND = 5
 
-/** A round that took so long ends: a provider that hangs over some blocks holds up the head no longer than this. */
+/** Maximum time of a round: a provider that hangs on some blocks delays the head no longer than this. */
 const ROUND_MS_MAX = 5_000
 
 type CheckedCredits = {

@@ -73,7 +73,7 @@ export type FollowOptions = {
   readonly pollIntervalMs?: number
   /** In place of the adapter's own way, where the chain itself reports every change: nothing is asked meanwhile. */
   readonly subscribe?: (wake: () => void) => () => void
-  /** What the loops rest by; absent, they keep their pace. */
+  /** Decides when the loops may rest; without it they never do. */
   readonly activity?: Activity
   /** How payment links in events identify private test networks. */
   readonly evmOf?: EvmIdentities

@@ -222,8 +222,8 @@ async function withRecords(
 }
 
 /**
- * Commits facts, each invoice by itself. Where one cannot be recorded the others are all the same, and the network halts
- * with its name: its payment is lost where the checkpoint moves past it, and is read again where it does not.
+ * Commits facts, one transaction per invoice. If one invoice cannot be recorded, the others still are, and the network
+ * halts with its id: moving the checkpoint past its payment would lose it; a halted network reads it again.
  */
 export async function recordFacts(
   parts: RecordingParts,

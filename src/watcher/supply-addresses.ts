@@ -40,7 +40,7 @@ export function supplyAddresses(options: SupplyOptions): { stop(): Promise<void>
     },
     {
       everyMs: INTERVAL_MS,
-      // Who waits for addresses is not kept waiting by a rest.
+      // Requests that wait for addresses are not delayed by a rest.
       pause: (stop, ms) => (dry.size > 0 ? pauseUnless : pause)(stop, ms),
       onError: (error) => options.log.error({ err: error }, 'the address pools could not be filled'),
     },
@@ -131,7 +131,7 @@ export async function takeAddressBatches(options: {
         added += addresses.length
     } catch (error) {
       if (!isConstraintViolation(error)) throw error
-      // It would clash again each time, and no batch after it would be taken.
+      // It would conflict every time, and block every later batch.
       await refuseBatch(pool, keyspace, batch.first, clock())
       refused += 1
       log.error(

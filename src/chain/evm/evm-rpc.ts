@@ -10,7 +10,7 @@ const ANSWER_BYTES_MAX = 256 * 1024 * 1024
 /** JSON-RPC 2.0, and EIP-1474's own codes. */
 const METHOD_NOT_FOUND = [-32601, -32004]
 const LIMIT_EXCEEDED = -32005
-/** The code and the word of a call that a contract reverted. What follows is the contract's, and so whoever's wrote it. */
+/** The code and message of a reverted call. What follows the message was written by the contract's author, who may be anybody. */
 const REVERTED = 3
 const REVERTED_WORD = /\brevert/i
 /** What providers say where a range of blocks, or its answer, is too large for them. */

@@ -68,7 +68,7 @@ export class AccountPolling {
   readonly #tokenAccounts = new LRUCache<string, string>(REMEMBERED)
   /** The slot up to which an account's transactions were reported and recorded; nothing is known of those above it. */
   readonly #reportedThrough = new LRUCache<string, number>(REMEMBERED)
-  /** What was reported last: recorded, once somebody goes on from its last block. */
+  /** What was reported last. It counts as recorded once the caller continues from its last block. */
   #reported: { readonly hash: string; readonly slot: number; readonly accounts: readonly string[] } | null =
     null
   readonly #touched = new LRUCache<string, Touch>({ max: TOUCHES_MAX })
@@ -298,7 +298,7 @@ export class AccountPolling {
     )
   }
 
-  /** Whoever goes on from the end of what was reported last has recorded it; whoever goes on from elsewhere has not. */
+  /** A caller that continues from the end of the last report has recorded it; one that continues elsewhere has not. */
   #settleReported({ hash }: BlockRef): void {
     const reported = this.#reported
     this.#reported = null

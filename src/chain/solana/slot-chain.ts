@@ -67,7 +67,7 @@ export class SlotChain {
   }
 
   /**
-   * Whether a tip is one to go on from. False where the node is a little behind us on our own chain; throws where it
+   * Whether a tip can be continued from. False where the node is a little behind us on our own chain; throws where it
    * is far behind, which is no reorganisation.
    */
   async isAhead(tipSlot: number, checkpoint: BlockRef): Promise<boolean> {

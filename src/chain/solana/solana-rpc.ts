@@ -53,7 +53,7 @@ export const SOLANA_CODES = {
 export const ACCOUNTS_PER_CALL = 100
 export const SIGNATURES_PER_CALL = 1_000
 const STATUSES_PER_CALL = 256
-/** Newer versions of transactions fail a whole block for whoever does not say that he reads them. */
+/** Without this parameter, a newer transaction version makes the request for the whole block fail. */
 const VERSION_MAX = 1
 
 /** The node answered with an error; `code` is Solana's. */

@@ -49,7 +49,7 @@ const KNOWN_CODES = new Set(
   Object.entries(kit).flatMap(([name, code]) => (name.startsWith('SOLANA_ERROR__JSON_RPC__') ? [code] : [])),
 )
 
-/** What calls cost, for whoever measures it. */
+/** What calls cost, for measurements. */
 export type RpcCost = { calls: number; bytesSent: number; bytesReceived: number }
 
 /** JSON-RPC over HTTP to one node. Throws `ChainUnavailable` where it cannot be asked or gives no JSON. */

@@ -131,7 +131,7 @@ export class EsploraAdapter implements ChainProvider {
     return this.#outcomes.of(txids)
   }
 
-  /** The API has no notifications; whoever follows looks again in intervals of his own. */
+  /** The API has no notifications; the watcher polls at its own interval. */
   subscribe(): () => void {
     return () => {}
   }

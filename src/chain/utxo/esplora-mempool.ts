@@ -15,7 +15,7 @@ import { MalformedBytes } from './transaction-reader.ts'
 
 /** Addresses asked about at a time. */
 const ADDRESSES_IN_FLIGHT = 4
-/** Matched transactions whose inputs we keep, to ask what became of them. */
+/** Matched transactions whose inputs we keep, to ask for their outcome later. */
 const MATCHED_MAX = 50_000
 
 type MatchedTransaction = {
@@ -81,7 +81,7 @@ export class EsploraMempool {
 
   /** Ids of the unconfirmed transactions that pay an address; those that are new are fetched and scanned. */
   async #unconfirmedOf(addressBytes: Uint8Array): Promise<string[]> {
-    // The server lists 50 at most; whoever has more unconfirmed payments at one address sees the rest in blocks.
+    // The server lists 50 at most; more unconfirmed payments at one address are seen in blocks.
     const path = `/scripthash/${scriptHashOf(addressBytes)}/txs/mempool`
     const listed = await this.#client.json(path, esploraTransactionsSchema)
     if (listed === null) throw this.#client.missing(path)

@@ -12,7 +12,7 @@ import { MalformedBytes } from './transaction-reader.ts'
 const ZMQ_MESSAGES_MAX = 1_000
 const ZMQ_RECONNECT_MS = 250
 const ZMQ_RECONNECT_MS_MAX = 5_000
-/** A connection that was cut in silence is noticed after both, and made again. */
+/** A connection that was cut silently is noticed after both, and opened again. */
 const ZMQ_HEARTBEAT_MS = 5_000
 const ZMQ_HEARTBEAT_ANSWER_MS = 5_000
 /** Looks at a node that has changed, while nothing is heard of it, after which its notifications count as silent. */

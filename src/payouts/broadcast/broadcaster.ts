@@ -20,7 +20,7 @@ export type ChainStatus =
 
 /**
  * What payouts on one family of chains need of the watcher beside the one way that all of them go (see payout-tracker).
- * It holds no key. What it throws as `ChainUnavailable` ends the look, which the next provider begins anew.
+ * It holds no key. If it throws `ChainUnavailable`, the pass ends and the next provider starts it again.
  */
 export type Broadcaster = {
   /** The providers that it asks. One look goes through one of them. */
@@ -34,7 +34,7 @@ export type Broadcaster = {
   /** By payout id. */
   look(tracked: readonly TrackedPayout[]): Promise<ReadonlyMap<string, ChainStatus>>
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
-  /** A node has one of its transactions, so that whatever spoke for its death is void. */
+  /** A node has one of its transactions, so any evidence that the payout is dead is void. */
   accepted?(payout: Payout): void
   /** Whether a payout none of whose transactions a node takes is dead. Coins of `unspent` are free again. */
   judgeRefused(

@@ -11,8 +11,8 @@ const UNSEALED_EVERY_MS = 60_000
 const UNSEALED_MAX = 50
 
 /**
- * What is called done or failed and nobody sealed, or with a seal that the signer refused: an earlier release wrote so, a
- * watcher with another key, or a thief. Each minute a page, newest first; what no chain bears out stays, and keeps no place.
+ * Outcomes without a seal, or with one that the signer refused: written by an earlier release, a watcher with another
+ * key, or a thief. One page a minute, newest first. What no chain confirms stays unsealed, and does not block the rest.
  */
 export class UnsealedPages<Row> {
   readonly #list: (page: PageBefore) => Promise<readonly Row[]>
@@ -57,7 +57,7 @@ export class OutcomeSealer {
     this.#parts = parts
   }
 
-  /** Only where merchants share a wallet does the signer go by what became of sweeps and payouts. */
+  /** The signer uses outcomes of sweeps and payouts only where merchants share a wallet. */
   get isNeeded(): boolean {
     const family = keyFamilyOfNetwork(this.#parts.network)
     return family === 'evm' || family === 'solana'

@@ -8,7 +8,7 @@ import type { Log } from '../../runtime/log.ts'
 
 /** A provider that failed is left alone for this long, where another one serves. */
 const AWAY_MS = 30_000
-/** What waits for another provider's word and was not asked for again for this long waits for it no more. */
+/** A wait for another provider's confirmation is dropped if nothing asked for it again for this long. */
 const UNCONFIRMED_MS = 10 * 60_000
 /** The one in use is asked this often whether it still knows where the watcher stands. */
 const PLACE_INTERVAL_MS = 60_000
@@ -33,25 +33,25 @@ type Deps = {
 }
 
 /**
- * The providers of a network, as payouts see them. A look at payouts goes through one of them from its beginning to its
- * end: the first, and while that one is away the next that knows the block where the watcher stands. What gives money
- * free again must hold at all of them: one that is mistaken, or lies, would have it paid twice. What is confirmed must hold
- * at another one too: it would be gone from the books, and never sent.
+ * The providers of a network, as payouts see them. One pass uses one provider from start to end: the first, or while that
+ * is down the next that knows the watcher's block. Money is released only if all providers agree: one that is mistaken,
+ * or lies, would have it paid twice. A payout is confirmed only if another provider agrees too: otherwise it would leave
+ * the books without having been sent.
  */
 export class PayoutProviders<Chain extends PayoutProvider> {
   readonly #deps: Deps
   readonly #providers: readonly [NamedChain<Chain>, ...NamedChain<Chain>[]]
   readonly #away = new Map<NamedChain<Chain>, { readonly sinceMs: number; readonly reason: string }>()
-  /** What cannot serve a look may say all the same what stands in one block: the two are apart. */
+  /** A provider that cannot serve a pass may still answer about one block; these are separate states. */
   readonly #silentSinceMs = new Map<NamedChain<Chain>, number>()
   readonly #placedAtMs = new Map<NamedChain<Chain>, number>()
   readonly #alerted = new DeduplicatedLog()
-  /** What waits for another provider's word, and why, by the time at which it was last asked for. */
+  /** What waits for another provider's confirmation, why, and when it was last asked for. */
   readonly #unconfirmed = new Map<string, { readonly atMs: number; readonly reason: string }>()
   #current: NamedChain<Chain>
   #isLast = false
   #saved: string | null = null
-  /** Of which provider the log knows; it begins with the first. */
+  /** The provider that was logged last; initially the first. */
   #reported: string | null
 
   constructor(deps: Deps, providers: readonly [NamedChain<Chain>, ...NamedChain<Chain>[]]) {
@@ -66,7 +66,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
     return this.#current.chain
   }
 
-  /** Whether no other provider is left to go on with, should the one of this look be unable to: those that are away are not. */
+  /** Whether no other provider is left to continue with if this one fails; providers that are down do not count. */
   get isLast(): boolean {
     return this.#isLast
   }
@@ -183,7 +183,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
     return this.#providers.flatMap((provider) => this.#away.get(provider)?.reason ?? []).join('; ')
   }
 
-  /** What waits for another provider's word; null where nothing does. */
+  /** What waits for another provider's confirmation; null if nothing does. */
   #unconfirmedNotice(): string | null {
     const oldest = this.#deps.clock().getTime() - UNCONFIRMED_MS
     for (const [about, { atMs }] of this.#unconfirmed) if (atMs < oldest) this.#unconfirmed.delete(about)

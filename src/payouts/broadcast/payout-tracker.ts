@@ -84,7 +84,7 @@ export class PayoutTracker {
     await this.#parts.broadcaster.providers.through(() => this.#look())
   }
 
-  /** Also where no provider answers, and what waits is not looked at. */
+  /** Called even if no provider answers and nothing could be checked. */
   async #reportLongWaits(): Promise<void> {
     const { pool, network, clock, log } = this.#parts
     const now = clock()
@@ -160,7 +160,7 @@ export class PayoutTracker {
     return this.#unsealed
   }
 
-  /** What the journal has of it counts for more than a refusal: the refusal may date from before a restore. */
+  /** The journal outweighs a refusal, which may date from before a restore. */
   async #endRefused(payout: Payout): Promise<boolean> {
     const code = await loadPayoutRefusal(this.#parts.pool, tenantOf(payout), payout.id)
     if (code === null) return false
@@ -258,7 +258,7 @@ const INTERVAL_MS = 1_000
 /** After a fault of the node, or of our own, it is asked again this much later. */
 const FAULT_PAUSE_MS = 5_000
 
-/** Broadcasts and follows the payouts of some networks until stopped, each network by itself. */
+/** Broadcasts and follows the payouts of some networks until stopped, each network independently. */
 export function startPayoutTrackers(
   networks: readonly TrackedNetwork[],
   intervalMs = INTERVAL_MS,

@@ -9,8 +9,8 @@ type Parts = { readonly providers: { readonly isLast: boolean }; readonly log: L
 const MESSAGE = 'the node refuses a question about one payout, sweep, deposit or payment: it waits alone'
 
 /**
- * What the work comes to; undefined where the node refuses a question about this one thing, which is no reason for others
- * to wait. Where another provider is left to ask, the look goes on with that one. `about`: an id, or an address.
+ * The result of the work; undefined if the node refuses a question about this one thing, for which others need not wait.
+ * If another provider is left to ask, the pass continues with that one. `about`: an id, or an address.
  */
 export async function unlessRefused<Result>(
   { providers, log }: Parts,

@@ -18,7 +18,7 @@ import type { SigningContext } from './signing-context.ts'
 
 /** After an upgrade the API seals the secrets of the authenticator apps that were there: so long they count at once. */
 const UPGRADE_MS = 3_600_000
-/** Owners and admins looked at in one turn; the next goes on with the others. */
+/** Owners and admins checked in one turn; the next turn continues with the others. */
 const PAGE = 500
 /** Credentials kept since the list began, of one merchant and of all: the file only grows, and rows can be planted. */
 const OF_MERCHANT_MAX = 500
@@ -38,7 +38,7 @@ export const OPERATOR = 'operator'
 const BEFORE_THE_LIST = new Date(0)
 const NEVER = new Date(8.64e15)
 
-/** The private key to which secrets and codes of authenticator apps are sealed: made once, in the signer's own folder. */
+/** Secrets and codes of authenticator apps are sealed to this private key. Created once, in the signer's own folder. */
 export async function openSealKey(folder: string): Promise<Buffer> {
   const path = join(folder, 'approver-seal-key')
   const kept = await readPrivateFile(path)
@@ -55,8 +55,8 @@ export async function openSealKey(folder: string): Promise<Buffer> {
 }
 
 /**
- * A credential as it was seen with a member of a merchant. Whatever of it changes makes it another: the role that was lost
- * and given anew, the public key, the sealed secret.
+ * A credential as it was seen with a member of a merchant. It becomes another one when its public key or sealed secret
+ * changes, or when the role is lost and granted again.
  */
 function sightingKey(credential: ApproverCredential): string {
   const { merchantId, memberId, personId, id, kind } = credential
@@ -187,7 +187,7 @@ const isWhole = (credential: ApproverCredential): boolean =>
 
 const ownerOf = ({ merchantId }: ApproverCredential): string => merchantId.slice(0, OWNER_LENGTH_MAX)
 
-/** Those for which the list has room. What it has none for is logged once a merchant, and never counts. */
+/** Those that fit on the list. The rest are logged once per merchant, and never count. */
 function withinBounds(
   { seen, log, alerts }: ApproverDeps,
   unknown: readonly ApproverCredential[],
@@ -215,7 +215,7 @@ async function note(deps: ApproverDeps, found: readonly ApproverCredential[]): P
   const { pool, clock, seen } = deps
   const credentials = found.filter(isWhole)
   const now = clock()
-  // Seen at a time to come: the clock was ahead then.
+  // Seen in the future: the clock was ahead then.
   const isNew = (one: ApproverCredential) => (seen.since(APPROVER, listedKey(seen, one)) ?? NEVER) > now
   const unknown = withinBounds(deps, credentials.filter(isNew))
   const replaced = newlyReplaced(seen, credentials, now)

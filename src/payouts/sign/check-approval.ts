@@ -21,11 +21,11 @@ import { credentialsOfOperator } from './operators.ts'
 import { type Unsigned, WAITS } from './payout-signer.ts'
 import type { SigningContext } from './signing-context.ts'
 
-/** Steps of 30 seconds, a quarter of an hour: so long a code that the API took may wait for a signer that is down. */
+/** In steps of 30 seconds: a code that the API accepted may wait a quarter of an hour for a signer that is down. */
 const CODE_STEPS_MAX = 30
 /** The API's clock may be a little ahead. */
 const CODE_STEPS_AHEAD = 1
-/** A code further ahead than an hour waits for no clock: nobody was given it. */
+/** A code more than an hour ahead is refused at once: nobody was shown it yet. */
 const CODE_STEPS_AWAITED = 120
 const STEP_SECONDS = 30
 

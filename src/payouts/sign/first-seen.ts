@@ -9,7 +9,7 @@ type Sighting = { readonly key: string; readonly seenAt: Date }
 
 const OWNER_ONLY = 0o600
 const LINE_END = 0x0a
-/** UTF-16 code units of a key; what is longer was made to fill the disk. */
+/** Maximum UTF-16 code units of a key; a longer one was written to fill the disk. */
 const KEY_LENGTH_MAX = 1_000
 
 const lineSchema = z.union([
@@ -78,7 +78,7 @@ export class FirstSeen {
 
   /** Begins a kind with what is known of it already. Resolves once it is on the disk; may be repeated after a crash. */
   async begin(kind: string, known: readonly Sighting[], now: Date): Promise<void> {
-    // What says that the kind has begun comes last, so that a crash on the way leaves it to be begun again.
+    // The line that says the kind has begun comes last, so that after a crash it is begun again.
     await this.#append([...linesOf(kind, known), { kind, began_at: now.getTime() }])
   }
 
@@ -93,7 +93,7 @@ export class FirstSeen {
     if (unknown.length > 0) await this.#append(linesOf(kind, unknown))
   }
 
-  /** Throws where the file is not as this process left it: it has to be read anew before anything is added. */
+  /** Throws if the file is not as this process left it: it must be read again before anything is added. */
   async #append(lines: readonly Line[]): Promise<void> {
     const bytes = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
     const file = await open(this.#path, 'a', OWNER_ONLY)

@@ -40,8 +40,8 @@ const intent = z.discriminatedUnion('kind', [
 export type SignedIntent = z.infer<typeof intent>
 
 /**
- * What every signature says, whatever the chain. What a newer release says besides is passed over here, and stays in the
- * file: going back to a release must not make the journal look damaged.
+ * Fields of every signature, on any chain. Unknown fields of a newer release are ignored and stay in the file, so that
+ * the journal does not look damaged after a downgrade.
  */
 const common = {
   /** Of the payout, or of the sweep for its sake. */
@@ -55,9 +55,9 @@ const common = {
   network_fee: units,
   from_height: z.int().nonnegative(),
   signed_at: z.int(),
-  /** Missing in lines of before it was kept. */
+  /** Missing in lines of older releases. */
   intent: intent.optional(),
-  /** The byte of the file at which its writer meant the line to begin; missing in lines of before it was kept. */
+  /** The byte at which its writer meant the line to begin; missing in lines of older releases. */
   at: z.int().nonnegative().optional(),
 }
 
@@ -136,7 +136,7 @@ export function claimsOf(entry: JournalEntry): readonly string[] {
   return entry.inputs.map((input) => outpointKey({ txid: input.txid, outputIndex: input.output_index }))
 }
 
-/** Whether each of these signatures was made over this digest. */
+/** Whether each of these signatures is over this digest. */
 export const areSignedOver = (entries: readonly { readonly digest: string }[], digest: Uint8Array): boolean =>
   entries.every((entry) => isSameDigest(Buffer.from(entry.digest, 'hex'), digest))
 

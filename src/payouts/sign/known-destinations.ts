@@ -17,7 +17,7 @@ import type { FirstSeen } from './first-seen.ts'
 /** The kind of these lines in the signer's file. */
 const KIND = 'live_destination'
 const LOOK_EVERY_MS = 10_000
-/** New destinations taken up in one look: whoever writes thousands into the database does not fill the disk at once. */
+/** New destinations accepted in one pass, so that thousands of planted rows do not fill the disk at once. */
 const NEW_MAX = 200
 const PAGE = 1_000
 /** Pages of destinations read when the signer starts. */
@@ -71,13 +71,13 @@ export class KnownDestinations {
 
   async #compareAll(now: Date): Promise<void> {
     const { pool, seen } = this.#deps
-    // Of all this is the one moment in which what the rows say of themselves is believed.
+    // This is the only moment at which the times in the rows are believed.
     if (!seen.hasBegun(KIND)) await this.#begin(!(await hasBegunList(pool, KIND)), now)
     await saveBegunList(pool, KIND, now)
     for await (const page of pagesOf(pool)) await this.#takeUp(page, now)
   }
 
-  /** Begins the list: with what stands in the database where no list was ever begun, with nothing where one was lost. */
+  /** Begins the list: from the database if there never was a list, empty if one was lost. */
   async #begin(isFirstEver: boolean, now: Date): Promise<void> {
     const { pool, seen, log } = this.#deps
     const listed: ListedDestination[] = []

@@ -32,7 +32,7 @@ export async function noteOperators({ pool, clock, seen, log }: Deps): Promise<A
   await noteGone(seen, { found, began, now }, (owner) => owner === OPERATOR)
   const unknown = credentials.filter((one) => {
     const since = seen.since(APPROVER, listedKey(seen, one))
-    // Seen at a time to come: the clock was ahead then.
+    // Seen in the future: the clock was ahead then.
     return since === null || since > now
   })
   await seen.note(

@@ -101,7 +101,7 @@ async function learn(signer: SigningContext, network: string, outcomes: readonly
         sealed.push(outcome)
         continue
       }
-      // A watcher asks the chain, and seals it anew.
+      // A watcher asks the chain, and seals it again.
       await refuseOutcomeSeal(pool, { network, kind, txid: txidOf(outcome), now: clock() })
       if (alerts.isNew(txidOf(outcome), 'foreign seal'))
         log.error(

@@ -17,9 +17,9 @@ import {
 import { type CreditPlace, SignedCredits } from './signed-credits.ts'
 
 /**
- * Whether all that the database has of a payout, a sweep or an x402 authorization stands in the journal too. Where it does
- * not, the journal is older than the database, or another signer's: what that one signed is on its way, and whatever is
- * signed here beside it could happen as well.
+ * Whether the journal has everything that the database has of a payout, a sweep or an x402 authorization. If not, the
+ * journal is older than the database, or another signer's. What that signer signed may be on its way, and a second
+ * transaction signed here could happen as well.
  */
 export function isJournaled(
   signer: Parameters<typeof alert>[0],
@@ -32,7 +32,7 @@ export function isJournaled(
   return false
 }
 
-/** A payout's first signature; lines of before it was kept do not say whose it is and what it is worth. */
+/** A payout's first signature; lines of older releases do not say whose it is and what it is worth. */
 export type FirstSigned = {
   readonly atMs: number
   readonly livemode: boolean
@@ -51,12 +51,12 @@ const firstSignedOf = ({ signed_at: atMs, network, intent }: JournalEntry): Firs
 })
 
 export const isPayoutId = (id: string): boolean => isIdOf('payout', id)
-/** Who asks for a sweep names it: under the name of a payout its signature would stand in that one's way. */
+/** Whoever requests a sweep chooses its id: with a payout's id its signature would block that payout. */
 export const isSweepId = (id: string): boolean => isIdOf('sweep', id) || isIdOf('maintenance', id)
 
 /** An output that came back to the signer. */
 type Change = {
-  /** Null in lines of before it was kept. */
+  /** Null in lines of older releases. */
   readonly merchantId: string | null
   readonly index: number
   readonly amount: bigint
@@ -95,7 +95,7 @@ export class PayoutJournal {
   /** Transactions into vaults. */
   readonly #swept = new Set<string>()
   #firstSigned: FirstSigned[] = []
-  /** Payouts of which the database was not heard to know. */
+  /** Payouts that the database has not yet been seen to know. */
   readonly #unseen = new Set<string>()
 
   private constructor(path: string) {
@@ -160,7 +160,7 @@ export class PayoutJournal {
     return this.#swept.has(txid)
   }
 
-  /** Whose a payout or sweep is; null where nothing was signed for it, or before that was kept. */
+  /** Whose a payout or sweep is; null if nothing was signed for it, or in lines of older releases. */
   merchantOf(payoutId: string): string | null {
     return this.entriesOf(payoutId)[0]?.intent?.merchant_id ?? null
   }
@@ -175,7 +175,7 @@ export class PayoutJournal {
     return this.#nextChange.get(network) ?? 0
   }
 
-  /** The change that a signature made as this output; undefined where none did. */
+  /** The change that a signature created as this output; undefined if none did. */
   changeAt(coin: Outpoint): Change | undefined {
     return this.#change.get(outpointKey(coin))
   }

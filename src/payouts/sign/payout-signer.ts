@@ -13,18 +13,18 @@ export type SigningTask = { readonly payout: Payout; readonly digest: Buffer }
 export type Unsigned =
   /** It never can be; the payout ends with this code. */
   | { readonly kind: 'refused'; readonly code: string }
-  /** Something is missing that will come: it is tried again. */
+  /** Something is missing that will arrive: it is tried again. */
   | { readonly kind: 'waits' }
 
-/** What came of an attempt to sign. */
+/** The outcome of an attempt to sign. */
 export type Signed<Entry extends JournalEntry = JournalEntry> =
   | { readonly kind: 'signed'; readonly entry: Entry }
   | Unsigned
 
 /**
- * Whether so much was swept by the signer's own journal for the payout's merchant and not signed away, and the watcher's
- * process has sealed that it arrived. The database may say more than that only where somebody forged its rows, the journal
- * was lost, or the watcher has no key.
+ * Whether the payout is covered: by the signer's journal so much was swept for its merchant and not signed away, and the
+ * watcher has sealed that it arrived. The database can say more only if its rows were forged, the journal was lost, or
+ * the watcher has no key.
  */
 export async function isSignedFor(signer: SigningContext, payout: Payout, rows: Unmoved): Promise<boolean> {
   const { amount, unsealed } = await creditOf(signer, payout, rows)
@@ -39,7 +39,7 @@ export async function isSignedFor(signer: SigningContext, payout: Payout, rows: 
   return false
 }
 
-/** More of the same say nothing new. */
+/** Further ones of the same kind say nothing new. */
 const UNSEALED_TOLD_MAX = 20
 
 export const WAITS: Unsigned = { kind: 'waits' }

@@ -52,7 +52,7 @@ export async function outcomeKeyOf(signer: SigningContext): Promise<Uint8Array |
   return pinned
 }
 
-/** Keeps a key in place of the one that was known, by the operator's word. */
+/** Replaces the known key, on the operator's command. */
 export const trustKey = (folder: string, name: PinName, key: Uint8Array): Promise<void> =>
   replacePrivateFile(pinPath(folder, name), contentOf(key))
 
@@ -76,7 +76,7 @@ async function pin(signer: SigningContext, name: PinName, path: string) {
   return { pinned: kept ?? published, published }
 }
 
-/** A file that cannot be read is as good as none, and is said once. */
+/** A file that cannot be read counts as none, and is logged once. */
 async function readPublished({ alerts, log }: SigningContext, path: string): Promise<Uint8Array | null> {
   try {
     return await readPublicKeyFile(path)

@@ -23,17 +23,17 @@ import { findLostPayouts } from './lost-payouts.ts'
 import type { PayoutJournal } from './payout-journal.ts'
 import { writeSignature } from './sign-payouts.ts'
 
-/** What came of a lost payout. */
+/** The outcome for a lost payout. */
 export type Recovered = {
   readonly payoutId: string
   readonly network: string
   /** The newest of the transactions that were signed for it. */
   readonly txid: string
-  readonly outcome: /** It stands in the books as approved and signed; the watcher finds out what became of it. */
+  readonly outcome: /** It stands in the books as approved and signed; the watcher determines its outcome. */
     | 'recovered'
-    /** The merchant's balance does not hold it yet: deposits of after the backup are still to be read. */
+    /** The merchant's balance does not cover it yet: deposits made after the backup are still to be read. */
     | 'not_covered'
-    /** Its lines are of before the journal kept what a payout is, or are not what was approved. */
+    /** Its lines are from a release that did not record payouts, or are not what was approved. */
     | 'unknown'
     /** The database holds what contradicts it: its merchant is gone, or something else took its coins or its nonce. */
     | 'contradicts'

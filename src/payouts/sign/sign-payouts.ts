@@ -69,7 +69,7 @@ export async function signPayouts(signer: SigningContext): Promise<void> {
   for (const { network, payoutSigner } of signedNetworks()) {
     await attempt(signer, { id: network }, async () => payoutSigner.maintain?.(signer, network))
     const key = keys[network.endsWith('-live') ? 'live' : 'test']
-    // Nothing was ever approved, or nobody knows by whom.
+    // Nothing was ever approved, or the approval key is unknown.
     if (key === null) continue
     const payouts = (await listPayoutsUnderWay(signer.pool, network, TURN_MAX)).map(({ payout }) => payout)
     // What was signed before is reported first, where the database has forgotten it: what is signed anew goes by what is left.
@@ -119,8 +119,8 @@ async function publishJournaled(signer: SigningContext, subject: Published): Pro
 }
 
 /**
- * What was signed to sweep for a payout's sake is reported before the payout itself: once that is paid, nobody asks for it any
- * more, and what was swept would be missing in the books.
+ * A payout's sweeps are published before the payout itself. Once the payout is paid, nobody asks for them any more, and
+ * what was swept would be missing in the books.
  */
 async function publishSweepsOf(signer: SigningContext, payout: Published): Promise<void> {
   for (const sweep of await listSweepsOf(signer.pool, tenantOf(payout), payout.id))
@@ -143,7 +143,7 @@ type Task = {
   readonly isSetBack: boolean
 }
 
-/** One payout or sweep whose rows contradict each other (null) must not hold up the others; whatever else fails ends the turn. */
+/** One payout or sweep whose rows contradict each other (null) must not hold up the others; any other failure ends the turn. */
 async function attempt<T>(
   signer: SigningContext,
   about: { readonly id: string },
@@ -173,7 +173,7 @@ async function signPayout(signer: SigningContext, task: Task): Promise<void> {
   if (digest === null || !isHere) {
     alert(signer, payout, 'a payout is not what was approved, and is not signed')
     if (isUnsigned) await refuse(signer, payout, 'approval_invalid')
-    // Whatever the database says of it now, what was signed may happen: the chain decides.
+    // What was signed may happen, whatever the database says now: the chain decides.
     else await publishJournaled(signer, payout)
     return
   }
@@ -216,7 +216,7 @@ async function signFirst(
   return unlessFailing(signer, payout, () => payoutSigner.signFirst(signer, { payout, digest }))
 }
 
-/** Nothing was written yet: what fails here, but for the database, is this payout's alone, and the others go on. */
+/** Nothing was written yet: a failure here, unless it is the database's, is this payout's alone. The others continue. */
 async function unlessFailing(
   signer: SigningContext,
   payout: Payout,

@@ -14,8 +14,8 @@ type Place = { readonly sweeps: Map<string, Move>; readonly payouts: Map<string,
 type Move = SignedMove & { readonly txids: string[] }
 
 /**
- * What the signer signed into and out of the wallets that merchants share. It says what was signed for whom, and not what
- * became of it on the chain: see outcomes.
+ * What the signer signed into and out of the wallets that merchants share. It says what was signed for whom. What
+ * happened on the chain is in outcomes.ts.
  */
 export class SignedCredits {
   readonly #places = new Map<string, Place>()

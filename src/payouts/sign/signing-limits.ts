@@ -8,11 +8,11 @@ import { SignerRefused } from '../../signer/refused.ts'
 import type { FirstSigned } from './payout-journal.ts'
 
 /**
- * Payouts signed in an hour at most, on all networks of a mode: whoever could approve without end still cannot empty
+ * Maximum payouts signed in an hour, on all networks of a mode. An attacker who can approve anything still cannot empty
  * everything at once.
  */
 const SIGNED_PER_HOUR_MAX = 200
-/** Of these, one merchant's: who asks for many does not make all others wait. */
+/** Of these, one merchant's maximum: a merchant with many requests does not make the others wait. */
 const OF_MERCHANT_PER_HOUR_MAX = 150
 
 const WINDOWS = { hour: 3_600_000, day: 24 * 3_600_000 } as const

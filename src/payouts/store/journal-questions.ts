@@ -11,7 +11,7 @@ type JournalQuestion = Tenant & { readonly intentId: string; readonly network: N
  */
 const ANSWER_COUNTS_MS = 5 * 60_000
 
-/** Asks, and asks anew where the answer is old; whether it was answered lately before this call. By primary key. */
+/** Asks, or asks again if the answer is old. Returns whether a recent answer was there before this call. By primary key. */
 export async function askJournal(
   db: Queryable,
   { merchantId, livemode, intentId, network }: JournalQuestion,
@@ -59,7 +59,7 @@ export async function answerJournalQuestion(
   )
 }
 
-/** What could not be answered comes after all that is asked now. By primary key. */
+/** Moves a question that could not be answered behind all open ones. By primary key. */
 export async function postponeJournalQuestion(
   db: Queryable,
   { merchantId, livemode, intentId }: JournalQuestion,

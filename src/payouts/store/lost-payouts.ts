@@ -1,10 +1,10 @@
 import type { Network } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 
-/** Who stands in the books as having asked for and approved what came back from the journal: the approval itself is lost. */
+/** Recorded as requester and approver of payouts brought back from the journal: the approval itself is lost. */
 export const JOURNAL_APPROVER = 'signer_journal'
 
-/** Of payouts that were signed: where a database says so of one, it was set back to before its approval. */
+/** Statuses that a signed payout has only in a database that was set back to before its approval. */
 const FORGOTTEN = `('requested', 'rejected')`
 
 /** Which of these payouts the database knows as approved at least, or the operator has accepted as lost. A look at each id, once a start. */

@@ -36,7 +36,7 @@ export async function loadOutcomeSeals(
   return new Map(rows.map(({ txid, seal }) => [txid, seal]))
 }
 
-/** Marks a seal that does not verify, so that it is made anew. By primary key. */
+/** Marks a seal that does not verify, so that it is created again. By primary key. */
 export async function refuseOutcomeSeal(
   db: Queryable,
   outcome: { readonly network: string; readonly kind: Kind; readonly txid: string; readonly now: Date },
@@ -58,7 +58,7 @@ export async function listOutcomesFromBefore(
   return rows
 }
 
-/** Whether nothing says what became of this, or a seal that the signer has refused. */
+/** Whether the outcome of this has no seal, or one that the signer has refused. */
 const unsealed = (of: { readonly kind: Kind; readonly network: string; readonly txid: string }): string =>
   `not exists (select from outcome_seal o
      where o.network = ${of.network} and o.kind = '${of.kind}' and o.txid = ${of.txid} and o.refused_at is null)`
@@ -76,7 +76,7 @@ export const UNSEALED_PAYOUT = `p.status = 'failed' and p.network ~ '^(ethereum|
       where t.merchant_id = p.merchant_id and t.payout_id = p.id order by t.number desc limit 1)`,
   })}`
 
-/** Whose, which and in what state: rows that say what became of money, and that nobody sealed. */
+/** Owner, id and state of rows that record an outcome and have no seal. */
 export const UNSEALED_OUTCOMES = `select s.merchant_id, s.network, s.id, 'is called done' as state
     from sweep s where ${UNSEALED_SWEEP}
   union all select null, c.network, c.id, 'is called done' from solana_chore c where ${UNSEALED_VAULT_SWEEP}

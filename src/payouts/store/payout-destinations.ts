@@ -37,7 +37,7 @@ const destinationOf = (row: Row): PayoutDestination => ({
   removedAt: row.removed_at,
 })
 
-/** Queues additions to one merchant's list in one mode, so that each is judged beside all that came before. */
+/** Serializes additions to one merchant's list in one mode, so that each is judged against all earlier ones. */
 export async function lockPayoutDestinations(tx: Tx, tenant: Tenant): Promise<void> {
   await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
     `payout_destination/${tenant.merchantId}/${tenant.livemode}`,

@@ -154,7 +154,7 @@ export async function countSignedMaintenance(
   return rows[0]?.count ?? 0
 }
 
-/** Records, once, what became of a maintenance transaction. */
+/** Records, once, the outcome of a maintenance transaction. */
 export async function endMaintenance(
   db: Queryable,
   network: Network,

@@ -17,7 +17,7 @@ export type Sweep = {
   readonly keyIndex: number
   /** What its deposits are worth. Native coin pays its own fee out of it. */
   readonly amount: bigint
-  /** Of the deposit address, where it sends by itself; null where the hot wallet fetches a token. */
+  /** Of the deposit address, if it sends the sweep itself; null if the hot wallet fetches a token. */
   readonly nonce: number | null
   readonly status: 'planned' | 'done' | 'failed'
   /** What it took of the amount; null while it is in no block. */
@@ -37,7 +37,7 @@ export type SweepableAddress = {
   readonly keyIndex: number
   readonly amount: bigint
   readonly transferIds: readonly string[]
-  /** The first nonce of the address that no sweep of it ever had; 0 where it was never swept by itself. */
+  /** The first nonce of the address that no sweep of it ever had; 0 if it never sent a sweep. */
   readonly nonceMin: number
 }
 
@@ -180,7 +180,7 @@ export async function listSweepSources(
   }
 }
 
-/** A sweep whose payout failed goes on for another one's sake. False where it does so already. By primary keys. */
+/** Assigns a sweep whose payout failed to another payout. False if it was assigned already. By primary keys. */
 export async function adoptSweep(
   db: Queryable,
   { merchantId, livemode }: Tenant,

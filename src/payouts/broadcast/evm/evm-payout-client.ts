@@ -179,8 +179,8 @@ export class EvmPayoutClient {
   }
 
   /**
-   * The transaction in a final block that has this nonce of an account. `searching`: not found yet; a few blocks are read at
-   * a time, from the newest final one down, and the next call goes on where this one ended: of several providers all must have
+   * The transaction in a final block that has this nonce of an account. `searching`: not found yet. Each call reads a few
+   * blocks, from the newest final one down, and the next continues where it ended: of several providers all must have
    * found it in the same look. `unseen`: none down to `lowest`.
    */
   async nonceUser(

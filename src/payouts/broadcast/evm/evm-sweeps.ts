@@ -34,7 +34,7 @@ import { addressText, EvmDeposits } from './evm-deposits.ts'
 import type { EvmReceiptFound } from './evm-payout-client.ts'
 import { findNonceUser, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
 
-/** Sweeps of one network looked after in one look; the next one goes on after them. */
+/** Sweeps of one network checked in one pass; the next pass continues after them. */
 const SWEEPS_MAX = 1_000
 
 const TOO_DEAR = 'it costs more now than the deposits hold that are missing; the payout waits'
@@ -58,7 +58,7 @@ export class EvmSweeps {
   readonly #alerts = new DeduplicatedLog()
   #followedAtMs = Number.NEGATIVE_INFINITY
   readonly #unsealed: UnsealedPages<Tenant & Pick<Sweep, 'id'>>
-  /** The sweep after which the next look goes on; none where it begins at the oldest. */
+  /** The sweep after which the next pass continues; none to start at the oldest. */
   #after = ''
 
   constructor(parts: EvmBroadcasterParts, sweepsMax = SWEEPS_MAX) {
@@ -84,7 +84,7 @@ export class EvmSweeps {
       this.#followedAtMs = nowMs
       const finalized = await providers.current.finalizedHeight()
       for (const sweep of sweeps) {
-        // Before it is looked at: one over which the node fails every time holds up none of those after it.
+        // Set before the check: a sweep that makes the node fail every time must not hold up those after it.
         this.#after = sweep.id
         await this.#alone(sweep.id, () => this.#followOne(sweep, finalized))
       }
@@ -150,13 +150,13 @@ export class EvmSweeps {
           this.#alert(sweep.id, 'its nonce is used up, and no block of the node shows by what')
         return typeof found === 'object'
       })
-    // Judged anew after the signer has looked into its journal: what a restored database had forgotten counts.
+    // Judged again after the signer has read its journal: what a restored database had forgotten counts.
     if (!(await judge()) || !(await askJournal(pool, question, clock())) || !(await judge())) return
     // A final block has its nonce and none of its transactions: somebody else has the key.
     await this.#fail(sweep, 'its nonce was used elsewhere')
   }
 
-  /** It never happens any more, and what it was to take may be swept anew. */
+  /** It can never happen now, and its deposits may be swept again. */
   async #fail(sweep: Sweep, why: string): Promise<void> {
     const { pool, clock, log } = this.#parts
     const fact = { status: 'failed', transaction: null, finalAt: clock() } as const

@@ -122,8 +122,8 @@ export class EvmX402 {
   }
 
   /**
-   * Whether the watcher has recorded what came up to this block. Until then nobody says that a payment failed: who used its
-   * nonce may have paid the invoice with it, and its payer would be asked for the same money again.
+   * Whether the watcher has recorded payments up to this block. Until then no payment is reported as failed: the transaction
+   * that used its nonce may have paid the invoice, and the payer would be asked for the same money again.
    */
   async #isRead(height: number): Promise<boolean> {
     const read = await this.#checkpoint()

@@ -57,7 +57,7 @@ type SolanaBroadcasterParts = {
   readonly busyIntervalMs: number
 }
 
-/** So long a payout is offered to nodes that try it before they take it. */
+/** For this long a payout is sent with preflight checks. */
 const UNTRIED_AFTER_MS = 30 * 60_000
 
 /**
@@ -106,7 +106,7 @@ export class SolanaBroadcaster implements Broadcaster {
     const isPaying = left.some(
       ({ maintenance }) => maintenance.kind === 'nonce' || maintenance.kind === 'sweep',
     )
-    // Until somebody wants to be paid nothing is made, and nothing is spent.
+    // Until a payout is requested, nothing is created and nothing is spent.
     if (total > 0n || isPaying)
       await this.#maintenanceTransactions.ask(signerAccounts, reading, { nonces, open: left })
     await this.#funding.ask(reading, toFund, left)
@@ -260,7 +260,7 @@ export class SolanaBroadcaster implements Broadcaster {
     return { reading, nonces }
   }
 
-  /** A test cluster fills the fee payer by itself; on any other somebody must, where there is SOL to be paid out. */
+  /** A test cluster funds the fee payer; on any other the operator must, if there is SOL to be paid out. */
   async #watchFeePayer(isDue: boolean): Promise<void> {
     const { pool, log, network, clock, givesCoins } = this.#parts
     const balance = await readFeePayerBalance(pool, network)
@@ -296,7 +296,7 @@ export class SolanaBroadcaster implements Broadcaster {
 async function isUsedElsewhere(rpc: SolanaRpc, raw: Uint8Array, own: ReadonlySet<string>): Promise<boolean> {
   const { account, value, authority } = nonceOfTransaction(raw)
   const [found] = await rpc.finalizedAccounts([account])
-  // An account that is not there was never made on this node's chain, or not yet.
+  // A missing account was never created on this node's chain, or not yet.
   if (found == null || nonceValueOf(found.data) === value) return false
   const uses = await rpc.signaturesFor(account, null, 0)
   if (uses.some(({ signature }) => own.has(signature))) return false

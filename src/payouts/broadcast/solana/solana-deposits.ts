@@ -148,7 +148,7 @@ export class SolanaDeposits {
     if (known !== undefined && !isDue(known.atMs, GIVEN_INTERVAL_MS, nowMs)) return known.lamports
     if (this.#givenSought === GIVEN_SOUGHT_PER_TURN) return null
     this.#givenSought++
-    // Whatever becomes of this, it is the turn of others.
+    // Others have their turn next, whatever the outcome.
     this.#given.set(owner, { atMs: nowMs, lamports: 0n })
     const rpc = this.#parts.providers.current
     let given = 0n

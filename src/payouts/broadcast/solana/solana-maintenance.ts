@@ -24,7 +24,7 @@ import type { PayoutProviders } from '../payout-providers.ts'
 import { unlessRefused } from '../unless-refused.ts'
 import { SolanaDeposits } from './solana-deposits.ts'
 
-/** What nobody has signed for so long is asked for anew, if it is needed still: the signer may have refused it. */
+/** A request left unsigned this long is made again if still needed: the signer may have refused it. */
 const UNSIGNED_MS = 3_600_000
 /** Sweeps found on the chain whose bytes are fetched in one turn. */
 const BYTES_PER_TURN = 5
@@ -122,7 +122,7 @@ export class SolanaMaintenance {
       await this.#parts.providers.current.sendTransaction(raw)
     } catch (error) {
       if (!(error instanceof SolanaCallFailed)) throw error
-      // It is offered again until its blockhash is too old, and asked for anew then.
+      // It is sent again until its blockhash is too old, and then requested again.
       this.#parts.log.debug({ err: error, maintenance: id }, 'a node does not take what keeps payouts going')
     }
   }

@@ -45,7 +45,7 @@ type Parts = {
 
 const FEE_INTERVAL_MS = 60_000
 
-/** What became of the coins of a payout that can never happen. */
+/** The state of the coins of a payout that can never happen. */
 type DeadInputs = {
   readonly code: 'input_spent_elsewhere' | 'input_double_spent'
   /** Those that nothing spends, and those that are no coins any more. */
@@ -99,7 +99,7 @@ export class UtxoBroadcaster implements Broadcaster {
     return statuses
   }
 
-  /** What is confirmed already is looked at for a while, and needs nobody's word any more. */
+  /** A confirmed payout is watched for a while, and needs no second provider any more. */
   async #isAgreed({ id, status }: Payout, txid: string, hash: string, depth: number): Promise<boolean> {
     if (status === 'confirmed') return true
     return this.providers.anotherSays(id, (other) => other.hasInBlock(txid, { hash, confirmations: depth }))
@@ -191,7 +191,7 @@ export class UtxoBroadcaster implements Broadcaster {
     return !isFound
   }
 
-  /** What a reorganisation took off the chain of what made the coins of a payout, by transaction. */
+  /** Transactions that created a payout's coins and that a reorganisation removed from the chain. */
   async #leftCoins(chain: PayoutChain, { payout, transactions }: TrackedPayout): Promise<LeftCoins> {
     const left = new Map<string, readonly StaleTransaction[]>()
     for (const input of await this.#inputsOf(payout)) {
@@ -253,7 +253,7 @@ export class UtxoBroadcaster implements Broadcaster {
     if (this.#alerts.isNew(id, PRUNED)) this.#parts.log.error({ payoutId: id }, PRUNED)
   }
 
-  /** Whether the transaction that made a coin stands in a block still: else the coin is away and not spent. */
+  /** Whether the transaction that created a coin is still in a block: otherwise the coin is missing, not spent. */
   async #exists(chain: PayoutChain, payout: Payout, input: Outpoint): Promise<boolean> {
     const { pool, network } = this.#parts
     const fromHeight = await heightOfCoin(pool, tenantOf(payout), network, input.txid)

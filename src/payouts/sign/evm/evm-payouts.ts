@@ -46,7 +46,7 @@ import {
 } from './evm-terms.ts'
 import { signFromHotWallet } from './sign-evm.ts'
 
-/** Too little was approved for what the network takes now; that may pass, but not for ever. */
+/** The approved maximum fee is below the network's fee now. That may pass, but is not waited for without end. */
 function tooDear(signer: SigningContext, payout: Payout): Unsigned {
   if (isWaitOver(payout, signer.clock().getTime())) return { kind: 'refused', code: 'fee_above_limit' }
   alert(signer, payout, 'the network takes more now than was approved; the payout waits')
@@ -217,7 +217,7 @@ async function signReplacement(
   if (found !== null) return { kind: 'signed', entry: found }
   if (last === undefined || !isReplacementDue(last, signer.clock().getTime())) return WAITS
   const terms = await readEvmTerms(signer, payout)
-  // What is in a block needs none, and what waits behind another waits for that.
+  // A transaction in a block needs no replacement, and one behind another waits for that one.
   if (terms === null || terms.wallet.nonce !== last.nonce) return WAITS
   const content = await readContent(signer, payout, terms, last)
   if ('kind' in content) return WAITS

@@ -61,8 +61,8 @@ export async function signSweeps(signer: SigningContext, task: Task): Promise<bo
 }
 
 /**
- * Signs the hot wallet's next transaction again where it is a sweep that has waited too long, whatever became of the payout
- * that it was signed for: all that others have in the line waits for it.
+ * Signs the hot wallet's next transaction again if it is a sweep that has waited too long, whatever the outcome of the
+ * payout that it was signed for: all later transactions wait for it.
  */
 export async function signSweepInTheWay(signer: SigningContext, network: Network): Promise<void> {
   const sweep = await loadNextSweep(signer.pool, network)
@@ -73,7 +73,7 @@ export async function signSweepInTheWay(signer: SigningContext, network: Network
   if (terms !== null) await signOne(signer, { payout, sweeps: [sweep], terms }, sweep)
 }
 
-/** What a sweep's signatures are bound to: whatever else is signed under its id conflicts with what was. */
+/** What a sweep's signatures are bound to: all transactions signed under its id conflict with each other. */
 export const digestOf = (sweep: Sweep): Buffer =>
   createHash('sha256')
     .update(

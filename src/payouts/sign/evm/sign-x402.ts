@@ -31,7 +31,7 @@ import { depositAddress, signFromHotWallet } from './sign-evm.ts'
 
 /** Authorizations of one network looked at in one turn, of those that a node says go through. */
 const TURN_MAX = 100
-/** First signatures in an hour on one network: each may cost gas, and who makes them fail pays nothing. */
+/** First signatures in an hour on one network: each may cost gas, and a payer who makes it fail pays nothing. */
 const X402_PER_HOUR_MAX = 1_000
 const HOUR_MS = 3_600_000
 

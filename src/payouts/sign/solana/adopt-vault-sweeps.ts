@@ -54,7 +54,7 @@ export async function adoptVaultSweeps(
   adopted.set(journal, done.add(network))
 }
 
-/** Where the next look at found sweeps goes on. */
+/** Where the next pass over found sweeps continues. */
 const looked = new WeakMap<PayoutJournal, Map<Network, string>>()
 
 /**

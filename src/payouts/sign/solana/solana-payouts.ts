@@ -46,7 +46,7 @@ import {
 } from './solana-accounts.ts'
 import { signVaultSweep } from './solana-sweeps.ts'
 
-/** Chores of a network signed in one turn, and in an hour: whoever writes to the database can burn no more fees than these. */
+/** Maintenance transactions of a network signed in one turn, and in an hour: forged rows can burn no more fees than these. */
 const CHORES_PER_TURN = 20
 const CHORES_PER_HOUR = 500
 /** Addresses funded, and funds taken back, in an hour: counted apart, so that they hold up no payout. */
@@ -148,7 +148,7 @@ type NonceTask = {
   readonly reading: SolanaReading
 }
 
-/** Makes the account of a nonce. Null where the maintenance transaction says too much. */
+/** Creates the account of a nonce. Null if the maintenance transaction says too much. */
 async function signNonce(
   signer: SigningContext,
   { keys, maintenance, reading }: NonceTask,

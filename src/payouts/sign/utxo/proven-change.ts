@@ -16,9 +16,9 @@ import { ANY_OUTPUT, publicKeyAt } from './coin-keys.ts'
 const ANCESTORS_MAX = 1_000
 
 /**
- * Whether change of which a lost journal knows nothing is the merchant's: the transaction that made it, or one whose change that
- * one spends in turn, is signed with the key of one of the merchant's deposit addresses. Nobody else has that key, and the
- * signer spends the coins of one merchant in a transaction. Nothing here rests on what the database says of change.
+ * Whether change that a lost journal does not know is the merchant's. It is if the transaction that created it, or an
+ * earlier one in the same chain of change, is signed with the key of one of the merchant's deposit addresses. Only the
+ * signer has that key, and it never mixes merchants in a transaction. The database's claims about change are not used.
  */
 export async function isProvenChange(
   { pool }: Pick<SigningContext, 'pool'>,
@@ -53,7 +53,7 @@ export async function isProvenChange(
 
 type ChangeCoin = Pick<OwnCoin, 'txid' | 'outputIndex' | 'amount' | 'index'>
 
-/** Whether this transaction makes the coin, paid to the change key that the database names. Its id covers its outputs. */
+/** Whether this transaction created the coin, paid to the change key that the database names. Its id covers its outputs. */
 function makes(transaction: Transaction, account: HDKey, coin: ChangeCoin): boolean {
   if (transaction.id !== coin.txid || coin.outputIndex >= transaction.outputsLength) return false
   const { script, amount } = transaction.getOutput(coin.outputIndex)

@@ -102,7 +102,7 @@ async function isTooMuch(
   return !(await isChangeComing(pool, tenantOf(payout), payout.network))
 }
 
-/** Whether the coins do not do, and nothing is to come: what somebody spends beside Paylink only the chain knows. */
+/** Whether the coins do not suffice and no change is expected. Only the chain knows what was spent outside Paylink. */
 async function isTooLittle({ pool, clock }: SigningContext, payout: Payout): Promise<boolean> {
   const tenant = tenantOf(payout)
   if (await isShortOfCoins(pool, tenant, payout)) return true
