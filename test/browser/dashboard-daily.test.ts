@@ -1,7 +1,8 @@
 // @module-tag chromium
+import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { photograph } from '../support/browser.ts'
+import { holdRequests, photograph } from '../support/browser.ts'
 import { askFromPage, type Dashboard, startDashboard, type Visitor } from '../support/dashboard.ts'
 import { axeContrastFaults, overflow } from '../support/page-checks.ts'
 import { readQr } from '../support/read-qr.ts'
@@ -165,6 +166,61 @@ test('a link and a key are found past the newest hundred, on their pages and fro
   await heading(page, 'Nothing matches')
   await photograph(page, 'payouts-nothing-found')
   await dashboard.database.owner.query(`delete from payment_link where name = 'Newer'`)
+})
+
+test('a list is exported as filtered, all pages of it, harmless to a spreadsheet, and can be stopped', async () => {
+  const { page, open } = shop
+  const like = (await askFromPage(shop, 'POST', '/api/v1/payment-links', { name: 'Bulk', usd_amount: '1' }))
+    .body
+  await dashboard.database.owner.query(
+    `insert into payment_link (merchant_id, id, livemode, slug, name, usd_cents, allow_dynamic_amount, active, created_at)
+     select merchant_id, 'plink_7zz' || lpad(n::text, 23, '0'), false, 'pl_' || lpad(n::text, 10, '0'),
+       '=HYPERLINK("http://evil.example","bulk ' || n || '")', 100, false, true, now()
+     from payment_link, generate_series(1, 250) n where id = $1`,
+    [like.id],
+  )
+  const saved = async () => {
+    const [download] = await Promise.all([page.waitForEvent('download'), press(page, 'Export CSV')])
+    return (await readFile(await download.path(), 'utf8')).split('\r\n')
+  }
+  await open('/links?q=bulk')
+  const rows = await saved()
+  await page.getByText('251 rows exported.').waitFor()
+  expect(rows).toHaveLength(253)
+  expect(rows[0]).toBe('id,name,usd_amount,asset,allow_dynamic_amount,active,url,created_at')
+  expect(rows[1]).toContain(`,"'=HYPERLINK(""http://evil.example"",""bulk 250"")",1.00,`)
+  expect(new Set(rows).size).toBe(253)
+  await open('/links?q=bulk%20250')
+  expect(await saved()).toHaveLength(3)
+  // The second page waits until it is stopped: nothing is saved.
+  await open('/links?q=bulk')
+  const release = await holdRequests(page, '**/payment-links?*starting_after=*limit=100*')
+  const releaseToo = await holdRequests(page, '**/payment-links?*limit=100*starting_after=*')
+  await press(page, 'Export CSV')
+  const stop = page.getByRole('button', { name: 'Stop export (100 rows)' })
+  await stop.waitFor()
+  await photograph(page, 'export-under-way')
+  let downloads = 0
+  page.on('download', () => downloads++)
+  await stop.click()
+  await page.getByRole('button', { name: 'Export CSV' }).waitFor()
+  release()
+  releaseToo()
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
+  for (const [path, head] of [
+    ['/developers/events', 'id,event_type,resource_id'],
+    ['/developers/logs', 'id,request_id,method,path'],
+    ['/developers/keys', 'id,name,last_characters'],
+    ['/settings/audit', 'number,actor,action'],
+  ] as const) {
+    await open(path)
+    await page.locator('tbody a, tbody td').first().waitFor()
+    const [titles = '', first = ''] = await saved()
+    expect(titles.startsWith(head), path).toBe(true)
+    expect(first, path).not.toBe('')
+  }
+  expect(downloads).toBe(4)
+  await dashboard.database.owner.query(`delete from payment_link where name like '=HYPERLINK%'`)
 })
 
 test('what needs a person is counted beside its page; a part payment waits for its buyer first', async () => {

@@ -6,6 +6,8 @@ import { useActorNames } from '../app/actors.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Snippet } from '../parts/copy.tsx'
+import type { CsvColumn } from '../parts/csv.ts'
+import { CsvButton } from '../parts/csv-button.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { type Column, DataTable, Empty } from '../parts/table.tsx'
@@ -48,6 +50,7 @@ export function AuditPage() {
     <Page
       title="Audit log"
       lead="What people did in this shop. Tamper-evident: each entry is sealed to the one before it."
+      actions={<CsvButton name="audit-log" path="/audit-log" query={{}} columns={CSV_COLUMNS} />}
     >
       <div className="stack large">
         <DataTable
@@ -75,3 +78,16 @@ function actionLabel(action: string): string {
   const label = action.replace(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`)
   return label.charAt(0).toUpperCase() + label.slice(1)
 }
+
+const CSV_COLUMNS: readonly CsvColumn<AuditEntry>[] = [
+  ['number', ({ number }) => String(number)],
+  ['actor', ({ actor }) => actor],
+  ['action', ({ action }) => action],
+  ['phase', ({ phase }) => phase],
+  ['code', ({ code }) => code],
+  ['resource_id', ({ resource_id }) => resource_id],
+  ['livemode', ({ livemode }) => String(livemode)],
+  ['request_id', ({ request_id }) => request_id],
+  ['created_at', ({ created_at }) => created_at],
+  ['hash', ({ hash }) => hash],
+]

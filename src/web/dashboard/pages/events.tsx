@@ -4,6 +4,8 @@ import { eventsOf } from '../api/reads.ts'
 import type { PaylinkEvent } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { Breakable } from '../parts/breakable.tsx'
+import type { CsvColumn } from '../parts/csv.ts'
+import { CsvButton } from '../parts/csv-button.tsx'
 import { EVENT_TYPES, eventLabel } from '../parts/event-labels.ts'
 import { Filter } from '../parts/filter.tsx'
 import { Page } from '../parts/page.tsx'
@@ -18,11 +20,14 @@ export function EventsPage() {
   const mode = useMode()
   const search = route.useSearch()
   const navigate = route.useNavigate()
-  const events = useQuery(
-    eventsOf(mode, { event_type: search.type, resource_id: search.resource, ...pageQuery(search) }),
-  )
+  const filter = { event_type: search.type, resource_id: search.resource }
+  const events = useQuery(eventsOf(mode, { ...filter, ...pageQuery(search) }))
   return (
-    <Page title="Events" lead="Everything that happened, as it is sent to your webhook endpoints.">
+    <Page
+      title="Events"
+      lead="Everything that happened, as it is sent to your webhook endpoints."
+      actions={<CsvButton name="events" path="/events" query={filter} columns={CSV_COLUMNS} />}
+    >
       <SavedViews list="events" search={search} />
       <search className="filters">
         <Filter
@@ -85,4 +90,13 @@ export const EVENT_COLUMNS: readonly Column<PaylinkEvent>[] = [
     cell: ({ resource_id }) => <Of resourceId={resource_id} />,
   },
   { title: 'When', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+]
+
+const CSV_COLUMNS: readonly CsvColumn<PaylinkEvent>[] = [
+  ['id', ({ id }) => id],
+  ['event_type', ({ event_type }) => event_type],
+  ['resource_id', ({ resource_id }) => resource_id],
+  ['sequence', ({ sequence }) => String(sequence)],
+  ['request_id', ({ request_id }) => request_id],
+  ['created_at', ({ created_at }) => created_at],
 ]

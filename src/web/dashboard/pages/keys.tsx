@@ -10,6 +10,8 @@ import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { Snippet } from '../parts/copy.tsx'
+import type { CsvColumn } from '../parts/csv.ts'
+import { CsvButton } from '../parts/csv-button.tsx'
 import { DialogForm } from '../parts/dialog-form.tsx'
 import { Checkbox, Field } from '../parts/field.tsx'
 import { faultOf } from '../parts/note.tsx'
@@ -35,34 +37,6 @@ export function KeysPage() {
   const revoke = useChange<string, ApiKey>((id) => ({ path: `/api-keys/${id}/revoke` }), {
     done: 'Key revoked',
   })
-  const columns: readonly Column<ApiKey>[] = [
-    {
-      title: 'Name',
-      cell: ({ name, last_characters }) => (
-        <>
-          <strong>{name ?? 'Made by command'}</strong>
-          <br />
-          <code className="quiet">{last_characters === null ? '' : `…${last_characters}`}</code>
-        </>
-      ),
-    },
-    { title: 'Permissions', wide: true, cell: ({ scopes }) => scopesLabel(scopes) },
-    { title: 'Created', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
-    {
-      title: 'State',
-      align: 'end',
-      cell: (key) =>
-        key.revoked_at !== null ? (
-          <Badge tone="quiet">Revoked</Badge>
-        ) : isManager ? (
-          <Button look="danger" onClick={() => setEnding(key)} aria-label={`Revoke ${key.name ?? key.id}`}>
-            Revoke
-          </Button>
-        ) : (
-          <Badge tone="good">Works</Badge>
-        ),
-    },
-  ]
   const makeButton = isManager ? (
     <Button look="primary" icon="plus" onClick={() => setIsMaking(true)}>
       New key
@@ -72,7 +46,12 @@ export function KeysPage() {
     <Page
       title="API keys"
       lead="Used to authenticate API requests. Each belongs to one mode."
-      actions={makeButton}
+      actions={
+        <>
+          <CsvButton name="api-keys" path="/api-keys" query={{ q }} columns={CSV_COLUMNS} />
+          {makeButton}
+        </>
+      }
     >
       <search className="filters">
         <SearchBox
@@ -84,7 +63,7 @@ export function KeysPage() {
       </search>
       <DataTable
         caption="API keys, newest first"
-        columns={columns}
+        columns={columnsOf(isManager ? setEnding : null)}
         read={keys}
         empty={
           q !== undefined ? (
@@ -129,6 +108,36 @@ export function KeysPage() {
     </Page>
   )
 }
+
+/** `onRevoke`: null for whoever may not. */
+const columnsOf = (onRevoke: ((key: ApiKey) => void) | null): readonly Column<ApiKey>[] => [
+  {
+    title: 'Name',
+    cell: ({ name, last_characters }) => (
+      <>
+        <strong>{name ?? 'Made by command'}</strong>
+        <br />
+        <code className="quiet">{last_characters === null ? '' : `…${last_characters}`}</code>
+      </>
+    ),
+  },
+  { title: 'Permissions', wide: true, cell: ({ scopes }) => scopesLabel(scopes) },
+  { title: 'Created', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    title: 'State',
+    align: 'end',
+    cell: (key) =>
+      key.revoked_at !== null ? (
+        <Badge tone="quiet">Revoked</Badge>
+      ) : onRevoke !== null ? (
+        <Button look="danger" onClick={() => onRevoke(key)} aria-label={`Revoke ${key.name ?? key.id}`}>
+          Revoke
+        </Button>
+      ) : (
+        <Badge tone="good">Works</Badge>
+      ),
+  },
+]
 
 /** `Everything`, or the areas with what may be done there. */
 function scopesLabel(scopes: readonly string[]): string {
@@ -261,3 +270,12 @@ function ScopeChoice({
     </div>
   )
 }
+
+const CSV_COLUMNS: readonly CsvColumn<ApiKey>[] = [
+  ['id', ({ id }) => id],
+  ['name', ({ name }) => name],
+  ['last_characters', ({ last_characters }) => last_characters],
+  ['scopes', ({ scopes }) => scopes.join(' ')],
+  ['created_at', ({ created_at }) => created_at],
+  ['revoked_at', ({ revoked_at }) => revoked_at],
+]

@@ -8,6 +8,8 @@ import { useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { CopyButton, PostSnippet } from '../parts/copy.tsx'
+import type { CsvColumn } from '../parts/csv.ts'
+import { CsvButton } from '../parts/csv-button.tsx'
 import { COINS, usd } from '../parts/money.ts'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
@@ -31,7 +33,16 @@ export function LinksPage() {
     </Button>
   )
   return (
-    <Page title="Payment links" lead="Reusable links that anyone can pay." actions={makeButton}>
+    <Page
+      title="Payment links"
+      lead="Reusable links that anyone can pay."
+      actions={
+        <>
+          <CsvButton name="payment-links" path="/payment-links" query={{ q }} columns={CSV_COLUMNS} />
+          {makeButton}
+        </>
+      }
+    >
       <search className="filters">
         <SearchBox
           label="Search payment links"
@@ -97,4 +108,15 @@ const COLUMNS: readonly Column<PaymentLink>[] = [
     wide: true,
     cell: ({ url }) => <CopyButton text={url} label="Copy link" />,
   },
+]
+
+const CSV_COLUMNS: readonly CsvColumn<PaymentLink>[] = [
+  ['id', ({ id }) => id],
+  ['name', ({ name }) => name],
+  ['usd_amount', ({ usd_amount }) => usd_amount],
+  ['asset', ({ asset }) => asset],
+  ['allow_dynamic_amount', ({ allow_dynamic_amount }) => String(allow_dynamic_amount)],
+  ['active', ({ active }) => String(active)],
+  ['url', ({ url }) => url],
+  ['created_at', ({ created_at }) => created_at],
 ]

@@ -6,6 +6,8 @@ import { useAccount, useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Breakable } from '../parts/breakable.tsx'
 import { Snippet } from '../parts/copy.tsx'
+import type { CsvColumn } from '../parts/csv.ts'
+import { CsvButton } from '../parts/csv-button.tsx'
 import { DAY_MS, DayFilter, dayEdge, Filter } from '../parts/filter.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
@@ -20,20 +22,22 @@ type Search = ReturnType<typeof route.useSearch>
 export function LogsPage() {
   const mode = useMode()
   const search = route.useSearch()
-  const logs = useQuery(
-    requestLogsOf(mode, {
-      outcome: search.outcome === 'failed' ? 'failed' : undefined,
-      path: search.path,
-      caller: search.caller,
-      created_after: search.from === undefined ? undefined : dayEdge(search.from, -1),
-      created_before: search.to === undefined ? undefined : dayEdge(search.to, DAY_MS),
-      ...pageQuery(search),
-    }),
-  )
   const { outcome, path, caller, from, to } = search
+  const filter = {
+    outcome: outcome === 'failed' ? 'failed' : undefined,
+    path,
+    caller,
+    created_after: from === undefined ? undefined : dayEdge(from, -1),
+    created_before: to === undefined ? undefined : dayEdge(to, DAY_MS),
+  }
+  const logs = useQuery(requestLogsOf(mode, { ...filter, ...pageQuery(search) }))
   const isFiltered = [outcome, path, caller, from, to].some((value) => value !== undefined)
   return (
-    <Page title="Request logs" lead="API requests in the last 30 days. Bodies and keys are not kept.">
+    <Page
+      title="Request logs"
+      lead="API requests in the last 30 days. Bodies and keys are not kept."
+      actions={<CsvButton name="request-logs" path="/request-logs" query={filter} columns={CSV_COLUMNS} />}
+    >
       <SavedViews list="request_logs" search={search} />
       <Filters search={search} />
       <DataTable
@@ -147,4 +151,16 @@ const COLUMNS: readonly Column<RequestLog>[] = [
   { title: 'Request ID', wide: true, cell: ({ request_id }) => <code>{request_id}</code> },
   { title: 'Duration', align: 'end', wide: true, cell: ({ duration_ms }) => `${duration_ms} ms` },
   { title: 'When', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+]
+
+const CSV_COLUMNS: readonly CsvColumn<RequestLog>[] = [
+  ['id', ({ id }) => id],
+  ['request_id', ({ request_id }) => request_id],
+  ['method', ({ method }) => method],
+  ['path', ({ path }) => path],
+  ['status', ({ status }) => String(status)],
+  ['error_code', ({ error_code }) => error_code],
+  ['duration_ms', ({ duration_ms }) => String(duration_ms)],
+  ['caller', ({ caller }) => caller],
+  ['created_at', ({ created_at }) => created_at],
 ]
