@@ -75,7 +75,7 @@ describe('a checkout page’s answer', () => {
         test: { read: async () => CARD_OFFERS[0] ?? null, play: async () => 'played' },
       },
     })
-    const can = { card: { asset: 'LTC', waiting: null } } as const
+    const can = { card: { asset: 'LTC', waiting: null }, receipt: 'offered' } as const
     const url = server.show('t', INVOICES_BY_PAGE.awaiting, 'Blue Heron Books', can)
     for (const { tag } of LANGUAGES) {
       for (const path of ['', '/card', `/card/test?purchase=${CARD_OFFERS[0]?.id}`]) {

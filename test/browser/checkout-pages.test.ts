@@ -78,7 +78,7 @@ const ASK_AMOUNT = {
   merchantName: OPEN.merchantName,
   linkName: OPEN.linkName,
 } as const
-const { awaiting, expired, paid, overpaid } = INVOICES_BY_PAGE
+const { awaiting, detected, expired, paid, overpaid } = INVOICES_BY_PAGE
 const READING = {
   network: 'litecoin-test',
   tipHeight: 2_812_345,
@@ -158,6 +158,12 @@ const MORE_PAGES: { [name: string]: (name: string) => string } = {
       }
     : {}),
   card_test: (name) => `${showCard(name)}/card/test?purchase=${CARD_OFFER.id}`,
+  receipt_offered: () =>
+    server.show('receipt_offered', { ...awaiting, id: 'inv_offered' }, undefined, { receipt: 'offered' }),
+  receipt_requested: () =>
+    server.show('receipt_requested', { ...detected, id: 'inv_requested' }, undefined, {
+      receipt: 'requested',
+    }),
   of_link: () =>
     server.show(
       'of_link',

@@ -1,7 +1,7 @@
-import { createServer, type Socket } from 'node:net'
 import pino from 'pino'
 import { expect, test } from 'vitest'
 import { openMail } from '../../src/mail/mail.ts'
+import { startMailServer } from '../support/mail-server.ts'
 import { startSilentServer } from '../support/silent-server.ts'
 import { until } from '../support/until.ts'
 
@@ -26,40 +26,6 @@ test('closing waits for the e-mails under way, to a server that never answers to
 })
 
 const BURST = 300
-
-/**
- * A mail server that refuses the first connection for now, answers each after it, and notes who is written to. It takes
- * nothing for `.full.example` for now.
- */
-async function startMailServer() {
-  const addressees: string[] = []
-  let connections = 0
-  const serve = (socket: Socket): void => {
-    connections += 1
-    if (connections === 1) return void socket.end('421 busy\r\n')
-    let isBody = false
-    socket.on('error', () => {})
-    socket.on('data', (chunk) => {
-      for (const line of chunk
-        .toString()
-        .split('\r\n')
-        .filter((text) => text !== '')) {
-        if (isBody && line !== '.') continue
-        const addressee = /^RCPT TO:<(.*)>/.exec(line)?.[1]
-        if (addressee !== undefined) addressees.push(addressee)
-        isBody = line === 'DATA'
-        if (addressee?.endsWith('.full.example') === true) socket.write('451 later\r\n')
-        else socket.write(isBody ? '354 go on\r\n' : '250 ok\r\n')
-      }
-    })
-    socket.write('220 mail\r\n')
-  }
-  const server = createServer(serve)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('the server has no port')
-  return { url: `smtp://127.0.0.1:${address.port}`, addressees, close: () => server.close() }
-}
 
 test('one merchant’s burst costs no other their e-mail, and what a server refuses for now is sent again', async () => {
   const server = await startMailServer()
