@@ -108,8 +108,9 @@ function RulesForm({ rules }: { rules: PaymentRules }) {
       <Card title="Receipts">
         <div className="stack">
           <p className="quiet">
-            The checkout offers an e-mail with the receipt, sent once when the invoice is paid. This server
-            needs a mail server for it (SMTP_URL). In test mode only confirmed addresses of your team get one.
+            The checkout offers an e-mail with the receipt, sent once when the invoice is paid; open invoices
+            offer it at once. This server needs a mail server for it (SMTP_URL). In test mode only confirmed
+            addresses of your team get one.
           </p>
           <Checkbox
             label="Buyers may ask for the receipt by e-mail"
