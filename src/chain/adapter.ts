@@ -128,7 +128,7 @@ export interface ChainAdapter {
   /** The whole mempool, matched; null if the tip moved during the reading, which then proves nothing. */
   readMempool(): Promise<MempoolReading | null>
   /**
-   * What became of transactions that we saw unconfirmed and that are now in neither the mempool nor a block: still
+   * The outcome of transactions that we saw unconfirmed and that are now in neither the mempool nor a block: still
    * acceptable to the node (it is offered them again), or conflicting and dead.
    */
   outcomesOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>>
@@ -210,7 +210,7 @@ export class AnswerTooLarge extends ChainUnavailable {
   override name = 'AnswerTooLarge'
 }
 
-/** The node is still syncing; what it says until then proves nothing. It recovers by itself. */
+/** The node is still syncing; what it says until then proves nothing. No action is needed. */
 export class ChainSyncing extends ChainUnavailable {
   override name = 'ChainSyncing'
 }

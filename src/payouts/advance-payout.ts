@@ -107,7 +107,7 @@ async function refuseApproval(
 ): Promise<{ readonly kind: 'own_request' | 'destination_removed' | 'over_limit' } | null> {
   const tenant = tenantOf(payout)
   const isOfFees = payout.source === 'fees'
-  // A request by an API key counts as made by the person who created the key.
+  // A request by an API key counts as one by the person who created the key.
   const isOwn =
     payout.requestedBy === by || (!isOfFees && (await findKeyCreator(tx, tenant, payout.requestedBy)) === by)
   const countOthers = () => (isOfFees ? countOperators(tx) : countManagers(tx, seals, tenant.merchantId))
@@ -159,7 +159,7 @@ async function storeApproval(
   })
 }
 
-/** What became of a payout's transactions. Facts are absolute: reported twice, they change nothing. */
+/** The outcome of a payout's transactions. Facts are absolute: reported twice, they change nothing. */
 export type PayoutFact =
   /** A node has accepted it. */
   | { readonly kind: 'sent'; readonly transaction: PayoutTransaction }

@@ -28,7 +28,7 @@ type Deps = { readonly pool: Pool; readonly seals: AccessSeals }
 type AfterCommit = (work: () => Promise<void>) => Promise<void>
 type Use = <Result>(work: (adapter: Transaction) => Promise<Result>) => Promise<Result>
 
-/** Rows that one change is made to; of sessions and passkeys a person has fewer. */
+/** Maximum rows that one change updates; a person has fewer sessions and passkeys. */
 const ROWS_MAX = 10_000
 /** How often a change is tried again where others change the same row meanwhile. */
 const ATTEMPTS_MAX = 20

@@ -1,6 +1,6 @@
 /**
  * Who may make an account: anybody; those with an invitation to a shop; nobody. In the latter two nobody opens a further shop
- * either: whoever runs the server makes shops, with `paylink merchant create`.
+ * either: the operator creates shops, with `paylink merchant create`.
  */
 export const SIGN_UPS = ['open', 'invite', 'closed'] as const
 export type SignUp = (typeof SIGN_UPS)[number]

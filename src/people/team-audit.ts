@@ -19,7 +19,7 @@ type TeamRequest = {
   readonly body: { readonly [field: string]: unknown }
   readonly headers: Headers
 }
-/** One change of who may enter a shop, or of how: in whose log it stands, and about whom or which invitation it is. */
+/** One change of access to a shop: in whose log it is recorded, and which person or invitation it is about. */
 type TeamAct = { readonly merchantId: string; readonly action: string; readonly resourceId: string | null }
 
 /**

@@ -68,7 +68,7 @@ export class AddressIssuer {
 
   /**
    * Issues a part of what is missing to each pool that has fallen to a fifth of its target. Indexes are taken with the
-   * batch, so that whoever stops in between has taken none. Returns how many addresses were issued.
+   * batch, so that a process that stops in between has taken none. Returns how many addresses were issued.
    */
   async issue(pool: Pool, clock: Clock): Promise<number> {
     let count = 0

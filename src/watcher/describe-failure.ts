@@ -4,7 +4,7 @@ import { isDatabaseAway } from '../postgres/database-away.ts'
 
 export const healthKey = (status: NetworkStatus, reason: string | null): string => `${status} ${reason ?? ''}`
 
-/** How a network stands after a failure, in words for its operator. */
+/** A network's status after a failure, with a reason for its operator. */
 export function describeFailure(error: unknown): { status: NetworkStatus; reason: string } {
   if (error instanceof ChainSyncing) return { status: 'syncing', reason: error.message }
   if (error instanceof ChainUnavailable) return { status: 'unavailable', reason: error.message }

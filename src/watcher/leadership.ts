@@ -14,7 +14,7 @@ const CONNECT_TIMEOUT_MS = 5_000
 const QUERY_TIMEOUT_MS = 5_000
 /**
  * How often the server is asked whether the lock is still ours: a connection that was cut off does not say so by
- * itself. Whoever lost leadership and does not know it yet commits nothing: each commit checks its term.
+ * itself. A process that lost leadership without knowing it commits nothing: each commit checks its term.
  */
 const CONFIRM_INTERVAL_MS = 2_000
 const KEEP_ALIVE_DELAY_MS = 5_000

@@ -153,7 +153,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     return (await this.hashAt(height)) === hash
   }
 
-  /** Tokens by proven receipts: whoever reads again looks for what an answer left out. */
+  /** Tokens by proven receipts: a rescan looks for what an answer left out. */
   async readFrom(height: number, count: number): Promise<ScannedBlock[]> {
     const heights = Array.from({ length: count }, (_, index) => height + index)
     const reported = await concurrently(heights, HEADERS_IN_FLIGHT, (at) => this.#node.headerAt(at))

@@ -29,7 +29,7 @@ const NOT_NOW_WORDS =
 export class EvmRpcError extends ChainUnavailable {
   override name = 'EvmRpcError'
   readonly code: number
-  /** `not_now`: a limit of its plan is reached, or no node stands behind what answers. */
+  /** `not_now`: a limit of its plan is reached, or the gateway has no node behind it. */
   readonly kind: 'no_such_method' | 'range_too_large' | 'not_now' | 'other'
 
   constructor(where: string, method: string, answer: { code: number; message: string }) {

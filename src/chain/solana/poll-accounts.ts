@@ -12,7 +12,7 @@ const ASSOCIATED_TOKEN_PROGRAM = address('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsL
 const CALLS_IN_FLIGHT = 4
 /** Lists of signatures are in no order within a slot, and late by some: they are read this much further back. */
 const OVERLAP_SLOTS = 32
-/** Whoever names one address in more transactions than this is read by blocks instead. */
+/** If more transactions than this name one address, blocks are read instead. */
 const SIGNATURE_PAGES_MAX = 5
 /** Looks at a list of signatures that does not explain an account's balance. */
 const EXPLAIN_ATTEMPTS_MAX = 4
@@ -37,7 +37,7 @@ type Touch = {
   readonly transfers: readonly FoundTransfer[]
 }
 
-/** The chain left our checkpoint: where each payment above the fork stands now, only its blocks say. */
+/** The chain left our checkpoint: only its blocks show where each payment above the fork is now. */
 export class ForkLeft extends Error {
   override name = 'ForkLeft'
 }

@@ -35,7 +35,7 @@ const OWN_CLUSTER = 'localnet'
  * calls a second as a provider's middle plan allows. Measured, see docs/figures.md.
  */
 const POLL_ACCOUNTS_UP_TO = 2_000
-/** Open checkouts are listed anew after so many times as long as listing them took, so that it costs a small share of the time. */
+/** Open checkouts are listed again after this multiple of the time that listing took, so that it costs a small share of the time. */
 const OPEN_INTERVAL_TIMES = 10
 const OPEN_INTERVAL_MS_MAX = 500
 /** A public cluster makes a block every 400 ms: one whose newest is older than this has left the node behind, or stands. */
@@ -91,7 +91,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   #position: BlockRef | null = null
   /** Blocks are read, whatever the way, until then by `performance.now()`. */
   #blocks: { readonly untilMs: number; readonly notice: string } | null = null
-  /** Open checkouts, and when by `performance.now()` they are listed anew. */
+  /** Open checkouts, and when by `performance.now()` they are listed again. */
   #open: { readonly untilMs: number; readonly owners: readonly string[] } = { untilMs: 0, owners: [] }
 
   constructor(options: SolanaAdapterOptions) {

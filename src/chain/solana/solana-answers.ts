@@ -122,7 +122,7 @@ export const transactionSchema = z
   })
   .refine(isWhole)
 
-/** A transaction by itself, with its slot and what it was signed over: a block's hash or the value of a durable nonce. */
+/** A single transaction, with its slot and what it was signed over: a block's hash or the value of a durable nonce. */
 export type TransactionAlone = z.output<typeof transactionSchema>
 
 export const transactionBytesSchema = z

@@ -8,7 +8,7 @@ const LIFETIME_BLOCKS = 150 + 32
 const REMEMBERED_MAX = 10_000
 
 /**
- * What has become of transactions whose block left the chain. Solana has no mempool to look into: one may come back
+ * The outcome of transactions whose block left the chain. Solana has no mempool to look into: one may come back
  * as long as its blockhash is good. It is dead once so many blocks are final that no blockhash of its time is, and
  * the node knows it in none. A durable nonce has no such end: what it brings back later is found in its block.
  */

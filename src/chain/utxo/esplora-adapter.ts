@@ -43,7 +43,7 @@ type EsploraAdapterOptions = {
 }
 
 /**
- * Bitcoin, Litecoin and what is made like them, through an Esplora server, for whoever runs no full node. Blocks
+ * Bitcoin, Litecoin and similar chains, through an Esplora server, for operators without a full node. Blocks
  * are read whole and proved, with the proof of work that a node would have checked; the mempool is read for open checkouts only.
  */
 export class EsploraAdapter implements ChainProvider {
@@ -164,7 +164,7 @@ class EsploraJudge implements TransactionJudge {
     if (reported?.status.confirmed === true) return 'taken'
     const inputs = kept?.inputs ?? reported?.vin
     if (inputs === undefined) return 'dead'
-    // A coinbase that fell out of the chain cannot come back by itself.
+    // A coinbase that left the chain cannot come back without its block.
     if (inputs.some(({ is_coinbase }) => is_coinbase === true)) return 'dead'
     const spender = await this.#spenderOf(inputs)
     if (spender !== null) return spender === txid ? 'taken' : 'dead'
@@ -172,7 +172,7 @@ class EsploraJudge implements TransactionJudge {
     return raw === undefined ? 'dead' : this.#offer(raw)
   }
 
-  /** Whoever spends the first input that is spent, in a block or in the mempool; null where nobody does. */
+  /** The transaction that spends the first spent input, in a block or in the mempool; null if none is spent. */
   async #spenderOf(inputs: readonly EsploraInput[]): Promise<string | null> {
     for (const { txid, vout } of inputs.slice(0, INPUTS_ASKED_MAX)) {
       const spend = await this.#client.json(`/tx/${txid}/outspend/${vout}`, outspendSchema)

@@ -15,7 +15,7 @@ import { MalformedBytes } from './transaction-reader.ts'
 const TRANSACTIONS_IN_FLIGHT = 8
 /** Matched transactions that are remembered. */
 const MATCHED_MAX = 50_000
-/** Their bytes, in hex, by which the node can be asked what became of them: one alone can have 200,000 characters. */
+/** Their bytes, in hex, by which the node can be asked for their outcome: one alone can have 200,000 characters. */
 export const RAW_CHARACTERS_MAX = 64 * 1024 * 1024
 /** Forgotten ids are thrown out when this many more are remembered than the mempool holds. */
 const SEEN_SLACK = 20_000
@@ -90,7 +90,7 @@ export class MempoolReader {
     return this.#raws.get(txid) ?? null
   }
 
-  /** After another node answers, or the same one anew: what was seen before proves nothing. */
+  /** Called when another node answers, or the same one after a reconnect: earlier observations prove nothing. */
   forgetSeen(): void {
     this.#seen = new Set()
     this.#seenAtMs = null

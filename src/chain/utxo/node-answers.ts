@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What we read of a node's answers, and how (Bitcoin Core 0.21 and later, and what is made like it). */
+/** What we read of a node's answers, and how (Bitcoin Core 0.21 and later, and nodes derived from it). */
 export const hashSchema = z.string().regex(/^[0-9a-f]{64}$/)
 
 /** Upper bound of what a node may list; a mempool of 300 MB holds some 200,000 transactions. */

@@ -52,9 +52,9 @@ type Heard = {
 }
 
 /**
- * Wakes when something on a node may concern us: by its notifications, and by asking it in short intervals two
- * questions that cost it nothing. It is asked always, since notifications can stop without a sign; but what they have
- * told of, whether or not it was for us, wakes nobody again.
+ * Wakes the watcher when something on a node may concern us: by its notifications, and by polling it with two cheap
+ * calls. It polls even with notifications, since these can stop silently. What was already notified, for us or not,
+ * wakes nobody again.
  */
 export class NodeListener {
   readonly #parts: NodeParts
@@ -156,7 +156,7 @@ export class NodeListener {
       if (topics === null) return `the node was built without ZeroMQ, ${instead}`
       return topics.length === 0 ? `the node publishes nothing by ZeroMQ, ${instead}` : null
     } catch (error) {
-      // Whoever is woken asks the node himself, and tells the operator what is wrong with it.
+      // The woken watcher asks the node itself, and reports to the operator what is wrong with it.
       if (error instanceof ChainUnavailable) return null
       throw error
     }
@@ -189,7 +189,7 @@ async function lookAtNode({ rpc, node }: NodeParts): Promise<Look | null> {
     ])
     return { tip, size, bytes }
   } catch (error) {
-    // Whoever is woken asks the node himself, and tells the operator what is wrong with it.
+    // The woken watcher asks the node itself, and reports to the operator what is wrong with it.
     if (error instanceof ChainUnavailable) return null
     throw error
   }

@@ -22,7 +22,7 @@ export function providerName(url: string): string {
 /** Only the host name: what buyers and merchants see of where a chain was read. */
 export const providerHost = (url: string): string => new URL(url.slice(url.lastIndexOf('+') + 1)).hostname
 
-/** A provider of one of the chains made like Bitcoin: a node's RPC, or an Esplora server. */
+/** A provider of Bitcoin or a similar chain: a node's RPC, or an Esplora server. */
 export function openProvider(options: {
   readonly chain: UtxoChain
   readonly livemode: boolean

@@ -21,7 +21,7 @@ const CONFLICTS = [
   'too many potential replacements',
   'spends-conflicting-tx',
 ]
-/** A coinbase that fell out of the chain cannot come back by itself. */
+/** A coinbase that left the chain cannot come back without its block. */
 const NEVER_VALID_AGAIN = ['coinbase', 'mandatory-script-verify-flag-failed', 'bad-txns-in-belowout']
 const PASSING = ['premature-spend-of-coinbase']
 /** `txn-already-in-mempool`, `txn-already-known`, `Transaction already in block chain`. */
@@ -33,7 +33,7 @@ const TAKEN = ['already']
  */
 export type Verdict = 'taken' | 'waits' | 'lacks_inputs' | 'dead'
 
-/** Whoever can be asked about one transaction. */
+/** A source that can be asked about one transaction. */
 export interface TransactionJudge {
   /** Offers the transaction again where it is in no block and in no mempool. */
   judge(txid: string): Promise<Verdict>
@@ -42,7 +42,7 @@ export interface TransactionJudge {
 }
 
 /**
- * Asks what has become of transactions that were seen unconfirmed and that neither a mempool nor the chain holds.
+ * Asks for the outcome of transactions that were seen unconfirmed and that neither a mempool nor the chain holds.
  * A node that has dropped one for its low fee, or lost its mempool, is offered the same bytes again.
  *
  * After a restart of Paylink the bytes are unknown. Such a transaction, which the node does not have either, is

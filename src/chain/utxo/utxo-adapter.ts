@@ -50,7 +50,7 @@ type UtxoAdapterOptions = {
 }
 
 /**
- * Bitcoin, Litecoin and what is made like them, through one node's RPC. Calls used: getblockchaininfo,
+ * Bitcoin, Litecoin and similar chains, through one node's RPC. Calls used: getblockchaininfo,
  * getbestblockhash, getblockhash, getblockheader, getblock (raw), getchaintips, getmempoolinfo, getrawmempool,
  * getrawtransaction (raw), getmempoolentry, testmempoolaccept, sendrawtransaction, getzmqnotifications.
  */

@@ -10,7 +10,7 @@ import type { Log } from '../../runtime/log.ts'
 const AWAY_MS = 30_000
 /** A wait for another provider's confirmation is dropped if nothing asked for it again for this long. */
 const UNCONFIRMED_MS = 10 * 60_000
-/** The one in use is asked this often whether it still knows where the watcher stands. */
+/** The provider in use is asked this often whether it still knows the watcher's block. */
 const PLACE_INTERVAL_MS = 60_000
 
 /** A provider of a chain, whatever its family. */

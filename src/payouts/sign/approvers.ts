@@ -103,7 +103,7 @@ export async function noteGone(
 
 type ApproverDeps = Pick<SigningContext, 'pool' | 'clock' | 'seen' | 'log' | 'alerts'>
 
-/** Whether a passkey that counted took the place of this app: whoever deletes the passkey must not bring the app back. */
+/** Whether a passkey that counted replaced this app: deleting the passkey must not bring the app back. */
 export const isReplaced = (seen: FirstSeen, credential: ApproverCredential): boolean =>
   seen.since(REPLACED, sightingKey(credential)) !== null
 

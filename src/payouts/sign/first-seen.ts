@@ -22,7 +22,7 @@ const firstSeenPath = (folder: string): string => join(folder, 'first-seen.jsonl
 
 /**
  * Since when the signer knows something, in a file of its own that only grows: times in the database may have been
- * written by whoever profits from them. Of several times for one thing the earliest counts.
+ * written by an attacker who profits from them. Of several times for one thing the earliest counts.
  */
 export class FirstSeen {
   readonly #path: string

@@ -111,7 +111,7 @@ export class KnownDestinations {
       )
     const sightings = listed.flatMap((one) => {
       const since = seen.since(KIND, keyOf(one))
-      // The operator's list is reported to nobody: whoever writes to it has a key of the operator's.
+      // The operator's list is reported to nobody: writing to it takes a key of the operator's.
       return since === null || one.merchantId === null ? [] : [{ ...one, payableAt: payableAt(since) }]
     })
     if (sightings.length > 0) await saveSightings(pool, sightings, now)

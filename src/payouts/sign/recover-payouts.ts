@@ -29,7 +29,7 @@ export type Recovered = {
   readonly network: string
   /** The newest of the transactions that were signed for it. */
   readonly txid: string
-  readonly outcome: /** It stands in the books as approved and signed; the watcher determines its outcome. */
+  readonly outcome: /** It is recorded as approved and signed; the watcher determines its outcome. */
     | 'recovered'
     /** The merchant's balance does not cover it yet: deposits made after the backup are still to be read. */
     | 'not_covered'

@@ -72,7 +72,7 @@ export async function signPayouts(signer: SigningContext): Promise<void> {
     // Nothing was ever approved, or the approval key is unknown.
     if (key === null) continue
     const payouts = (await listPayoutsUnderWay(signer.pool, network, TURN_MAX)).map(({ payout }) => payout)
-    // What was signed before is reported first, where the database has forgotten it: what is signed anew goes by what is left.
+    // First publish earlier signatures that the database has forgotten: new ones are signed against what is left.
     const isSigned = ({ id }: Payout) => signer.journal.entriesOf(id).length > 0
     const inOrder = [...payouts.filter(isSigned), ...payouts.filter((payout) => !isSigned(payout))]
     const isSetBack = setBack.has(network)

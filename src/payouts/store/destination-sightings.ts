@@ -7,7 +7,7 @@ export type ListedDestination = {
   readonly id: string
   readonly asset: string
   readonly address: string
-  /** As whoever wrote the row says. */
+  /** As the row claims. */
   readonly usableAt: Date
 }
 
@@ -98,7 +98,7 @@ export async function saveBegunList(db: Queryable, kind: string, now: Date): Pro
   ])
 }
 
-/** Whether a payout's destination still stands on the list of whoever it pays out for. By primary key. */
+/** Whether a payout's destination is still on its owner's list (merchant or operator). By primary key. */
 export async function isDestinationListed(
   db: Queryable,
   { merchantId, destinationId, source, livemode }: Payout,

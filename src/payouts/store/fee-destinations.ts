@@ -13,7 +13,7 @@ export async function lockFeeDestinations(tx: Tx): Promise<void> {
   await tx.query(`select pg_advisory_xact_lock(hashtextextended('fee_destination', 0))`)
 }
 
-/** Writes a destination. False where the address stands on the list already (fee_destination_once). */
+/** Writes a destination. False if the address is on the list already (fee_destination_once). */
 export async function insertFeeDestination(
   tx: Tx,
   livemode: boolean,

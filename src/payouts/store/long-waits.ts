@@ -52,7 +52,7 @@ async function listLongWaits(
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** Within this time a payout or a sweep comes to its next state where nothing is wrong, on chains of each family. */
+/** Usual maximum time until a payout or sweep reaches its next state, by family of chains. */
 const USUAL_MS: { readonly [family in KeyFamily]: number } = {
   bitcoin: 6 * HOUR_MS,
   litecoin: 3 * HOUR_MS,

@@ -63,7 +63,7 @@ export async function isSignersAccount(
   return rows[0]?.own === true
 }
 
-/** Writes a destination. False where the address stands on the list already (payout_destination_once). */
+/** Writes a destination. False if the address is on the list already (payout_destination_once). */
 export async function insertPayoutDestination(
   tx: Tx,
   tenant: Tenant,

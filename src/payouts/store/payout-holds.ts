@@ -23,7 +23,7 @@ export type StoppedPayout = {
   readonly until: Date | null
 }
 
-/** Approved payouts that the signer holds back, the first to go on first. Served by payout_under_way. */
+/** Approved payouts that the signer holds back, the earliest to continue first. Served by payout_under_way. */
 export async function listPayoutHolds(db: Queryable, limit: number): Promise<StoppedPayout[]> {
   const { rows } = await db.query<StoppedPayout>(
     `select h.merchant_id as "merchantId", h.payout_id as id, h.reason, h.until

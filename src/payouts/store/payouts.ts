@@ -210,10 +210,10 @@ export async function listPayouts(
 }
 
 /**
- * Payouts of a network that the signer or the chain has to deal with: first those that have a place in the line of its hot
- * wallet, themselves or by their sweeps, since everybody's wait for them; then the oldest of each merchant and asset, then the
- * second of each, and so on, so that whoever has more of them than the limit stands in nobody's way. Reads all that are under
- * way, by payout_under_way, and account_nonce by its key.
+ * Payouts of a network that the signer or the chain has to process. First come those that have a nonce of its hot wallet,
+ * for themselves or for their sweeps, since all others wait for them. Then the oldest of each merchant and asset, then the
+ * second of each, and so on, so that a merchant with more than the limit blocks nobody. Reads all that are under way, by
+ * payout_under_way, and account_nonce by its key.
  */
 export async function listPayoutsUnderWay(
   db: Queryable,
@@ -263,7 +263,7 @@ export async function insertPayoutApproval(
   )
 }
 
-/** Who made an API key in the dashboard; null for nobody, or no key. By primary key. */
+/** Who created an API key in the dashboard; null for nobody, or no key. By primary key. */
 export async function findKeyCreator(tx: Tx, tenant: Tenant, keyId: string): Promise<string | null> {
   const { rows } = await tx.query<{ created_by: string | null }>(
     'select created_by from api_key where merchant_id = $1 and id = $2',
@@ -302,7 +302,7 @@ export async function listLatelyConfirmed(
 }
 
 /**
- * After a restore: what was approved and not signed when the backup was made may have been signed and sent since.
+ * After a restore: what was approved and not signed at the backup may have been signed and sent since.
  * These payouts wait for approval again, so that a person looks first. `isSigned`: the signer's journal has it, and the
  * same bytes are sent once more. Returns their ids. A walk of the open payouts.
  */

@@ -6,7 +6,7 @@ import { loadSolanaSignerAccounts } from './solana-accounts.ts'
 /** Below this a fee payer needs topping up: 0.05 SOL, enough for thousands of payouts. */
 const FEE_PAYER_LOW = 50_000_000n
 
-/** How the fee payer of payouts in SOL stands. */
+/** The balance of the fee payer of payouts in SOL. */
 type FeePayerBalance = {
   readonly network: Network
   /** Base58. */
@@ -20,7 +20,7 @@ type FeePayerBalance = {
 
 export const FEE_PAYER_NETWORKS: readonly Network[] = ['solana-live', 'solana-test']
 
-/** How a network's fee payer stands; null where it has none, or nobody has read it yet. */
+/** The balance of a network's fee payer; null if it has none, or it was not read yet. */
 export async function readFeePayerBalance(db: Queryable, network: Network): Promise<FeePayerBalance | null> {
   const signerAccounts = FEE_PAYER_NETWORKS.includes(network)
     ? await loadSolanaSignerAccounts(db, network)

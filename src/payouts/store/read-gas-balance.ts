@@ -4,7 +4,7 @@ import { isLowOnGas } from '../../core/payout/gas.ts'
 import { hasTokenMoney, loadHotWallet, sumHotObligations } from '../../db/addresses/hot-wallets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 
-/** How a hot wallet stands with the gas that it pays for others, and with what merchants have in it. */
+/** A hot wallet's balance: ether for the gas that it pays for others, and what merchants have in it. */
 export type GasBalance = {
   readonly network: Network
   /** 20 bytes. */
@@ -29,7 +29,7 @@ export const HOT_WALLETS: readonly {
   })),
 )
 
-/** How a network's hot wallet stands with ether; null where there is none, or nobody has read it yet. */
+/** The ether of a network's hot wallet; null if there is no wallet, or it was not read yet. */
 export async function readGasBalance(db: Queryable, network: Network): Promise<GasBalance | null> {
   const of = HOT_WALLETS.find((each) => each.network === network)
   const wallet = of === undefined ? null : await loadHotWallet(db, network)

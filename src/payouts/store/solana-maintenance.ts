@@ -316,8 +316,9 @@ export async function loadVaultDue(
 export type FoundSweep = { readonly txid: string; readonly index: number; readonly lamports: bigint }
 
 /**
- * Books a sweep that the database does not know, or knows as one that did not happen; reported twice, it is booked once,
- * for whoever books one for a network holds its row of solana_house. Whether it was booked. Reads the network's maintenance transactions.
+ * Books a sweep that the database does not know, or knows as one that did not happen. Returns whether it was booked.
+ * Reported twice, it is booked once: each booking locks the network's row of solana_house. Reads the network's maintenance
+ * transactions.
  */
 export async function bookFoundSweep(
   tx: Tx,

@@ -148,7 +148,7 @@ type OrphanSweep = {
 
 /** Where money for a merchant's payouts can come from that is not in the hot wallet and not on its way. */
 type SweepSources = {
-  /** Sweeps that go on for another payout's sake: those first that were signed, then the largest. */
+  /** Sweeps that can be assigned to another payout: signed ones first, then the largest. */
   readonly orphans: readonly OrphanSweep[]
   readonly addresses: readonly SweepableAddress[]
   /** What of both together is worth no more than each one's sweep takes: it waits for a cheaper hour. */
@@ -312,7 +312,7 @@ export async function insertSweepTransaction(
 }
 
 /**
- * What became of a sweep. Facts are absolute; a final sweep changes no more. One that failed lets go of its deposits, by a
+ * The outcome of a sweep. Facts are absolute; a final sweep changes no more. One that failed lets go of its deposits, by a
  * trigger. False where nothing changed. By primary key and sweep_transfer_by_sweep.
  */
 export async function updateSweep(

@@ -30,7 +30,7 @@ export type EvmBroadcasterParts = {
   readonly network: Network
   readonly providers: PayoutProviders<EvmPayoutChain>
   readonly sealer: OutcomeSealer
-  /** The token that payouts are made in; null where there is none. */
+  /** The token of payouts; null if there is none. */
   readonly token: EvmToken | null
   /** Pause between two looks at the chain while something is on its way, milliseconds. */
   readonly lookEveryMs: number

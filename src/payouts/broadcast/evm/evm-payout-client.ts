@@ -75,7 +75,7 @@ export class EvmPayoutClient {
     readonly setting: string
     readonly chain: EvmChain
     readonly realm: Realm
-    /** The token that payouts are made in, if any. */
+    /** The token of payouts, if any. */
     readonly token: EvmToken | null
   }) {
     this.#node = new EvmNode(of.url, of.setting)

@@ -180,7 +180,8 @@ export class EvmSweeps {
     const { transaction, receipt, isFinal } = found
     const { txid } = transaction
     if (receipt.succeeded) {
-      // What is final is not looked after any more. Until then the word of one provider is as good as a block that may go.
+      // A final sweep is not watched any more, so another provider must agree. A sweep called done by one provider is checked
+      // again, like one whose block may be reorganised.
       const isAgreed =
         isFinal && (await providers.anotherSays(sweep.id, (chain) => isFinalWith(chain, txid, receipt)))
       await this.#parts.sealer.landed(txid)

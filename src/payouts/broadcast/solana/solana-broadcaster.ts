@@ -169,7 +169,7 @@ export class SolanaBroadcaster implements Broadcaster {
     if (transaction === undefined || status === undefined) return { kind: 'absent' }
     const saysSo = (rpc: SolanaRpc) => isFinalWith(rpc, transaction.txid, status)
     if (!status.failed) {
-      // What is confirmed already is looked at for a while, and needs nobody's word any more.
+      // A confirmed payout is watched for a while, and needs no second provider any more.
       const isFinal =
         status.isFinal &&
         (payout.status === 'confirmed' || (await this.providers.anotherSays(payout.id, saysSo)))

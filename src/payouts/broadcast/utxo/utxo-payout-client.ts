@@ -36,7 +36,7 @@ const FEE_RATE_MIN = 1_000n
 /** No estimate above this is believed. */
 const FEE_RATE_MAX = 500_000n
 const COIN = 100_000_000
-/** Transactions whose place is remembered; past that some are sought anew. */
+/** Transactions whose block is remembered; beyond that some are searched again. */
 const ANCHORS_MAX = 20_000
 /** Blocks read in one look; the rest comes with the next one. */
 const BLOCKS_PER_LOOK = 500
@@ -187,7 +187,7 @@ export class UtxoPayoutClient {
 
   /**
    * The transaction of a block that spends this output; null where none from this height on does. `searching`: not found yet;
-   * a few blocks are read at a time, and the next call goes on where this one ended: of several providers all must have found
+   * a few blocks are read at a time, and the next call continues where this one ended: of several providers all must have found
    * it in the same look. `pruned`: the node has thrown its block away.
    */
   async spenderOf(
