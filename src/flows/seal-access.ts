@@ -51,10 +51,13 @@ export const sealOlderAccess = (deps: {
 
 /** Seals whatever stands there now, at the operator's word. How many rows had no seal that counted. */
 export const acceptAccess = (deps: { pool: Pool; clock: Clock; seals: AccessSeals }): Promise<number> =>
-  withSystemTransaction(deps.pool, async (tx) => {
-    await claimFirstSealing(tx, deps.clock())
-    return sealRows(tx, deps.seals, () => true)
-  })
+  withSystemTransaction(deps.pool, (tx) => acceptRows(tx, deps))
+
+/** The same, in a transaction that does more. */
+export async function acceptRows(tx: Tx, { clock, seals }: { clock: Clock; seals: AccessSeals }) {
+  await claimFirstSealing(tx, clock())
+  return sealRows(tx, seals, () => true)
+}
 
 async function sealRows(tx: Tx, seals: AccessSeals, isTrusted: (row: SealedRow) => boolean): Promise<number> {
   let count = 0

@@ -1,6 +1,6 @@
 import type { AccessSeals } from '../../src/core/people/access-seals.ts'
 import { writeSeal } from '../../src/db/people/access-rows.ts'
-import { acceptAccess, sealedRows } from '../../src/flows/seal-access.ts'
+import { acceptRows, sealedRows } from '../../src/flows/seal-access.ts'
 import type { Pool } from '../../src/postgres/pool.ts'
 import { withSystemTransaction } from '../../src/postgres/transaction.ts'
 import { openAccessSeals } from '../../src/secrets/access-seals.ts'
@@ -9,20 +9,22 @@ import type { Keyring } from '../../src/secrets/keyring.ts'
 /** The seals of a key, which log nothing. */
 export const quietSeals = (keyring: Keyring): AccessSeals => openAccessSeals(keyring, { error: () => {} })
 
-/** Runs a statement of a test's own, whose rows then count as if Paylink had written them. */
+/**
+ * Runs a statement of a test's own, whose rows then count as if Paylink had written them; at once, so that a running
+ * program meets none of them without its seal.
+ */
 export type WriteSealed = ReturnType<typeof sealedWriter>
 
 export const sealedWriter = (owner: Pool, seals: AccessSeals) => {
-  return async (sql: string, values: unknown[] = []) => {
-    const result = await owner.query(sql, values)
-    await acceptAccess({ pool: owner, clock: () => new Date(), seals })
-    await withSystemTransaction(owner, async (tx) => {
+  return (sql: string, values: unknown[] = []) =>
+    withSystemTransaction(owner, async (tx) => {
+      const result = await tx.query(sql, values)
+      await acceptRows(tx, { clock: () => new Date(), seals })
       for (const model of ['session', 'verification'] as const) {
         for await (const row of sealedRows(tx, model)) {
           if (!seals.isSealed(model, row)) await writeSeal(tx, model, row.id, seals.seal(model, row))
         }
       }
+      return result
     })
-    return result
-  }
 }
