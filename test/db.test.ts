@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { moveCheckpoint, startCheckpoint } from '../src/db/chain/network-state.ts'
 import { beginSecondReading, lowerSecondReading, moveSecondReading } from '../src/db/chain/second-reading.ts'
 import { openPool } from '../src/postgres/pool.ts'
@@ -38,6 +38,9 @@ test('a transaction that PostgreSQL rolled back is never taken for committed', a
 })
 
 test('a connection whose prepared statements a migration has outdated is given up', async () => {
+  // A process prepares the first statements that it uses, and this one may have used many.
+  vi.resetModules()
+  const fresh = await import('../src/postgres/transaction.ts')
   const pool = openPool({
     connectionString: database.ownerUrl,
     applicationName: 'paylink-test',
@@ -47,7 +50,7 @@ test('a connection whose prepared statements a migration has outdated is given u
   try {
     await database.owner.query('create table outdated (id int)')
     const read = () =>
-      withTransaction(pool, TENANT, async (tx) => (await tx.query('select * from outdated')).fields)
+      fresh.withTransaction(pool, TENANT, async (tx) => (await tx.query('select * from outdated')).fields)
     expect(await read()).toHaveLength(1)
     await database.owner.query('alter table outdated add column name text')
     await expect(read()).rejects.toThrow('cached plan must not change result type')

@@ -64,7 +64,8 @@ async function findings(): Promise<string[]> {
 
 test('the final amount counts, and the audit accepts what was reported from the first block', async () => {
   const watcher = await watched.watchAtTip()
-  const invoice = await watched.openInvoice([watcher])
+  // The first block must not be final before it leaves the chain.
+  const invoice = await watched.openInvoice([watcher], watched.needs(3))
   const before = await watched.availableBalance()
   const txid = await pay(invoice, AMOUNT, QUARTER)
   await watched.untilStatus(invoice.id, 'confirming')
