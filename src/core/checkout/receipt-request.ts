@@ -12,7 +12,7 @@ export type ReceiptRequest = {
 export const receiptRequestContext = (merchantId: string, invoiceId: string): string =>
   `receipt_request/${merchantId}/${invoiceId}`
 
-/** What a receipt's e-mail says, in words that may stand in an e-mail to strangers. */
+/** The contents of a receipt's e-mail; text of shops and buyers is plain, without links. */
 export type ReceiptFacts = {
   readonly livemode: boolean
   readonly language: string
