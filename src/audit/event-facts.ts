@@ -23,10 +23,15 @@ const POSTING = `'dep:' || f.network || ':' || f.txid || ':' || f.output_index |
 const POSTED = `from generate_series(1, f.ledger_postings) n join ledger_entry l on l.merchant_id = f.merchant_id
   and l.transfer_id = any (array[${POSTING} || n, ${POSTING} || f.invoice_id || ':' || n])`
 /** The most that a payment ever brought: one whose amount has changed was posted, taken back and posted again. */
-const MOST = `case when f.ledger_postings > 2 then greatest(f.amount, (select max(l.amount) ${POSTED})) else f.amount end`
+const MOST = `case when f.ledger_postings <= 2 or ${isSum('f')} then f.amount
+  else greatest(f.amount, (select max(l.amount) ${POSTED})) end`
 
 const OF_INVOICE = `from transfer f where f.merchant_id = e.merchant_id and f.invoice_id = e.resource_id`
-const IN_ITS_ASSET = `${OF_INVOICE} and f.asset = data ->> 'asset'`
+
+/** Of each invoice and asset: the most that came, and of that what was final. One pass over the payments, whatever their events. */
+const CAME = `(select f.merchant_id, f.invoice_id, f.asset, bool_or(${isSum('f')}) as in_sums,
+    sum(${MOST}) as most, coalesce(sum(${MOST}) filter (where ${WAS_FINAL}), 0) as final
+  from transfer f group by f.merchant_id, f.invoice_id, f.asset) came`
 
 /** Of every event its data; a check reads one page of bodies after another. */
 const EVENTS_OF = (kind: 'invoice' | 'payout'): string =>
@@ -52,12 +57,11 @@ export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
     // A sum of many payments may have been more before a reorganisation took some of them.
     sql: `select e.merchant_id, e.id as subject,
         'reports ' || (data ->> 'amount_detected') || ', of which ' || (data ->> 'amount_confirmed') || ' is final, and less came' as detail
-      from ${EVENTS_OF('invoice')}
-      where (data ->> 'amount_detected' <> '0' or data ->> 'amount_confirmed' <> '0')
-        and not exists (select ${OF_INVOICE} and ${isSum('f')})
-        and (${units(`data ->> 'amount_detected'`, `data ->> 'asset'`)} > (select coalesce(sum(${MOST}), 0) ${IN_ITS_ASSET})
-          or ${units(`data ->> 'amount_confirmed'`, `data ->> 'asset'`)} > (
-            select coalesce(sum(${MOST}), 0) ${IN_ITS_ASSET} and ${WAS_FINAL}))`,
+      from ${EVENTS_OF('invoice')} left join ${CAME} on came.merchant_id = e.merchant_id
+        and came.invoice_id = e.resource_id and came.asset = data ->> 'asset'
+      where came.in_sums is not true
+        and (${units(`data ->> 'amount_detected'`, `data ->> 'asset'`)} > coalesce(came.most, 0)
+          or ${units(`data ->> 'amount_confirmed'`, `data ->> 'asset'`)} > coalesce(came.final, 0))`,
   },
   {
     name: 'event_tells_what_was_settled',

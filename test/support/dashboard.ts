@@ -141,7 +141,9 @@ export async function turnOnSecondFactor({
   const secret = (await page.locator('.copy-field code').textContent()) ?? ''
   await page.getByLabel('6-digit code').fill(await codeOf(secret, -1))
   await press('Turn it on')
-  await page.getByRole('heading', { name: 'Keep your backup codes' }).waitFor()
+  const refused = page.getByRole('dialog').getByRole('alert')
+  await page.getByRole('heading', { name: 'Keep your backup codes' }).or(refused).waitFor()
+  expect(await refused.allTextContents()).toEqual([])
   expect(await axeFaults(page, 'dialog')).toEqual([])
   const backupCodes = await page.locator('.codes code').allTextContents()
   await press('I have kept them')

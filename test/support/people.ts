@@ -110,8 +110,9 @@ const PERIOD_MS = 30_000
 /** The one-time code of a secret, some periods of 30 seconds from now (RFC 6238). */
 export async function codeOf(secretBase32: string, periods = 0): Promise<string> {
   const left = PERIOD_MS - (Date.now() % PERIOD_MS)
-  // An earlier period's code is refused once this one ends: it is taken where there is time to type it.
-  if (periods < 0 && left < PERIOD_MS / 2) await setTimeout(left)
+  // An earlier period's code is refused once this one ends: it is taken where there is time to type it. A timer may fire
+  // a millisecond before the clock has come that far.
+  if (periods < 0 && left < PERIOD_MS / 2) await setTimeout(left + 100)
   const counter = Math.floor(Date.now() / PERIOD_MS) + periods
   return createOTP(decodeBase32(secretBase32), { digits: 6 }).hotp(counter)
 }
