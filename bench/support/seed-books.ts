@@ -38,8 +38,19 @@ const NUMBERED = (
     timestamptz '2026-11-01T00:00:00Z' + n * interval '1 second' as at
   from generate_series(0, ${invoices - 1}) as n) one`
 
-const EVENTS = `(values (1, 'invoice.created'), (2, 'invoice.payment_detected'), (3, 'invoice.confirming'),
-    (4, 'invoice.paid')) as milestone (sequence, type)`
+const EVENTS = `(values (1, 'invoice.created', 'awaiting_payment', null, '0', '0'),
+    (2, 'invoice.payment_detected', 'payment_detected', 'detected', '0.001', '0'),
+    (3, 'invoice.confirming', 'confirming', 'confirming', '0.001', '0'),
+    (4, 'invoice.paid', 'paid', 'confirmed', '0.001', '0.001'))
+    as milestone (sequence, type, status, payment_status, detected, confirmed)`
+
+/** What the audit compares with the rows, and as many bytes as a body has beside. */
+const EVENT_DATA = `json_build_object('id', invoice, 'status', status, 'usd_amount', '10.00', 'asset', 'LTC',
+    'amount', '0.001', 'amount_detected', detected, 'amount_confirmed', confirmed, 'address', 'rltc1q' || left(txid, 38),
+    'payments', case when payment_status is null then json_build_array() else json_build_array(json_build_object(
+      'id', 'pay_' || lpad(n::text, 26, '0'), 'txid', txid, 'output_index', 0, 'asset', 'LTC', 'amount', '0.001',
+      'status', payment_status)) end,
+    'filler', repeat('x', 700))`
 
 const STATEMENTS: readonly [about: 'books' | 'ledger', sql: (invoices: number) => string][] = [
   [
@@ -116,7 +127,12 @@ const STATEMENTS: readonly [about: 'books' | 'ledger', sql: (invoices: number) =
     () => `insert into ledger_balance (merchant_id, livemode, asset, account, balance)
     select merchant_id, livemode, asset, account, sum(amount) from ledger_entry group by 1, 2, 3, 4`,
   ],
-  // A body as long as an invoice's event is.
+  [
+    'ledger',
+    (count) => `insert into received_by_day (merchant_id, livemode, day, asset, amount, usd_cents)
+    select merchant, false, (at at time zone 'UTC')::date, 'LTC', count(*) * ${AMOUNT}, count(*) * 1000
+    from ${NUMBERED(count)} group by merchant, (at at time zone 'UTC')::date`,
+  ],
   [
     'books',
     (
@@ -126,7 +142,7 @@ const STATEMENTS: readonly [about: 'books' | 'ledger', sql: (invoices: number) =
       convert_to('{"id":"evt_' || lpad((4 * n + sequence)::text, 26, '0') || '","schema_version":1,"event_type":"' || type ||
         '","merchant_id":"' || merchant || '","resource_id":"' || invoice ||
         '","livemode":false,"created_at":"2026-11-01T00:00:00.000Z","sequence":' || sequence ||
-        ',"request_id":null,"data":{"id":"' || invoice || '","filler":"' || repeat('x', 1100) || '"}}', 'UTF8'), at
+        ',"request_id":null,"data":' || ${EVENT_DATA} || '}', 'UTF8'), at
     from ${NUMBERED(count)}, ${EVENTS}`,
   ],
   [

@@ -7,12 +7,11 @@ import type { AuditCheck } from './audit-check.ts'
  * The amount that a contract pays may be another in another block; the ledger keeps each.
  */
 
-const DECIMALS = Object.entries(COINS)
-  .map(([asset, { decimals }]) => `when '${asset}' then ${decimals}`)
+const UNITS = Object.entries(COINS)
+  .map(([asset, { decimals }]) => `when '${asset}' then ${10n ** BigInt(decimals)}`)
   .join(' ')
 /** An amount of an event in base units. */
-const units = (amount: string, asset: string): string =>
-  `(${amount})::numeric * power(10::numeric, case ${asset} ${DECIMALS} end)`
+const units = (amount: string, asset: string): string => `(${amount})::numeric * (case ${asset} ${UNITS} end)`
 
 /** Final at some time: two postings at least, the first when it came into a block. */
 const WAS_FINAL = `(f.status = 'confirmed' or f.ledger_postings >= 2)`
@@ -33,10 +32,13 @@ const CAME = `(select f.merchant_id, f.invoice_id, f.asset, bool_or(${isSum('f')
     sum(${MOST}) as most, coalesce(sum(${MOST}) filter (where ${WAS_FINAL}), 0) as final
   from transfer f group by f.merchant_id, f.invoice_id, f.asset) came`
 
-/** Of every event its data; a check reads one page of bodies after another. */
+/** Of every event its data, read once; a check reads one page of bodies after another. */
 const EVENTS_OF = (kind: 'invoice' | 'payout'): string =>
-  `(select merchant_id, id, resource_id, event_type, convert_from(body, 'UTF8')::json -> 'data' as data
-    from event where event_type like '${kind}.%') e`
+  `(select event.merchant_id, event.id, event.resource_id, event.event_type, data.*
+    from event cross join lateral json_to_record(coalesce(convert_from(event.body, 'UTF8')::json -> 'data', '{}')) as data(
+      status text, asset text, amount text, usd_amount text, amount_detected text, amount_confirmed text, payments json,
+      destination text, txid text)
+    where event.event_type like '${kind}.%') e`
 
 /** Events against the money that they report. */
 export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
@@ -44,7 +46,7 @@ export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
     name: 'event_tells_recorded_payments',
     rule: 'every payment that an invoice event reports was recorded, with its amount, and was final where it says so',
     sql: `select e.merchant_id, e.id as subject, 'reports payment ' || (p ->> 'id') || ', which was not so' as detail
-      from ${EVENTS_OF('invoice')} cross join lateral json_array_elements(data -> 'payments') p
+      from ${EVENTS_OF('invoice')} cross join lateral json_array_elements(e.payments) p
       where not exists (select ${OF_INVOICE} and f.id = p ->> 'id' and f.txid = p ->> 'txid'
         and f.asset = p ->> 'asset' and f.output_index = (p ->> 'output_index')::numeric
         and (${isSum('f')} or f.amount = ${units(`p ->> 'amount'`, `p ->> 'asset'`)}
@@ -56,34 +58,34 @@ export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
     rule: 'no invoice event reports more money than came to its invoice',
     // A sum of many payments may have been more before a reorganisation took some of them.
     sql: `select e.merchant_id, e.id as subject,
-        'reports ' || (data ->> 'amount_detected') || ', of which ' || (data ->> 'amount_confirmed') || ' is final, and less came' as detail
+        'reports ' || e.amount_detected || ', of which ' || e.amount_confirmed || ' is final, and less came' as detail
       from ${EVENTS_OF('invoice')} left join ${CAME} on came.merchant_id = e.merchant_id
-        and came.invoice_id = e.resource_id and came.asset = data ->> 'asset'
+        and came.invoice_id = e.resource_id and came.asset = e.asset
       where came.in_sums is not true
-        and (${units(`data ->> 'amount_detected'`, `data ->> 'asset'`)} > coalesce(came.most, 0)
-          or ${units(`data ->> 'amount_confirmed'`, `data ->> 'asset'`)} > coalesce(came.final, 0))`,
+        and (${units('e.amount_detected', 'e.asset')} > coalesce(came.most, 0)
+          or ${units('e.amount_confirmed', 'e.asset')} > coalesce(came.final, 0))`,
   },
   {
     name: 'event_tells_what_was_settled',
     rule: 'an event says that an invoice is paid where it was, for its amount in its coin, and every event its price',
-    sql: `select e.merchant_id, e.id as subject, 'says ' || (data ->> 'status') || ', and the invoice was not' as detail
+    sql: `select e.merchant_id, e.id as subject, 'says ' || e.status || ', and the invoice was not' as detail
       from ${EVENTS_OF('invoice')} join invoice i on i.merchant_id = e.merchant_id and i.id = e.resource_id
-      where (data ->> 'usd_amount')::numeric * 100 is distinct from i.usd_cents
-        or (e.event_type in ('invoice.paid', 'invoice.overpaid') or data ->> 'status' in ('paid', 'overpaid')) and (
-          i.paid_at is null or data ->> 'asset' <> i.asset or ${units(`data ->> 'amount'`, 'i.asset')} <> i.amount
+      where e.usd_amount::numeric * 100 is distinct from i.usd_cents
+        or (e.event_type in ('invoice.paid', 'invoice.overpaid') or e.status in ('paid', 'overpaid')) and (
+          i.paid_at is null or e.asset <> i.asset or ${units('e.amount', 'i.asset')} <> i.amount
           or not exists (select from invoice_resolution r
             where r.merchant_id = i.merchant_id and r.invoice_id = i.id and r.resolution = 'accept')
-          and i.accepted_at is null and ${units(`data ->> 'amount_confirmed'`, 'i.asset')} < i.amount - i.tolerance_under)`,
+          and i.accepted_at is null and ${units('e.amount_confirmed', 'i.asset')} < i.amount - i.tolerance_under)`,
   },
   {
     name: 'event_tells_of_its_payout',
     rule: "a payout event reports its payout's coin, amount and destination, and of a transaction that was signed for it",
-    sql: `select e.merchant_id, e.id as subject, 'reports ' || (data ->> 'amount') || ' to ' || (data ->> 'destination') as detail
+    sql: `select e.merchant_id, e.id as subject, 'reports ' || e.amount || ' to ' || e.destination as detail
       from ${EVENTS_OF('payout')} left join payout p on p.merchant_id = e.merchant_id and p.id = e.resource_id
-      where p.id is null or data ->> 'asset' <> p.asset or data ->> 'destination' <> p.destination
-        or ${units(`data ->> 'amount'`, 'p.asset')} <> p.amount
-        or data ->> 'status' = 'confirmed' and p.status not in ('submitted', 'confirmed')
-        or data ->> 'txid' is not null and not exists (select from payout_transaction t
-          where t.merchant_id = p.merchant_id and t.payout_id = p.id and t.txid = data ->> 'txid')`,
+      where p.id is null or e.asset <> p.asset or e.destination <> p.destination
+        or ${units('e.amount', 'p.asset')} <> p.amount
+        or e.status = 'confirmed' and p.status not in ('submitted', 'confirmed')
+        or e.txid is not null and not exists (select from payout_transaction t
+          where t.merchant_id = p.merchant_id and t.payout_id = p.id and t.txid = e.txid)`,
   },
 ]
