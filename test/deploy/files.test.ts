@@ -261,6 +261,20 @@ test('Prometheus itself accepts its configuration and every alert', { tags: ['pr
   await run(promtool, ['check', 'config', '--syntax-only', join(folder, 'prometheus.yaml')])
 })
 
+test('the signer’s unit has a user of its own, and no unit reads the memory or environment of another', async () => {
+  const units = new URL('../../deploy/systemd/', import.meta.url).pathname
+  const users: { [unit: string]: string | undefined } = {}
+  for (const name of (await readdir(units)).filter((each) => each.endsWith('.service'))) {
+    const unit = await readFile(join(units, name), 'utf8')
+    // Of processes in another user namespace Linux shows nothing to the same user, either (user_namespaces(7), ptrace(2)).
+    for (const setting of ['PrivateUsers=yes', 'ProtectProc=invisible', 'CapabilityBoundingSet=\n'])
+      expect(unit, name).toContain(`\n${setting}`)
+    users[name] = /^User=(.*)$/m.exec(unit)?.[1]
+  }
+  const signer = users['paylink-signer.service']
+  expect(Object.entries(users).filter(([, user]) => user === signer)).toHaveLength(1)
+})
+
 test('systemd accepts the units and finds next to nothing that they could lose', {
   tags: ['systemd-analyze'],
   timeout: 60_000,

@@ -68,7 +68,8 @@ const TRANSFER = 2
 const CREATE_WITH_SEED = 3
 
 function paidBy({ raw }: Signed): Paid[] {
-  const { messageBytes } = getTransactionDecoder().decode(raw)
+  const messageBytes = messageOf(raw)
+  if (messageBytes === null) return []
   const compiled = getCompiledTransactionMessageDecoder().decode(messageBytes)
   const { instructions } = decompileTransactionMessage(compiled)
   return (instructions as readonly Instruction[]).flatMap(({ programAddress, accounts = [], data = [] }) => {
@@ -81,4 +82,13 @@ function paidBy({ raw }: Signed): Paid[] {
     const amount = bytes.readUInt32LE(0) === TRANSFER ? bytes.readBigUInt64LE(4) : 0n
     return [{ to: String(accounts[1]?.address), amount }]
   })
+}
+
+/** Null where it is no transaction: the signer's login writes bytes of its own over those of maintenance, and they pay nobody. */
+function messageOf(raw: Buffer) {
+  try {
+    return getTransactionDecoder().decode(raw).messageBytes
+  } catch {
+    return null
+  }
 }

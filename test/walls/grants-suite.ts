@@ -158,7 +158,7 @@ export function describeGrants(chain: Chain, open: () => Promise<Installation>):
       await restore()
     })
 
-    test.each(['api', 'watcher', 'delivery'] as const)(
+    test.each(ROLES)(
       'whatever the login of %s writes, nothing is signed to an address that was not approved',
       async (role) => {
         const attacks = await attacksOf(shop, role)

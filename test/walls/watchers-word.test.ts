@@ -137,6 +137,12 @@ test('with the watcher’s login a made-up deposit is called swept, and nobody i
   expect(unsealedSaid()).toContainEqual(
     expect.objectContaining({ payoutId: payout.id, unsealed: [sweep.id] }),
   )
+  // Whoever has the watcher's process has its key, and seals it: then it is paid, of what others have there.
+  const landed = { kind: 'landed', network: 'base-test', txid: transaction?.txid ?? '' } as const
+  const seal = sealOutcome(OUTCOME_KEY, landed)
+  await saveOutcomeSeal(watcher, { ...landed, seal, now: world.now })
+  await turns()
+  expect(await world.holds('ETH_BASE', payout.destination)).toBeGreaterThan(0n)
 })
 
 /** What a watcher's login can write: another key's seals, of whatever outcomes. */
