@@ -1,5 +1,6 @@
 import type { OwnInvoice } from '../core/checkout/checkout-pages.ts'
 import { type ReceiptRequest, receiptRequestContext } from '../core/checkout/receipt-request.ts'
+import { mailboxOf } from '../core/people/canonical-email.ts'
 import { putReceiptRequest } from '../db/checkout/receipt-requests.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { withTransaction } from '../postgres/transaction.ts'
@@ -13,9 +14,7 @@ export async function requestReceipt(
   { pool, keyring }: { pool: Pool; keyring: Keyring },
   { tenant, invoiceId, ...request }: OwnInvoice & ReceiptRequest,
 ): Promise<boolean> {
-  // One spelling for each address, so that another one does not get around the limit.
-  const spelling = request.email.normalize('NFKC').toLowerCase()
-  const recipient = keyring.mac('receipt recipient', Buffer.from(spelling))
+  const recipient = keyring.mac('receipt recipient', Buffer.from(mailboxOf(request.email)))
   const context = receiptRequestContext(tenant.merchantId, invoiceId)
   const sealed = keyring.seal(Buffer.from(JSON.stringify(request)), context)
   return withTransaction(pool, tenant, (tx) =>

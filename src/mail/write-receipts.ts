@@ -5,9 +5,11 @@ import {
   countReceiptsSent,
   type DueReceipt,
   endReceiptRequest,
+  findReceiptPlace,
   forgetReceiptRequests,
   isMembersAddress,
   listDueReceipts,
+  type ReceiptPlace,
 } from '../db/checkout/receipt-requests.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Log } from '../runtime/log.ts'
@@ -27,6 +29,8 @@ type ReceiptDeps = {
 
 const EVERY_MS = 10_000
 const RECEIPTS_MAX = 100
+/** Requests that a round looks at: of very many that nobody pays, each is looked at in some later round. */
+const LOOKED_AT_MAX = 5_000
 const FORGOTTEN_MAX = 1_000
 /** E-mails that one address gets in a day, from all shops together. */
 const RECIPIENT_DAY_MAX = 20
@@ -52,13 +56,19 @@ const paidShape = z.object({
 /**
  * One round of the receipts that buyers asked for: each is sent once, after its invoice was paid. A request has ended before
  * its e-mail is handed over, so that a crash in between loses a receipt, which stays on the page, and repeats none: a second
- * one would look like a second payment. Returns how many were handed to the mail.
+ * one would look like a second payment. Returns how many were handed to the mail. `place`: after which request it begins; where the next round does.
  */
-export async function writeReceipts(deps: ReceiptDeps): Promise<number> {
+export async function writeReceipts(
+  deps: ReceiptDeps,
+  place: { after: ReceiptPlace | null } = { after: null },
+): Promise<number> {
   const { pool, mail, log } = deps
   await forgetReceiptRequests(pool, FORGOTTEN_MAX)
   let emails = 0
-  for (const due of await listDueReceipts(pool, RECEIPTS_MAX)) {
+  const { after } = place
+  const upTo = await findReceiptPlace(pool, after, LOOKED_AT_MAX)
+  const found = await listDueReceipts(pool, { after, upTo, limit: RECEIPTS_MAX })
+  for (const due of found) {
     const { merchantId, invoiceId } = due
     let message: Email | null = null
     try {
@@ -71,6 +81,8 @@ export async function writeReceipts(deps: ReceiptDeps): Promise<number> {
     await mail.send(message, merchantId)
     emails += 1
   }
+  // Where there may be more among those that were looked at, they are looked at again.
+  if (found.length < RECEIPTS_MAX) place.after = upTo
   return emails
 }
 
@@ -100,10 +112,12 @@ async function emailOf({ pool, keyring, write }: ReceiptDeps, due: DueReceipt): 
 }
 
 /** Writes receipts round after round until it is stopped. */
-export const startReceipts = (deps: ReceiptDeps): { stop(): Promise<void> } =>
-  repeat(() => writeReceipts(deps), {
+export function startReceipts(deps: ReceiptDeps): { stop(): Promise<void> } {
+  const place = { after: null }
+  return repeat(() => writeReceipts(deps, place), {
     everyMs: EVERY_MS,
     firstMs: EVERY_MS,
     onError: (error) =>
       deps.log.warn({ err: error }, 'receipts could not be e-mailed; the next round tries again'),
   })
+}

@@ -3,12 +3,12 @@ import { APIError } from 'better-auth/api'
 import { organization } from 'better-auth/plugins'
 import { defaultAc, defaultRoles } from 'better-auth/plugins/organization/access'
 import type { AccessSeals } from '../core/people/access-seals.ts'
+import { mailboxOf } from '../core/people/canonical-email.ts'
 import { takeGuess } from '../db/people/people.ts'
 import { findMemberRole } from '../flows/member-role.ts'
 import type { Mail } from '../mail/mail.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { canonicalEmail } from './canonical-email.ts'
 import { invitationMail } from './emails.ts'
 import { ORGANIZATION_TABLES } from './table-names.ts'
 
@@ -78,13 +78,7 @@ async function countInvitation(
   }
 }
 
-/** One for all spellings of a mailbox: what follows a plus sign is the same person's. */
-function mailboxDigest(email: string): string {
-  const [name = '', host = ''] = canonicalEmail(email).split('@')
-  return createHash('sha256')
-    .update(`${name.replace(/\+.*$/, '')}@${host}`)
-    .digest('hex')
-}
+const mailboxDigest = (email: string): string => createHash('sha256').update(mailboxOf(email)).digest('hex')
 
 /** An invitation grants no more than its inviter's role now: a removed or demoted inviter leaves no way back in. */
 async function requireInviterInOffice(

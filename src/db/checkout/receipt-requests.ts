@@ -43,18 +43,46 @@ export type DueReceipt = {
   readonly body: Buffer
 }
 
-/** Receipts that were asked for and whose invoice is paid. Served by receipt_request_open and event_by_resource. */
-export async function listDueReceipts(db: Queryable, limit: number): Promise<DueReceipt[]> {
+/** Where a look ended: time, with all its digits, merchant and invoice of a request. */
+export type ReceiptPlace = readonly [askedAt: string, merchantId: string, invoiceId: string]
+
+const PLACE = '(asked_at, merchant_id, invoice_id)'
+
+/** Of the requests after a place that have not ended, the `count`-th; null where there are fewer. Served by receipt_request_open. */
+export async function findReceiptPlace(
+  db: Queryable,
+  after: ReceiptPlace | null,
+  count: number,
+): Promise<ReceiptPlace | null> {
+  const { rows } = await db.query<{ place: ReceiptPlace }>(
+    `select json_build_array(asked_at::text, merchant_id, invoice_id) as place from receipt_request
+     where ended_at is null and ($1::text is null or ${PLACE} > ($1::timestamptz, $2, $3))
+     order by asked_at, merchant_id, invoice_id offset $4 limit 1`,
+    [...(after ?? [null, null, null]), count - 1],
+  )
+  return rows[0]?.place ?? null
+}
+
+/**
+ * Receipts that were asked for between two places, null being either end, and whose invoice is paid. Served by
+ * receipt_request_open and event_by_resource.
+ */
+export async function listDueReceipts(
+  db: Queryable,
+  { after, upTo, limit }: { after: ReceiptPlace | null; upTo: ReceiptPlace | null; limit: number },
+): Promise<DueReceipt[]> {
   const { rows } = await db.query<DueReceipt>(
     `select r.merchant_id as "merchantId", r.invoice_id as "invoiceId", r.livemode, r.recipient, r.sealed, paid.body
-     from receipt_request r
+     from (select * from receipt_request
+       where ended_at is null and ($1::text is null or ${PLACE} > ($1::timestamptz, $2, $3))
+         and ($4::text is null or ${PLACE} <= ($4::timestamptz, $5, $6))) r
      cross join lateral (
        select body from event
        where merchant_id = r.merchant_id and resource_id = r.invoice_id
          and event_type in ('invoice.paid', 'invoice.overpaid')
        order by sequence limit 1) paid
-     where r.ended_at is null order by r.asked_at limit $1`,
-    [limit],
+     order by r.asked_at, r.merchant_id, r.invoice_id limit $7`,
+    [...(after ?? [null, null, null]), ...(upTo ?? [null, null, null]), limit],
   )
   return rows
 }

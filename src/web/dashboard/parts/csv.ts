@@ -1,8 +1,11 @@
 export type CsvColumn<Item> = readonly [title: string, read: (item: Item) => string | null]
 
 const NUMBER = /^-?\d+(?:\.\d+)?$/
-/** A spreadsheet takes a cell that begins so as a formula (OWASP, CSV injection), also in full-width characters. */
-const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/
+/**
+ * Where a spreadsheet takes text as a formula (OWASP, CSV injection), also in full-width characters: at the beginning of a
+ * cell, and behind what splits it where lists have semicolons: there, quotes count at the beginning of a line alone.
+ */
+const FORMULA = /^(?=[\t\r\n])|(?:^|[;\t\r\n])[\s",]*(?=[=+\-@＝＋－＠])/g
 
 /** The first line of a file. */
 export const csvHead = <Item>(columns: readonly CsvColumn<Item>[]): string =>
@@ -18,6 +21,6 @@ export const csvRows = <Item>(columns: readonly CsvColumn<Item>[], items: readon
 const rowOf = (cells: readonly string[]): string => `${cells.map(cellOf).join(',')}\r\n`
 
 function cellOf(value: string): string {
-  const harmless = FORMULA.test(value) && !NUMBER.test(value) ? `'${value}` : value
+  const harmless = NUMBER.test(value) ? value : value.replace(FORMULA, "$&'")
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }

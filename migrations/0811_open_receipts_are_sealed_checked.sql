@@ -1,0 +1,1 @@
+alter table receipt_request validate constraint receipt_request_open_is_sealed;
