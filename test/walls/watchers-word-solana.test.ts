@@ -135,3 +135,24 @@ test('one transaction into the vault counts once, under however many names it wa
   expect(await world.signedOf(again.id)).toEqual([])
   expect(await world.holds(again.destination)).toBe(0n)
 })
+
+test('a sweep that was signed before the database was set back counts for the row that asked for it again', async () => {
+  const { watcher } = world.database.pools
+  const shop = await world.openShop([SOL])
+  const source = { index: await indexOf(shop), lamports: SOL }
+  const payout = await world.payout(shop, '1')
+  const lost = await forgeSweep(source)
+  await world.sign()
+  // As a standby knows it that was promoted: asked for, and never signed. So the watcher ends it, and asks again.
+  await world.database.owner.query(
+    `update solana_chore set txid = null, raw = null, last_valid_height = null, signed_at = null where id = $1`,
+    [lost],
+  )
+  await endMaintenance(watcher, NETWORK, lost, { landed: false, now: world.now })
+  const again = await forgeSweep(source)
+  await world.sign()
+  const { rows } = await watcher.query('select txid from solana_chore where id = $1', [again])
+  expect(rows).toEqual([{ txid: expect.any(String) }])
+  await world.until(shop, payout.id, 'confirmed')
+  expect(await world.holds(payout.destination)).toBeGreaterThan(0n)
+})

@@ -48,7 +48,9 @@ export async function creditOf(signer: SigningContext, place: CreditPlace, rows:
   const [unlanded, failed] = [new Set(rows.unlanded), new Set(rows.failed)]
   const { network } = place
   const claims = [
-    ...sweeps.filter(({ id }) => !unlanded.has(id)).map((sweep) => claimOf(sweep, landed(network, sweep))),
+    ...sweeps
+      .filter(({ ids }) => !ids.every((id) => unlanded.has(id)))
+      .map((sweep) => claimOf(sweep, landed(network, sweep))),
     ...payouts.filter(({ id }) => failed.has(id)).map((payout) => claimOf(payout, died(network, payout))),
   ]
   const isGood = ({ outcomes }: Claim) => outcomes.some((outcome) => isKnown(signer, outcome))

@@ -8,10 +8,16 @@ export type CreditPlace = {
 }
 
 /** A sweep or payout, with its transactions, oldest first, of which one alone can happen. */
-export type SignedMove = { readonly id: string; readonly amount: bigint; readonly txids: readonly string[] }
+export type SignedMove = {
+  readonly id: string
+  /** Under which it was asked for: a sweep more than once where the database was set back in between. */
+  readonly ids: readonly string[]
+  readonly amount: bigint
+  readonly txids: readonly string[]
+}
 
 type Place = { readonly sweeps: Map<string, Move>; readonly payouts: Map<string, Move> }
-type Move = SignedMove & { readonly txids: string[] }
+type Move = SignedMove & { readonly ids: string[]; readonly txids: string[] }
 
 /**
  * What the signer signed into and out of the wallets that merchants share. It says what was signed for whom. What
@@ -34,12 +40,16 @@ export class SignedCredits {
     const place = this.#at({ merchantId: intent.merchant_id, network, asset: intent.asset })
     if (intent.kind !== 'payout') {
       const name = `${network} ${txid}`
-      if ((this.#sweptBy.get(name) ?? id) !== id) return
+      const first = this.#sweptBy.get(name)
+      if (first !== undefined && first !== id) {
+        place.sweeps.get(first)?.ids.push(id)
+        return
+      }
       this.#sweptBy.set(name, id)
     }
     const moves = intent.kind === 'payout' ? place.payouts : place.sweeps
     const known = moves.get(id)
-    if (known === undefined) moves.set(id, { id, amount: BigInt(intent.amount), txids: [txid] })
+    if (known === undefined) moves.set(id, { id, ids: [id], amount: BigInt(intent.amount), txids: [txid] })
     else known.txids.push(txid)
   }
 
