@@ -80,6 +80,12 @@ export const INVOICE_CHECKS: readonly AuditCheck[] = [
 
 /** Attempts are kept this long (spec §6.6); an older event cannot be shown to have been delivered. */
 const ATTEMPTS_KEPT_DAYS = 30
+/** Days that delivered events are kept (delivery/upkeep): of what was made since then none is forgotten. */
+const EVENTS_KEPT_DAYS = 90
+const KEPT_SINCE = `now() - interval '${EVENTS_KEPT_DAYS} days'`
+/** What numbers its events. */
+const COUNTING = `select merchant_id, id, created_at, event_count from invoice
+  union all select merchant_id, id, created_at, event_count from payout`
 
 /**
  * The bytes of an event begin as core/event/envelope writes them; between the two parts stand the 24 characters of a time.
@@ -107,25 +113,25 @@ export const EVENT_CHECKS: readonly AuditCheck[] = [
   {
     name: 'events_have_no_gap',
     rule: 'the events of every resource are numbered 1, 2, 3 without a gap',
-    // Delivered events are forgotten after their retention, the oldest first: the gap may be at the start only.
+    // Of a resource that is old, the first events may be forgotten.
     // By the index event_by_resource alone: the events themselves, with their bodies, are the most there is to read.
     sql: `select merchant_id, resource_id as subject,
         events || ' events, numbered ' || first || ' to ' || last as detail
       from (select merchant_id, resource_id, count(*) as events, min(sequence) as first, max(sequence) as last
         from event group by merchant_id, resource_id) numbered
-      where events <> last - first + 1
-        or first <> 1 and (select min(created_at) from event e where e.merchant_id = numbered.merchant_id
-          and e.resource_id = numbered.resource_id) > now() - interval '${ATTEMPTS_KEPT_DAYS} days'`,
+      where events <> last - first + 1 or first <> 1 and not exists (
+        select from (${COUNTING}) r where r.merchant_id = numbered.merchant_id and r.id = numbered.resource_id
+          and r.created_at <= ${KEPT_SINCE})`,
   },
   {
-    name: 'invoice_counts_its_events',
-    rule: 'every invoice knows how many events it had',
-    sql: `select i.merchant_id, i.id as subject,
-        'says ' || i.event_count || ' and the last event is ' || coalesce(e.last, 0) as detail
-      from invoice i left join (
+    name: 'events_are_counted',
+    rule: 'every invoice and payout knows how many events it had',
+    sql: `select r.merchant_id, r.id as subject,
+        'says ' || r.event_count || ' and the last event is ' || coalesce(e.last, 0) as detail
+      from (${COUNTING}) r left join (
         select merchant_id, resource_id, max(sequence) as last from event group by merchant_id, resource_id
-      ) e on e.merchant_id = i.merchant_id and e.resource_id = i.id
-      where i.event_count <> coalesce(e.last, 0)`,
+      ) e on e.merchant_id = r.merchant_id and e.resource_id = r.id
+      where r.event_count <> coalesce(e.last, 0) and (e.last is not null or r.created_at > ${KEPT_SINCE})`,
   },
   {
     name: 'milestone_is_told_once',

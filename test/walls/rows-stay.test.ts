@@ -32,6 +32,23 @@ test('no login moves a row to another shop or mode, or gives it another id', asy
   expect(rows.map(({ right }) => right)).toEqual([])
 })
 
+/** Tables that the sign-in library writes, whole rows at a time. What counts of them is sealed. */
+const OF_SIGN_INS = /^(organization|person|sign_in_rate)/
+
+test('no login changes what a row is found by, but of sign-ins', async () => {
+  const { rows } = await api.database.owner.query<{ table: string; right: string }>(
+    `select c.relname as table, role || ' ' || c.relname || '.' || a.attname as right
+     from unnest($1::text[]) as role, pg_class c
+     join pg_index i on i.indrelid = c.oid and i.indisprimary
+     join pg_attribute a on a.attrelid = c.oid and a.attnum = any (i.indkey)
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+       and has_column_privilege('paylink_' || role, c.oid, a.attnum, 'update')
+     order by 2`,
+    [DATABASE_ROLES],
+  )
+  expect(rows.filter(({ table }) => !OF_SIGN_INS.test(table)).map(({ right }) => right)).toEqual([])
+})
+
 test("with the API's login nobody takes the URL of a shop's payment link, or what its session promises", async () => {
   const tenant = { merchantId: victim.id, livemode: false }
   const { paymentLink: linkId } = await seedResources(api, tenant)

@@ -111,7 +111,6 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   'api update payout.rejected_at': 'another time is shown beside a rejected payout',
   'api update payout.rejected_by':
     'another person is shown beside a rejected payout; the log of access names who it was',
-  'api update payout.event_count': BY_JOURNAL,
   ...columns(
     'api update payment_rules',
     'what counts as paid, and the daily limit: see walls/unsealed-rows',
@@ -119,11 +118,7 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   ),
   'api update payout_destination.removed_at':
     'a destination is taken off the list, which holds its payouts up',
-  ...columns(
-    'watcher update payout',
-    BY_JOURNAL,
-    'confirmed_at event_count failed_at failure_code submitted_at',
-  ),
+  ...columns('watcher update payout', BY_JOURNAL, 'confirmed_at failed_at failure_code submitted_at'),
   'api update transfer.resolution':
     "a merchant's decision is made or undone: an invoice counts as paid, or as under review",
   'watcher update transfer.announced_confirming': 'one event more, or one less, reports a payment in a block',
@@ -144,10 +139,9 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   ),
   'watcher update network_state.minimum':
     'invoices in SOL are refused, or too small for a new account, until it is read again',
-  'watcher update network_state.network': 'a network counts as never read: it halts until somebody looks',
   'watcher update network_state.payout_notice': 'another note is shown about payouts of a network',
   'watcher update network_state.payout_provider': 'another provider is shown as the one that broadcasts',
-  ...columns('watcher update network_fee', PRICED_ANEW, 'milli_per_vbyte network updated_at'),
+  ...columns('watcher update network_fee', PRICED_ANEW, 'milli_per_vbyte updated_at'),
   ...columns(
     'watcher update solana_house',
     PRICED_ANEW,
@@ -161,7 +155,7 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   ...columns(
     'watcher update network_watch',
     'invoices get no address, or one whose payment is seen only after the next start',
-    'keyspace network through updated_at',
+    'through updated_at',
   ),
   'watcher delete network_watch': 'invoices get no address until the watcher writes it again',
   ...columns(
@@ -174,7 +168,7 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   ...columns(
     'watcher update hot_wallet',
     `${PRICED_ANEW}; a contract or chain that is not its network's is refused`,
-    'address balance base_fee chain_id height network nonce tip token_balance token_contract token_name token_version updated_at',
+    'address balance base_fee chain_id height nonce tip token_balance token_contract token_name token_version updated_at',
   ),
   ...columns(
     'watcher update frozen_deposit',
