@@ -92,7 +92,7 @@ test('a whole and paid invoice is in order', async () => {
   expect(await failed()).toEqual([])
 })
 
-test('events that were forgotten after their retention leave nothing to find, nor does a payment long after', async () => {
+test('events forgotten after their retention leave nothing to find, nor does a payment long after', async () => {
   await wipe()
   const { tenant, id } = await paidInvoice()
   const { owner } = database
