@@ -3,10 +3,11 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
+import { renderGuides } from './render-guides.mjs'
 
 /**
  * Builds what browsers get: the dashboard into dist/dashboard, every file beside its compressed forms, and into dist/pages
- * the scripts and styles that the server's own pages carry inline. What was built from is remembered: a second start with
+ * the scripts and styles that the server's own pages carry inline and the guides of docs/. What was built from is remembered: a second start with
  * the same sources builds nothing. With `--watch` it builds on every change and writes a line for `npm run dev` each time.
  */
 
@@ -18,6 +19,7 @@ const PAGES = join(ROOT, 'dist/pages')
 const PAGE_SCRIPTS = {
   checkout: 'src/web/checkout/browser/checkout.ts',
   embed: 'src/web/embed/browser/embed.ts',
+  docs: 'src/web/docs/browser/docs.ts',
 }
 const PAGE_STYLES = {
   checkout: 'src/web/checkout/browser/checkout.css',
@@ -92,6 +94,7 @@ function pageBuild(input, output) {
 
 async function finish() {
   await rm(join(PAGES, 'empty'), { recursive: true, force: true })
+  await writeFile(join(PAGES, 'guides.json'), JSON.stringify(await renderGuides(ROOT)))
   const names = await readdir(OUT, { recursive: true })
   await Promise.all(
     names.filter((name) => /\.(?:js|css|svg)$/.test(name)).map((name) => compress(join(OUT, name))),
@@ -108,7 +111,8 @@ async function compress(path) {
 
 /** Of everything that the result is made from: our sources, the schemas they read, this script, the libraries. */
 async function inputsHash() {
-  const names = ['src/web/checkout/browser', 'src/web/embed/browser', 'src/web/styles', 'src/wire']
+  const browsers = ['checkout', 'embed', 'docs'].map((part) => `src/web/${part}/browser`)
+  const names = [...browsers, 'src/web/styles', 'src/wire', 'docs']
   const folders = [SOURCES, ...names.map((name) => join(ROOT, name))]
   const listed = await Promise.all(
     folders.map(async (folder) =>
@@ -117,7 +121,8 @@ async function inputsHash() {
         .map((entry) => join(entry.parentPath, entry.name)),
     ),
   )
-  const paths = [...listed.flat(), new URL(import.meta.url).pathname, join(ROOT, 'package-lock.json')].sort()
+  const scripts = ['build-web.mjs', 'render-guides.mjs'].map((name) => join(ROOT, 'scripts', name))
+  const paths = [...listed.flat(), ...scripts, join(ROOT, 'package-lock.json')].sort()
   const hash = createHash('sha256')
   for (const path of paths)
     hash

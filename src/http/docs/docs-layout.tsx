@@ -3,27 +3,66 @@ import type { Child } from 'hono/jsx'
 import { hashOf, readBuilt } from '../../web/built-files.ts'
 
 const STYLE = readBuilt('docs.css')
+const SCRIPT = readBuilt('docs.js')
 
-/** Nothing but our own inline style may load: no script, no font, no picture. */
-export const DOCS_CSP = `default-src 'none'; style-src ${hashOf(STYLE)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+/**
+ * Nothing but our own inline style and script may load. The script asks this server alone: the search's index, and what
+ * a reader tries.
+ */
+export const DOCS_CSP = `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
-/** One page of the documentation: what leads to its parts, and the parts. */
-export function docsPage(title: string, navigation: Child, content: Child): string {
+const PARTS = {
+  guides: { name: 'Guides', path: '/docs/guides' },
+  reference: { name: 'API reference', path: '/docs' },
+  errors: { name: 'Errors', path: '/docs/errors' },
+} as const
+
+/**
+ * One page of the documentation: what leads to its parts, and the parts. Complete without its script. `part` is null for
+ * a page that a buyer may meet, which has neither search nor script.
+ */
+export function docsPage(
+  title: string,
+  part: keyof typeof PARTS | null,
+  navigation: Child,
+  content: Child,
+): string {
   const body = (
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>{title}</title>
+        <title>{`${title} · Paylink`}</title>
         <style>{raw(STYLE)}</style>
       </head>
       <body>
+        {part !== null && <Header part={part} />}
         <div class="page">
-          <nav aria-label="Contents">{navigation}</nav>
+          <nav class="contents" aria-label="Contents">
+            {navigation}
+          </nav>
           <main>{content}</main>
         </div>
+        {part !== null && <script>{raw(SCRIPT)}</script>}
       </body>
     </html>
   )
   return String(html`<!doctype html>${body}`)
 }
+
+const Header = ({ part }: { part: keyof typeof PARTS }) => (
+  <header>
+    <nav aria-label="Documentation">
+      {Object.entries(PARTS).map(([key, { name, path }]) => (
+        <a href={path} aria-current={key === part ? 'page' : undefined}>
+          {name}
+        </a>
+      ))}
+    </nav>
+    <search hidden>
+      <input type="search" id="search" placeholder="Search  /" aria-label="Search the documentation" />
+      <p class="soft" role="status" />
+      <ul />
+    </search>
+  </header>
+)

@@ -6,6 +6,7 @@ import { docsPage } from './docs-layout.tsx'
 export function renderErrorCatalogue(): string {
   return docsPage(
     'Errors',
+    'errors',
     <ul>
       {ERROR_CODES.map((code) => (
         <li>

@@ -4,6 +4,7 @@ import { docsPage } from './docs-layout.tsx'
 export function renderNotFound(): string {
   return docsPage(
     'Page not found',
+    null,
     <ul>
       <li>
         <a href="/dashboard/">Dashboard</a>

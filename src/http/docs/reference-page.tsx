@@ -1,26 +1,18 @@
-import type { Hono } from 'hono'
 import type { FC } from 'hono/jsx'
 import { ERRORS } from '../../wire/errors.ts'
-import type { ApiVariables } from '../api/answer-request.ts'
-import { ApiProblem } from '../api/problem.ts'
-import { API_PREFIX, type Route } from '../api/route.ts'
-import { DOCS_CSP, docsPage } from './docs-layout.tsx'
-import { renderErrorCatalogue } from './errors-page.tsx'
-import {
-  type OpenApiDocument,
-  type OpenApiOperation,
-  type OpenApiParameter,
-  openApiDocument,
-} from './openapi.ts'
+import { docsPage } from './docs-layout.tsx'
+import type { OpenApiDocument, OpenApiOperation, OpenApiParameter } from './openapi.ts'
 import type { JsonSchema } from './schema-example.ts'
+import { type OperationProps, TestKey, TryIt } from './try-it.tsx'
 
 /** The reference of the API, made of its OpenAPI document. */
-function renderReference(document: OpenApiDocument): string {
+export function renderReference(document: OpenApiDocument): string {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   )
   return docsPage(
     document.info.title,
+    'reference',
     <>
       {document.tags.map(({ name }) => (
         <>
@@ -51,6 +43,7 @@ function renderReference(document: OpenApiDocument): string {
       <p>
         <a href="/openapi.json">OpenAPI 3.1 document</a> · <a href="/docs/errors">Errors</a>
       </p>
+      <TestKey />
       {operations.map(({ path, method, operation }) => (
         <Operation path={path} method={method} operation={operation} />
       ))}
@@ -63,8 +56,6 @@ function renderReference(document: OpenApiDocument): string {
     </>,
   )
 }
-
-type OperationProps = { path: string; method: string; operation: OpenApiOperation }
 
 const Operation: FC<OperationProps> = ({ path, method, operation }) => {
   const body = operation.requestBody?.content['application/json']
@@ -82,8 +73,11 @@ const Operation: FC<OperationProps> = ({ path, method, operation }) => {
         </p>
       )}
       <Examples operation={operation} />
+      {operation['x-codeSamples'] !== undefined && (
+        <TryIt path={path} method={method} operation={operation} />
+      )}
       <h3>Responses</h3>
-      <div class="scroll">
+      <div class="scroll" tabindex={0}>
         <table>
           <tbody>
             {Object.entries(operation.responses).map(([status, response]) => (
@@ -137,7 +131,7 @@ const Example: FC<{ name: string; title: string; text: string; open?: boolean }>
 )
 
 const Parameters: FC<{ parameters: readonly OpenApiParameter[] }> = ({ parameters }) => (
-  <div class="scroll">
+  <div class="scroll" tabindex={0}>
     <table>
       <thead>
         <tr>
@@ -168,7 +162,7 @@ const Parameters: FC<{ parameters: readonly OpenApiParameter[] }> = ({ parameter
 const Fields: FC<{ schema: JsonSchema }> = ({ schema }) => {
   const required = Array.isArray(schema.required) ? schema.required : []
   return (
-    <div class="scroll">
+    <div class="scroll" tabindex={0}>
       <table>
         <thead>
           <tr>
@@ -266,42 +260,4 @@ const Inline: FC<{ text: string }> = ({ text }) => (
 const Code: FC<{ text: string }> = ({ text }) => {
   const code = <code>{text}</code>
   return Object.hasOwn(ERRORS, text) ? <a href={`/docs/errors#${text}`}>{code}</a> : code
-}
-
-const CACHE_SECONDS = 300
-
-/** Serves `/openapi.json`, `/docs` and `/docs/errors`, made once from the routes. */
-export function addDocumentation(app: Hono<ApiVariables>, routes: readonly Route[], baseUrl: string): void {
-  const document = openApiDocument(routes, baseUrl)
-  const json = JSON.stringify(document)
-  const pages = new Map([
-    ['/docs', renderReference(document)],
-    ['/docs/errors', renderErrorCatalogue()],
-  ])
-  for (const path of ['/openapi.json', `${API_PREFIX}/openapi.json`]) {
-    app.get(path, (c) =>
-      c.body(json, 200, {
-        ...c.get('headers'),
-        'content-type': 'application/json; charset=utf-8',
-        'cache-control': `public, max-age=${CACHE_SECONDS}`,
-      }),
-    )
-  }
-  for (const [path, page] of pages) {
-    app.get(path, (c) =>
-      c.body(page, 200, {
-        ...c.get('headers'),
-        'content-type': 'text/html; charset=utf-8',
-        'cache-control': `public, max-age=${CACHE_SECONDS}`,
-        'content-security-policy': DOCS_CSP,
-        'referrer-policy': 'no-referrer',
-        'x-frame-options': 'DENY',
-      }),
-    )
-  }
-  for (const path of ['/openapi.json', `${API_PREFIX}/openapi.json`, ...pages.keys()]) {
-    app.all(path, () => {
-      throw new ApiProblem('method_not_allowed', { headers: { allow: 'GET, HEAD' } })
-    })
-  }
 }

@@ -1,0 +1,84 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join, posix } from 'node:path'
+import { Marked } from 'marked'
+import { getHeadingList, gfmHeadingId } from 'marked-gfm-heading-id'
+
+/** Below docs/, the folders whose Markdown the program serves. */
+const FOLDERS = ['', 'decisions']
+const HEADING_DEPTH_MAX = 3
+
+/**
+ * The documents of docs/ as HTML, for `dist/pages/guides.json`: `[{ name, title, headings: [{ id, text, depth }], html }]`,
+ * where `name` is the path below docs/ without `.md`. Links between them lead to `/docs/guides/…`; a link to another file
+ * of the repository is its text, since the program does not serve that.
+ */
+export async function renderGuides(root) {
+  const names = (await Promise.all(FOLDERS.map((folder) => namesIn(root, folder)))).flat().sort()
+  return Promise.all(
+    names.map(async (name) => render(name, await readFile(join(root, 'docs', `${name}.md`), 'utf8'), names)),
+  )
+}
+
+async function namesIn(root, folder) {
+  const files = await readdir(join(root, 'docs', folder))
+  return files
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => posix.join(folder, file.slice(0, -'.md'.length)))
+}
+
+function render(name, text, names) {
+  const marked = new Marked(gfmHeadingId())
+  marked.use({
+    renderer: {
+      link({ href, tokens }) {
+        const inner = this.parser.parseInline(tokens)
+        const target = targetOf(name, href, names)
+        return target === null ? inner : `<a href="${escapeHtml(target)}">${inner}</a>`
+      },
+      // Pictures show the pages that whoever reads this has at hand.
+      image: () => '',
+      table(token) {
+        const cells = (row, tag) =>
+          `<tr>${row.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join('')}</tr>`
+        const body = token.rows.map((row) => cells(row, 'td')).join('')
+        return `<div class="scroll" tabindex="0"><table><thead>${cells(token.header, 'th')}</thead><tbody>${body}</tbody></table></div>`
+      },
+      code: ({ text: code }) => `<pre tabindex="0"><code>${escapeHtml(code)}</code></pre>`,
+    },
+  })
+  const html = marked.parse(text)
+  const headings = getHeadingList().map(({ id, text: words, level }) => ({
+    id,
+    text: plain(words),
+    depth: level,
+  }))
+  const [title] = headings
+  if (title?.depth !== 1) throw new Error(`docs/${name}.md does not begin with a heading`)
+  return {
+    name,
+    title: title.text,
+    headings: headings.slice(1).filter(({ depth }) => depth <= HEADING_DEPTH_MAX),
+    html,
+  }
+}
+
+/** Where a link of a document leads on the site; null where the site has no such page. */
+function targetOf(name, href, names) {
+  if (/^(?:https?:|mailto:|#)/.test(href)) return href
+  const [path = '', anchor] = href.split('#')
+  const to = posix.normalize(posix.join(posix.dirname(name), path)).replace(/\.md$/, '')
+  if (!path.endsWith('.md') || !names.includes(to)) return null
+  return `/docs/guides/${to}${anchor === undefined ? '' : `#${anchor}`}`
+}
+
+const escapeHtml = (text) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+/** A heading's text without its tags and entities. */
+const plain = (html) =>
+  html
+    .replace(/<[^>]+>/g, '')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&')

@@ -1,0 +1,79 @@
+import type { Hono } from 'hono'
+import { ERROR_CODES } from '../../wire/errors.ts'
+import type { ApiVariables } from '../api/answer-request.ts'
+import { ApiProblem } from '../api/problem.ts'
+import { API_PREFIX, type Route } from '../api/route.ts'
+import { DOCS_CSP } from './docs-layout.tsx'
+import { renderErrorCatalogue } from './errors-page.tsx'
+import { guideEntries, renderGuides, type SearchEntry } from './guides.tsx'
+import { type OpenApiDocument, openApiDocument } from './openapi.ts'
+import { renderReference } from './reference-page.tsx'
+
+const CACHE_SECONDS = 300
+
+/** What the search box finds: every request, schema, error and guide. */
+const searchEntries = (document: OpenApiDocument): readonly SearchEntry[] => [
+  ...Object.values(document.paths)
+    .flatMap((methods) => Object.values(methods))
+    .map(({ summary, operationId }) => ({
+      title: summary,
+      in: 'API reference',
+      url: `/docs#${operationId}`,
+    })),
+  ...guideEntries(),
+  ...ERROR_CODES.map((code) => ({ title: code, in: 'Errors', url: `/docs/errors#${code}` })),
+  ...Object.keys(document.components.schemas).map((name) => ({
+    title: name,
+    in: 'Schemas',
+    url: `/docs#${name}`,
+  })),
+]
+
+/** Everything that is served below `/docs`, and `/openapi.json`: pages as HTML and files as JSON, by path. */
+export function documentationOf(routes: readonly Route[], baseUrl: string) {
+  const document = openApiDocument(routes, baseUrl)
+  const json = JSON.stringify(document)
+  return {
+    files: new Map([
+      ['/openapi.json', json],
+      [`${API_PREFIX}/openapi.json`, json],
+      ['/docs/search.json', JSON.stringify(searchEntries(document))],
+    ]),
+    pages: new Map([
+      ['/docs', renderReference(document)],
+      ['/docs/errors', renderErrorCatalogue()],
+      ...renderGuides(),
+    ]),
+  }
+}
+
+/** Serves the documentation, made once from the routes and the documents. */
+export function addDocumentation(app: Hono<ApiVariables>, routes: readonly Route[], baseUrl: string): void {
+  const { files, pages } = documentationOf(routes, baseUrl)
+  for (const [path, file] of files) {
+    app.get(path, (c) =>
+      c.body(file, 200, {
+        ...c.get('headers'),
+        'content-type': 'application/json; charset=utf-8',
+        'cache-control': `public, max-age=${CACHE_SECONDS}`,
+      }),
+    )
+  }
+  for (const [path, page] of pages) {
+    app.get(path, (c) =>
+      c.body(page, 200, {
+        ...c.get('headers'),
+        'content-type': 'text/html; charset=utf-8',
+        'cache-control': `public, max-age=${CACHE_SECONDS}`,
+        'content-security-policy': DOCS_CSP,
+        'referrer-policy': 'no-referrer',
+        'x-frame-options': 'DENY',
+      }),
+    )
+  }
+  for (const path of [...files.keys(), ...pages.keys()]) {
+    app.all(path, () => {
+      throw new ApiProblem('method_not_allowed', { headers: { allow: 'GET, HEAD' } })
+    })
+  }
+}

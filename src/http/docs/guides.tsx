@@ -1,0 +1,134 @@
+import { raw } from 'hono/html'
+import { readBuilt } from '../../web/built-files.ts'
+import { docsPage } from './docs-layout.tsx'
+
+/** A document of docs/, as `scripts/render-guides.mjs` writes it. */
+type Guide = {
+  /** Its path below docs/, without `.md`. */
+  readonly name: string
+  readonly title: string
+  readonly headings: readonly { readonly id: string; readonly text: string; readonly depth: number }[]
+  readonly html: string
+}
+
+const GUIDES: readonly Guide[] = JSON.parse(readBuilt('guides.json'))
+const GUIDES_PATH = '/docs/guides'
+
+/** In which order the guides are listed; what is in no group is a decision. */
+export const GUIDE_GROUPS: readonly { readonly title: string; readonly names: readonly string[] }[] = [
+  { title: 'Start', names: ['setup', 'dashboard', 'payment-links', 'real-wallet', 'coming-from-elsewhere'] },
+  { title: 'Integrate', names: ['receiving-webhooks', 'events', 'errors', 'receipts', 'card', 'x402'] },
+  { title: 'Money', names: ['payouts', 'books', 'keys'] },
+  {
+    title: 'Operate',
+    names: [
+      'operating',
+      'production',
+      'boxes',
+      'operating-chains',
+      'ethereum-and-base',
+      'operating-webhooks',
+      'backup',
+      'monitoring',
+      'upgrading',
+      'scaling',
+    ],
+  },
+  { title: 'Measured', names: ['figures', 'long-runs'] },
+  {
+    title: 'Decisions',
+    names: GUIDES.map(({ name }) => name).filter((name) => name.startsWith('decisions/')),
+  },
+]
+
+const pathOf = ({ name }: Guide) => `${GUIDES_PATH}/${name}`
+const guideOf = (name: string): Guide => {
+  const guide = GUIDES.find((each) => each.name === name)
+  if (guide === undefined) throw new Error(`there is no docs/${name}.md`)
+  return guide
+}
+
+/** Every guide's page and their index, by path. */
+export function renderGuides(): ReadonlyMap<string, string> {
+  const index = docsPage('Guides', 'guides', <Contents />, <Index />)
+  return new Map([
+    [GUIDES_PATH, index],
+    ...GUIDES.map((guide): [string, string] => [pathOf(guide), renderGuide(guide)]),
+  ])
+}
+
+function renderGuide(guide: Guide): string {
+  const navigation = (
+    <>
+      {guide.headings.length > 0 && (
+        <>
+          <h2>On this page</h2>
+          <ul>
+            {guide.headings.map(({ id, text, depth }) => (
+              <li class={`depth-${depth}`}>
+                <a href={`#${id}`}>{text}</a>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      <Contents current={guide.name} />
+    </>
+  )
+  return docsPage(guide.title, 'guides', navigation, <article>{raw(guide.html)}</article>)
+}
+
+const Contents = ({ current }: { current?: string }) => (
+  <>
+    {GUIDE_GROUPS.map(({ title, names }) => (
+      <>
+        <h2>{title}</h2>
+        <ul>
+          {names.map(guideOf).map((guide) => (
+            <li>
+              <a href={pathOf(guide)} aria-current={guide.name === current ? 'page' : undefined}>
+                {guide.title}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </>
+    ))}
+  </>
+)
+
+const Index = () => (
+  <>
+    <h1>Guides</h1>
+    <p>
+      How to sell with Paylink, connect your server, and run it. For single requests and their answers see the{' '}
+      <a href="/docs">API reference</a>.
+    </p>
+    {GUIDE_GROUPS.map(({ title, names }) => (
+      <section>
+        <h2>{title}</h2>
+        <ul>
+          {names.map(guideOf).map((guide) => (
+            <li>
+              <a href={pathOf(guide)}>{guide.title}</a>
+            </li>
+          ))}
+        </ul>
+      </section>
+    ))}
+  </>
+)
+
+/** What the search box of the documentation finds: a title, and where it leads. */
+export type SearchEntry = { readonly title: string; readonly in: string; readonly url: string }
+
+/** Every guide and its headings. */
+export const guideEntries = (): readonly SearchEntry[] =>
+  GUIDES.flatMap((guide) => [
+    { title: guide.title, in: 'Guide', url: pathOf(guide) },
+    ...guide.headings.map(({ id, text }) => ({
+      title: text,
+      in: guide.title,
+      url: `${pathOf(guide)}#${id}`,
+    })),
+  ])

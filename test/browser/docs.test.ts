@@ -1,0 +1,120 @@
+// @module-tag chromium
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { launchBrowser } from '../support/browser.ts'
+import { axeFaults, complaintsOf } from '../support/page-checks.ts'
+
+let folder: Awaited<ReturnType<typeof makeDataDir>>
+let app: App
+let browser: Browser
+
+beforeAll(async () => {
+  folder = await makeDataDir()
+  app = await startApp({ dataDir: folder.dataDir, env: { NETWORKS: 'litecoin-test' } })
+  browser = await launchBrowser()
+})
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+  await folder?.remove()
+})
+
+async function openPage(path: string, options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
+  const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'], ...options })
+  const page = await context.newPage()
+  await page.goto(`${app.baseUrl}${path}`)
+  return page
+}
+
+test('the reference creates an invoice with the demo key, and a second press creates no other', async () => {
+  const page = await openPage('/docs')
+  const complaints = complaintsOf(page)
+  const operation = page.locator('#createInvoice')
+  await operation.getByText('Try it').click()
+  const send = operation.getByRole('button', { name: 'Send in test mode' })
+  await send.click()
+  await operation.getByText('Enter an API key of test mode').waitFor()
+  await page.getByLabel('Test API key').fill(`sk_live_${'x'.repeat(43)}`)
+  await send.click()
+  await operation.getByText('This is a live key.').waitFor()
+  await page.getByLabel('Test API key').fill(app.apiKey)
+  await operation.getByLabel('Body').fill(JSON.stringify({ usd_amount: '12.50', asset: 'LTC' }))
+  await send.click()
+  await operation.getByText('201 Created').waitFor()
+  const answer = () => operation.locator('[role=status] code').textContent()
+  const { id, usd_amount: amount } = JSON.parse((await answer()) ?? '')
+  expect([id, amount]).toEqual([expect.stringMatching(/^inv_/), '12.50'])
+  await send.click()
+  await expect.poll(async () => JSON.parse((await answer()) ?? '{}').id).toBe(id)
+
+  const lookUp = page.locator('#getInvoice')
+  await lookUp.getByText('Try it').click()
+  await lookUp.getByLabel('id').fill(id)
+  await lookUp.getByRole('button', { name: 'Send in test mode' }).click()
+  await lookUp.getByText('200 OK').waitFor()
+  await operation.getByLabel('Body').fill('{"usd_amount": "0.001"}')
+  await send.click()
+  await operation.getByText(/^400 Bad Request/).waitFor()
+  // The tab keeps the key, and nothing else does.
+  await page.reload()
+  expect(await page.getByLabel('Test API key').inputValue()).toBe(app.apiKey)
+  expect(await page.evaluate(() => [localStorage.length, document.cookie])).toEqual([0, ''])
+  // The browser names every answer that refuses.
+  expect(complaints).toEqual([expect.stringContaining('400 (Bad Request)')])
+  await page.context().close()
+})
+
+test('search finds guides, requests and errors by the keyboard alone', async () => {
+  const page = await openPage('/docs/guides')
+  await page.keyboard.press('/')
+  await page.keyboard.type('verify signature')
+  await page.locator('search [role=status]', { hasText: 'found' }).waitFor()
+  expect(await page.locator('search li').count()).toBeGreaterThan(0)
+  await page.getByRole('searchbox').fill('create an invoice')
+  await page.locator('search li', { hasText: 'API reference' }).first().waitFor()
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/docs#createInvoice$/)
+  await page.getByRole('searchbox').fill('no such thing')
+  await page.getByText('Nothing found').waitFor()
+  await page.keyboard.press('Escape')
+  expect(await page.getByRole('searchbox').inputValue()).toBe('')
+  await page.getByRole('searchbox').fill('idempotency')
+  await page.locator('search li').first().waitFor()
+  await page.keyboard.press('ArrowDown')
+  expect(await page.evaluate(() => document.activeElement?.matches('search li:first-child a'))).toBe(true)
+  await page.context().close()
+})
+
+test('every sample is copied by one press', async () => {
+  const page = await openPage('/docs/guides/receiving-webhooks')
+  await page.getByRole('button', { name: 'Copy' }).first().click()
+  await page.getByRole('button', { name: 'Copied' }).waitFor()
+  const copied = await page.evaluate(() => navigator.clipboard.readText())
+  expect(copied).toBe(await page.locator('main pre').first().textContent())
+  await page.context().close()
+})
+
+const PATHS = ['/docs/errors', '/docs/guides', '/docs/guides/payouts', '/docs/guides/x402'] as const
+
+for (const [name, { paths, ...options }] of Object.entries({
+  desktop: { viewport: { width: 1280, height: 900 }, paths: PATHS },
+  'a phone, dark': { viewport: { width: 320, height: 700 }, colorScheme: 'dark', paths: ['/docs', ...PATHS] },
+} as const))
+  test(`every part of the documentation is accessible and as wide as its window: ${name}`, async () => {
+    for (const path of paths) {
+      const page = await openPage(path, options)
+      await page.getByRole('searchbox').waitFor()
+      expect(await axeFaults(page), path).toEqual([])
+      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), path).toBe(true)
+      await page.context().close()
+    }
+  })
+
+test('without a script the pages are complete, and show nothing that needs one', async () => {
+  const page = await openPage('/docs', { javaScriptEnabled: false })
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  expect(await page.locator('search, .try, .key').filter({ visible: true }).count()).toBe(0)
+  expect(await page.locator('#createInvoice pre').filter({ visible: true }).count()).toBe(1)
+  await page.context().close()
+})

@@ -1,0 +1,38 @@
+import { readdir } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { ROUTES } from '../../src/http/api/routes.ts'
+import { documentationOf } from '../../src/http/docs/documentation.ts'
+import { GUIDE_GROUPS } from '../../src/http/docs/guides.tsx'
+
+const { pages, files } = documentationOf(ROUTES, 'https://pay.example.com')
+
+test('every document of docs/ is a guide, listed once', async () => {
+  const folder = new URL('../../docs/', import.meta.url)
+  const files = await readdir(folder, { recursive: true })
+  const names = files.filter((file) => file.endsWith('.md')).map((file) => file.slice(0, -'.md'.length))
+  expect(GUIDE_GROUPS.flatMap((group) => group.names).sort()).toEqual(names.sort())
+})
+
+test('every link of the documentation that stays here leads to a page, and to a part of it', () => {
+  const entries: { url: string }[] = JSON.parse(files.get('/docs/search.json') ?? '')
+  const links = entries.map(({ url }) => ({ from: 'search', url }))
+  for (const [from, page] of pages)
+    for (const [, href = ''] of page.matchAll(/<a href="([^"]+)"/g))
+      if (!/^(https?:|mailto:|\/openapi)/.test(href))
+        links.push({ from, url: href.startsWith('#') ? from + href : href })
+  const broken = links.filter(({ url }) => {
+    const [path = '', id] = url.split('#')
+    const page = pages.get(path)
+    return page === undefined || (id !== undefined && !page.includes(`id="${id}"`))
+  })
+  expect(links.length).toBeGreaterThan(1_000)
+  expect(broken).toEqual([])
+})
+
+test('nothing of a document is lost but pictures: tables, code and headings are there', () => {
+  const page = pages.get('/docs/guides/receiving-webhooks')
+  expect(page).toMatch(/<h1 id="[^"]+">Receiving webhooks<\/h1>/)
+  for (const part of ['<table>', '<pre tabindex="0"><code>', 'href="/docs/guides/', 'aria-current="page"'])
+    expect(page).toContain(part)
+  expect(page).not.toContain('.md"')
+})
