@@ -5,6 +5,8 @@ import type { Pool } from '../postgres/pool.ts'
 import { withSystemTransaction } from '../postgres/transaction.ts'
 import { type Clock, isDue } from '../runtime/clock.ts'
 import { repeat } from '../runtime/repeat.ts'
+import { sealAudit } from '../secrets/audit-seal.ts'
+import type { SigningKey } from '../secrets/signing-key.ts'
 import { type CheckResult, runAudit } from './run-audit.ts'
 import { summarise } from './summarise.ts'
 
@@ -19,6 +21,8 @@ type KeptAuditDeps = {
   readonly pool: Pool
   readonly nodes: readonly ChainNode[]
   readonly addressKeysFile: string | null
+  /** What seals how an audit ended; null where the process was given none. */
+  readonly sealKey: SigningKey | null
   readonly clock: Clock
   readonly log: {
     error(fields: object, message: string): void
@@ -40,7 +44,8 @@ export async function auditWhenDue(
 ): Promise<readonly CheckResult[] | null> {
   const { pool, clock } = deps
   const startedAt = clock()
-  if (!(await withSystemTransaction(pool, (tx) => beginAuditRun(tx, startedAt, everyMinutes)))) return null
+  const due = { everyMinutes, sealed: deps.sealKey !== null }
+  if (!(await withSystemTransaction(pool, (tx) => beginAuditRun(tx, startedAt, due)))) return null
   return auditFrom(startedAt, deps, stop)
 }
 
@@ -71,7 +76,7 @@ async function auditFrom(
   deps: KeptAuditDeps,
   stop: AbortSignal,
 ): Promise<readonly CheckResult[]> {
-  const { pool, clock, log } = deps
+  const { pool, clock, log, sealKey } = deps
   const results = await auditUntil(deps, stop)
   const run = summarise(results)
   for (const { name, rule, findings } of results) {
@@ -83,7 +88,9 @@ async function auditFrom(
   }
   const { checks, discrepancies, notChecked } = run
   log.info({ checks, discrepancies, notChecked }, 'the books were audited')
-  await finishAuditRun(pool, startedAt, clock(), run)
+  const finishedAt = clock()
+  const seal = sealKey === null ? null : sealAudit(sealKey, { startedAt, finishedAt, ...run })
+  await finishAuditRun(pool, startedAt, finishedAt, run, seal)
   return results
 }
 

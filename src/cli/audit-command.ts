@@ -8,6 +8,8 @@ import { configuredNodes } from '../nodes/chain-nodes.ts'
 import { openSandboxNodes } from '../nodes/open-sandbox-nodes.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { createLogger } from '../runtime/log.ts'
+import { sealAudit } from '../secrets/audit-seal.ts'
+import { findOutcomeKey } from '../secrets/outcome-key.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { EXIT_FAILED } from './exit-codes.ts'
 import { openSealsForAudit } from './open-seals.ts'
@@ -36,7 +38,9 @@ export async function auditCommand(
           ...(seals === null ? {} : { seals }),
         })
         // The public page and the metrics show this run, too.
-        await finishAuditRun(pool, startedAt, systemClock(), summarise(found))
+        const [finishedAt, run, key] = [systemClock(), summarise(found), await findOutcomeKey(config)]
+        const seal = key === null ? null : sealAudit(key, { startedAt, finishedAt, ...run })
+        await finishAuditRun(pool, startedAt, finishedAt, run, seal)
         return found
       } finally {
         progress.end()

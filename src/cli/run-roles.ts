@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { loadLastAudit } from '../audit/last-audit.ts'
 import { startBackups } from '../backup/keep-backing-up.ts'
 import { type Config, givenSettings } from '../config/config.ts'
-import { loadLastAuditRun } from '../db/ledger/audit-runs.ts'
 import { sealOlderAccess } from '../flows/seal-access.ts'
 import { createOpenInvoiceLimit } from '../flows/steps/open-invoice-limit.ts'
 import { createNetworkStates } from '../http/api/network-states.ts'
@@ -17,12 +17,14 @@ import { openDatabaseClock } from '../postgres/database-clock.ts'
 import { latestMigration } from '../postgres/migrate.ts'
 import { createNotifier } from '../postgres/notify.ts'
 import type { OpenDatabase } from '../postgres/open-database.ts'
+import type { Pool } from '../postgres/pool.ts'
 import { exchangesAt } from '../rates/exchanges.ts'
 import { keepPrices } from '../rates/keep-prices.ts'
 import { createPriceBook } from '../rates/price-book.ts'
 import type { RoleContext, RoleName } from '../roles/role.ts'
 import { openSandboxControl, startSandboxRole } from '../roles/sandbox.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
+import { DeduplicatedLog } from '../runtime/deduplicated-log.ts'
 import type { Log } from '../runtime/log.ts'
 import { createMetrics, serveMetrics } from '../runtime/metrics.ts'
 import type { SandboxControl } from '../sandbox/sandbox-control.ts'
@@ -184,7 +186,7 @@ async function startSite(
       owns: (path) => path === '/healthz' || path === '/readyz',
       fetch: (request) => health.fetch(request),
     },
-    createAuditPart({ loadLastAudit: () => loadLastAuditRun(pool), log }),
+    createAuditPart({ loadLastAudit: lastAuditOf(pool, keyring, log), log }),
   ]
   let endStreams = () => {}
   if (roles.has('checkout')) {
@@ -205,6 +207,20 @@ async function startSite(
   }
   const server = await listenOrRefuse({ config, parts, log, metrics, notifier: shared.notifier })
   stops.add('the site', () => server.stop(endStreams))
+}
+
+/** Reads the last audit that a process of ours sealed; others are logged, each once. */
+function lastAuditOf(pool: Pool, keyring: Keyring, log: Log) {
+  const { publicKey } = openOutcomeKey(watcherKeyOf(keyring))
+  const alerts = new DeduplicatedLog()
+  return () =>
+    loadLastAudit(pool, publicKey, ({ startedAt }) => {
+      if (alerts.isNew(startedAt.toISOString(), 'unsealed'))
+        log.error(
+          { startedAt },
+          'an audit in the database counts for nothing: no watcher with WATCHER_KEY sealed it',
+        )
+    })
 }
 
 /** Where it cannot be written the rest works: the signer says what it lacks. */

@@ -36,9 +36,10 @@ export function startWatcherRole(context: WatcherContext): RunningRole {
   const opened = openBroadcasters(context)
   const payouts = startPayoutTrackers(opened.map(({ tracked }) => tracked))
   const supply = supplyAddresses({ pool, networks, clock, log, pause: activity.pause })
-  const audits = keepAuditing({ pool, nodes, clock, log, addressKeysFile: config.addressKeysFile })
+  const { addressKeysFile } = config
+  const audits = keepAuditing({ pool, nodes, clock, log, addressKeysFile, sealKey: context.outcomeKey })
   const releases = releasesOfDecided(context)
-  exposeMetrics({ metrics, pool, networks, clock })
+  exposeMetrics({ metrics, pool, networks, clock, auditKey: context.outcomeKey?.publicKey ?? null })
   return {
     stop: async () => {
       await others.stop()

@@ -1,10 +1,11 @@
+import { loadLastAudit } from '../audit/last-audit.ts'
 import type { Network } from '../core/assets.ts'
 import { findNetworksWithAddresses } from '../db/addresses/address-availability.ts'
 import { countRefusedBatches } from '../db/addresses/address-batches.ts'
 import { isSignerActive } from '../db/addresses/signer-lock.ts'
 import { loadLastBackup } from '../db/backup-runs.ts'
 import { loadNetworkStates } from '../db/chain/network-state.ts'
-import { type AuditRun, loadLastAuditRun } from '../db/ledger/audit-runs.ts'
+import type { AuditRun } from '../db/ledger/audit-runs.ts'
 import { countShortfalls } from '../db/ledger/ledger.ts'
 import { isApprovalKeyForeign } from '../payouts/store/approval-keys.ts'
 import { readLongWaits } from '../payouts/store/long-waits.ts'
@@ -19,6 +20,8 @@ type Sources = {
   readonly pool: Pool
   readonly networks: readonly Network[]
   readonly clock: Clock
+  /** Of the key that seals audits; null believes every row. */
+  readonly auditKey: Uint8Array | null
 }
 
 /** What an account that pays for others has. */
@@ -139,7 +142,8 @@ function exposeMoney({ metrics, pool, networks, clock }: Sources): void {
   )
 }
 
-function exposeAudits({ metrics, pool }: Sources): void {
+function exposeAudits({ metrics, pool, auditKey }: Sources): void {
+  const last = () => loadLastAudit(pool, auditKey)
   metrics.gauge(
     'paylink_backup_last_run_seconds',
     'When the last good backup began, in Unix seconds',
@@ -149,13 +153,13 @@ function exposeAudits({ metrics, pool }: Sources): void {
     },
   )
   metrics.gauge('paylink_audit_last_run_seconds', 'When the last audit ended, in Unix seconds', async () =>
-    gaugeOf(await loadLastAuditRun(pool), ({ finishedAt }) => finishedAt.getTime() / 1_000),
+    gaugeOf(await last(), ({ finishedAt }) => finishedAt.getTime() / 1_000),
   )
   metrics.gauge('paylink_audit_discrepancies', 'What the last audit found', async () =>
-    gaugeOf(await loadLastAuditRun(pool), ({ discrepancies }) => discrepancies),
+    gaugeOf(await last(), ({ discrepancies }) => discrepancies),
   )
   metrics.gauge('paylink_audit_not_checked', 'What the last audit could not check', async () =>
-    gaugeOf(await loadLastAuditRun(pool), ({ notChecked }) => notChecked),
+    gaugeOf(await last(), ({ notChecked }) => notChecked),
   )
 }
 

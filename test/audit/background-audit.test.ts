@@ -2,11 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { auditWhenDue } from '../../src/audit/keep-auditing.ts'
+import { loadLastAudit } from '../../src/audit/last-audit.ts'
 import { auditParts, runAudit } from '../../src/audit/run-audit.ts'
-import { loadLastAuditRun } from '../../src/db/ledger/audit-runs.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { createAuditPart } from '../../src/http/public/audit-page.tsx'
 import type { ChainNode } from '../../src/nodes/chain-nodes.ts'
+import { openOutcomeKey } from '../../src/secrets/outcome-key.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { inBlock } from '../support/invoice.ts'
 import { seedInvoice, seedMerchant } from '../support/seed.ts'
@@ -17,6 +18,7 @@ const MINUTE_MS = 60_000
 /** Half of what a node is given to answer. */
 const SOON_MS = 15_000
 let database: TestDatabase
+const key = openOutcomeKey(Buffer.alloc(32, 1))
 const logged: string[] = []
 const log = pino({ level: 'info' }, { write: (line: string) => logged.push(line) })
 /** No audit begins later than the database's own time. */
@@ -27,6 +29,7 @@ const depsOf = () => ({
   clock: () => now,
   log,
   addressKeysFile: null,
+  sealKey: key,
 })
 
 beforeAll(async () => {
@@ -34,7 +37,8 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-const part = () => createAuditPart({ loadLastAudit: () => loadLastAuditRun(database.pools.api), log })
+const part = () =>
+  createAuditPart({ loadLastAudit: () => loadLastAudit(database.pools.api, key.publicKey), log })
 const read = async (path: string, method = 'GET') =>
   part().fetch(new Request(`https://pay.example.com${path}`, { method }))
 
@@ -47,7 +51,10 @@ test('before the first audit the public page says that there was none', async ()
 test('of processes that look at once one audits; the next audit comes when it is time, or when one died', async () => {
   const looks = await Promise.all(Array.from({ length: 5 }, () => auditWhenDue(depsOf(), 60)))
   expect(looks.filter((results) => results !== null)).toHaveLength(1)
-  expect(await loadLastAuditRun(database.pools.api)).toMatchObject({ startedAt: now, discrepancies: 0 })
+  expect(await loadLastAudit(database.pools.api, key.publicKey)).toMatchObject({
+    startedAt: now,
+    discrepancies: 0,
+  })
   now = new Date(now.getTime() + 59 * MINUTE_MS)
   expect(await auditWhenDue(depsOf(), 60)).toBeNull()
   now = new Date(now.getTime() + 2 * MINUTE_MS)

@@ -664,7 +664,13 @@ test('what holds up the hot wallet’s queue, or waits too long, is in doctor, l
   await world.sign()
   const { owner, pools } = world.database
   const metrics = createMetrics(world.log)
-  exposeMetrics({ metrics, pool: pools.watcher, networks: [world.network], clock: () => world.now })
+  exposeMetrics({
+    metrics,
+    pool: pools.watcher,
+    networks: [world.network],
+    clock: () => world.now,
+    auditKey: null,
+  })
   const told = async () => {
     const findings = await inspectLongWaits(owner, () => world.now)
     return findings.map(({ kind, text }) => `${kind} ${text}`).filter((text) => text.includes(payout.id))

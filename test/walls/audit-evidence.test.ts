@@ -1,8 +1,11 @@
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAuditor } from '../../src/audit/keep-auditing.ts'
-import { beginAuditRun, finishAuditRun, loadLastAuditRun } from '../../src/db/ledger/audit-runs.ts'
+import { loadLastAudit } from '../../src/audit/last-audit.ts'
+import { beginAuditRun, finishAuditRun } from '../../src/db/ledger/audit-runs.ts'
 import { withSystemTransaction } from '../../src/postgres/transaction.ts'
+import { sealAudit } from '../../src/secrets/audit-seal.ts'
+import { openOutcomeKey } from '../../src/secrets/outcome-key.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedInvoice, seedMerchant } from '../support/seed.ts'
 import { until } from '../support/until.ts'
@@ -10,6 +13,7 @@ import { until } from '../support/until.ts'
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
+const KEY = openOutcomeKey(Buffer.alloc(32, 1))
 const REPORT = { checks: 1, notChecked: 0, discrepancies: 1, report: [] }
 
 let database: TestDatabase
@@ -18,21 +22,24 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-const begin = (at: Date) => withSystemTransaction(database.pools.watcher, (tx) => beginAuditRun(tx, at, 60))
+const begin = (at: Date) =>
+  withSystemTransaction(database.pools.watcher, (tx) =>
+    beginAuditRun(tx, at, { everyMinutes: 60, sealed: false }),
+  )
 
 test("with the watcher's login an ended audit is neither changed, forgotten, nor held up by a later one", async () => {
   const { watcher, api } = database.pools
   const now = new Date(Date.now() - 2 * HOUR_MS)
   expect(await begin(now)).toBe(true)
-  await finishAuditRun(watcher, now, now, REPORT)
+  await finishAuditRun(watcher, now, now, REPORT, null)
   const changed = await watcher.query(`update audit_run set discrepancies = 0`)
   const deleted = await watcher.query('delete from audit_run')
   expect([changed.rowCount, deleted.rowCount]).toEqual([0, 0])
-  await expect(finishAuditRun(watcher, now, now, { ...REPORT, discrepancies: 0 })).rejects.toThrow(
+  await expect(finishAuditRun(watcher, now, now, { ...REPORT, discrepancies: 0 }, null)).rejects.toThrow(
     'row-level security',
   )
   await expect(watcher.query('update audit_run set started_at = now()')).rejects.toThrow('permission denied')
-  expect(await loadLastAuditRun(api)).toMatchObject({ discrepancies: 1 })
+  expect(await loadLastAudit(api, null)).toMatchObject({ discrepancies: 1 })
   const soon = new Date(Date.now() + 9 * MINUTE_MS)
   await watcher.query('insert into audit_run (started_at) values ($1)', [soon])
   expect(await begin(new Date())).toBe(true)
@@ -52,14 +59,15 @@ test("whatever the watcher's login writes of audits, a process audits within a d
     clock: () => now,
     log: pino({ level: 'error' }, { write: (line: string) => logged.push(line) }),
     addressKeysFile: null,
+    sealKey: KEY,
   })
   // Another session keeps the turn, and an audit that found nothing is written again and again.
   const thief = await pools.watcher.connect()
   await thief.query(`begin; select pg_advisory_xact_lock(hashtextextended('audit_run', 0))`)
   for (let hour = 0; hour < 24; hour++) {
     await pools.watcher.query(
-      'insert into audit_run (started_at, finished_at, checks, not_checked, discrepancies) values ($1, $1, 9, 0, 0)',
-      [now],
+      'insert into audit_run (started_at, finished_at, checks, not_checked, discrepancies, seal) values ($1, $1, 9, 0, 0, $2)',
+      [now, Buffer.alloc(64)],
     )
     now = new Date(now.getTime() + HOUR_MS)
     if (hour < 23) expect(await look()).toBeNull()
@@ -87,6 +95,30 @@ test("whatever the watcher's login writes of audits, a process audits within a d
   await owner.query('delete from audit_run')
 })
 
+test("with the watcher's login nobody makes up an audit: the last one that the process sealed is shown", async () => {
+  const { owner, pools } = database
+  await owner.query('delete from audit_run')
+  const at = new Date(Date.now() - HOUR_MS)
+  const sealOf = (figures: typeof REPORT, key = KEY) =>
+    sealAudit(key, { startedAt: at, finishedAt: at, ...figures })
+  await finishAuditRun(pools.watcher, at, at, REPORT, sealOf(REPORT))
+  const insert = `insert into audit_run (started_at, finished_at, checks, not_checked, discrepancies, seal)
+    values ($1, $1, 1, 0, 0, $2)`
+  const forged = [null, Buffer.alloc(64), sealOf(REPORT), sealOf(REPORT, openOutcomeKey(Buffer.alloc(32, 2)))]
+  for (const [index, seal] of forged.entries())
+    await pools.watcher.query(insert, [new Date(at.getTime() + (index + 1) * MINUTE_MS), seal])
+  const unsealed: Date[] = []
+  const last = await loadLastAudit(pools.api, KEY.publicKey, ({ startedAt }) => unsealed.push(startedAt))
+  expect(last).toMatchObject({ startedAt: at, discrepancies: 1 })
+  expect(unsealed).toEqual([new Date(at.getTime() + 4 * MINUTE_MS)])
+  // Nor does one without a seal put off the next.
+  await owner.query('delete from audit_run')
+  await pools.watcher.query(insert, [at, null])
+  const due = { everyMinutes: 360, sealed: true }
+  expect(await withSystemTransaction(pools.watcher, (tx) => beginAuditRun(tx, new Date(), due))).toBe(true)
+  await owner.query('delete from audit_run')
+})
+
 test('the newest hundred audits are kept, and older ones are forgotten once they are old', async () => {
   const { owner, pools } = database
   await owner.query('delete from audit_run')
@@ -95,7 +127,7 @@ test('the newest hundred audits are kept, and older ones are forgotten once they
      select at, at from generate_series(now() - interval '30 days', now() - interval '1 day', interval '6 hours') as at`,
   )
   const now = new Date()
-  await finishAuditRun(pools.watcher, now, now, REPORT)
+  await finishAuditRun(pools.watcher, now, now, REPORT, null)
   const { rows } = await owner.query<{ kept: number }>('select count(*)::int as kept from audit_run')
   expect(rows[0]?.kept).toBe(100)
 })
