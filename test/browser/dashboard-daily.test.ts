@@ -6,6 +6,7 @@ import { holdRequests, photograph } from '../support/browser.ts'
 import { askFromPage, type Dashboard, startDashboard, type Visitor } from '../support/dashboard.ts'
 import { axeContrastFaults, overflow } from '../support/page-checks.ts'
 import { readQr } from '../support/read-qr.ts'
+import { randomLitecoinAddress } from '../support/resources.ts'
 
 let dashboard: Dashboard
 let shop: Visitor
@@ -183,6 +184,15 @@ test('a list is exported as filtered, all pages of it, harmless to a spreadsheet
     const [download] = await Promise.all([page.waitForEvent('download'), press(page, 'Export CSV')])
     return (await readFile(await download.path(), 'utf8')).split('\r\n')
   }
+  const dynamicLink = { name: 'One an order', allow_dynamic_amount: true }
+  const dynamic = (await askFromPage(shop, 'POST', '/api/v1/payment-links', dynamicLink)).body
+  const destination = { asset: 'LTC', address: randomLitecoinAddress('regtest'), name: 'Cold wallet' }
+  for (const [path, body] of [
+    [`/payment-links/${dynamic.id}/checkout-sessions`, { order_reference: 'order-1', usd_amount: '5.00' }],
+    ['/payout-destinations', destination],
+    ['/webhook-endpoints', { url: 'https://shop.example/webhooks', subscribed_events: ['*'] }],
+  ] as const)
+    expect((await askFromPage(shop, 'POST', `/api/v1${path}`, body)).status, path).toBe(201)
   await open('/links?q=bulk')
   const rows = await saved()
   await page.getByText('251 rows exported.').waitFor()
@@ -212,6 +222,9 @@ test('a list is exported as filtered, all pages of it, harmless to a spreadsheet
     ['/developers/logs', 'id,request_id,method,path'],
     ['/developers/keys', 'id,name,last_characters'],
     ['/settings/audit', 'number,actor,action'],
+    ['/developers/webhooks', 'id,url,status'],
+    ['/payouts/destinations', 'id,name,asset,address'],
+    [`/links/${dynamic.id}`, 'id,order_reference,usd_amount'],
   ] as const) {
     await open(path)
     await page.locator('tbody a, tbody td').first().waitFor()
@@ -219,7 +232,7 @@ test('a list is exported as filtered, all pages of it, harmless to a spreadsheet
     expect(titles.startsWith(head), path).toBe(true)
     expect(first, path).not.toBe('')
   }
-  expect(downloads).toBe(4)
+  expect(downloads).toBe(7)
   await dashboard.database.owner.query(`delete from payment_link where name like '=HYPERLINK%'`)
 })
 

@@ -77,6 +77,11 @@ function Brand() {
   )
 }
 
+const DOCUMENTATION = [
+  { path: '/docs/guides', label: 'Guides' },
+  { path: '/docs', label: 'API reference' },
+] as const
+
 function Navigation({ label, onChoose }: { label: string; onChoose?: () => void }) {
   return (
     <nav aria-label={label} className="navigation">
@@ -98,14 +103,16 @@ function Navigation({ label, onChoose }: { label: string; onChoose?: () => void 
                 </Link>
               </li>
             ))}
-            {title === 'Developers' ? (
-              <li>
-                <a href="/docs" target="_blank" rel="noopener">
-                  <Icon name="book" />
-                  API reference
-                </a>
-              </li>
-            ) : null}
+            {title === 'Developers'
+              ? DOCUMENTATION.map(({ path, label: name }) => (
+                  <li key={path}>
+                    <a href={path} target="_blank" rel="noopener">
+                      <Icon name="book" />
+                      {name}
+                    </a>
+                  </li>
+                ))
+              : null}
           </ul>
         </div>
       ))}

@@ -8,6 +8,8 @@ import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { CopyField } from '../parts/copy.tsx'
+import type { CsvColumn } from '../parts/csv.ts'
+import { CsvButton } from '../parts/csv-button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { DialogForm } from '../parts/dialog-form.tsx'
 import { Field, Select } from '../parts/field.tsx'
@@ -39,7 +41,17 @@ export function DestinationsPage() {
     <Page
       title="Payout destinations"
       lead="Payouts go to these addresses and to no other."
-      actions={addButton}
+      actions={
+        <>
+          <CsvButton
+            name="payout-destinations"
+            path="/payout-destinations"
+            query={{}}
+            columns={CSV_COLUMNS}
+          />
+          {addButton}
+        </>
+      }
     >
       <DataTable
         caption="Payout destinations, newest first"
@@ -115,6 +127,15 @@ const columnsOf = ({
       </span>
     ),
   },
+]
+
+const CSV_COLUMNS: readonly CsvColumn<PayoutDestination>[] = [
+  ['id', ({ id }) => id],
+  ['name', ({ name }) => name],
+  ['asset', ({ asset }) => asset],
+  ['address', ({ address }) => address],
+  ['usable_at', ({ usable_at }) => usable_at],
+  ['created_at', ({ created_at }) => created_at],
 ]
 
 function AddDialog({ onClose }: { onClose: () => void }) {

@@ -9,6 +9,8 @@ import { useToast } from '../app/toasts.tsx'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { CopyField, Snippet } from '../parts/copy.tsx'
+import type { CsvColumn } from '../parts/csv.ts'
+import { CsvButton } from '../parts/csv-button.tsx'
 import { Field } from '../parts/field.tsx'
 import { COINS, usd } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
@@ -130,6 +132,17 @@ const SESSION_COLUMNS: readonly Column<CheckoutSession>[] = [
   { title: 'Until', wide: true, cell: ({ expires_at }) => <Time at={expires_at} /> },
 ]
 
+/** Without their URLs, by which anybody pays. */
+const SESSION_CSV_COLUMNS: readonly CsvColumn<CheckoutSession>[] = [
+  ['id', ({ id }) => id],
+  ['order_reference', ({ order_reference }) => order_reference],
+  ['usd_amount', ({ usd_amount }) => usd_amount],
+  ['status', ({ status }) => status],
+  ['invoice_id', ({ invoice_id }) => invoice_id],
+  ['created_at', ({ created_at }) => created_at],
+  ['expires_at', ({ expires_at }) => expires_at],
+]
+
 /** One checkout an order: made by the shop's server, or here to try it. */
 function Sessions({ link }: { link: PaymentLink }) {
   const mode = useMode()
@@ -139,6 +152,12 @@ function Sessions({ link }: { link: PaymentLink }) {
     <Card title="Checkout sessions">
       <div className="stack">
         <NewSession link={link} />
+        <CsvButton
+          name="checkout-sessions"
+          path={`/payment-links/${link.id}/checkout-sessions`}
+          query={{}}
+          columns={SESSION_CSV_COLUMNS}
+        />
         <DataTable
           caption="Checkout sessions, newest first"
           columns={SESSION_COLUMNS}

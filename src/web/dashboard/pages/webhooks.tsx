@@ -7,6 +7,8 @@ import { useMode } from '../app/session.ts'
 import { Breakable } from '../parts/breakable.tsx'
 import { Button } from '../parts/button.tsx'
 import { Snippet } from '../parts/copy.tsx'
+import type { CsvColumn } from '../parts/csv.ts'
+import { CsvButton } from '../parts/csv-button.tsx'
 import { EndpointBadge, subscriptionLabel } from '../parts/endpoint-badge.tsx'
 import { Page } from '../parts/page.tsx'
 import { SecretDialog } from '../parts/secret.tsx'
@@ -26,7 +28,16 @@ export function WebhooksPage() {
     </Button>
   )
   return (
-    <Page title="Webhooks" lead="Receive signed events, retried for five days." actions={makeButton}>
+    <Page
+      title="Webhooks"
+      lead="Receive signed events, retried for five days."
+      actions={
+        <>
+          <CsvButton name="webhook-endpoints" path="/webhook-endpoints" query={{}} columns={CSV_COLUMNS} />
+          {makeButton}
+        </>
+      }
+    >
       <DataTable
         caption="Webhook endpoints"
         columns={COLUMNS}
@@ -64,6 +75,16 @@ export function WebhooksPage() {
     </Page>
   )
 }
+
+const CSV_COLUMNS: readonly CsvColumn<WebhookEndpoint>[] = [
+  ['id', ({ id }) => id],
+  ['url', ({ url }) => url],
+  ['status', ({ status }) => status],
+  ['subscribed_events', ({ subscribed_events }) => subscribed_events.join(' ')],
+  ['format', ({ format }) => format],
+  ['verified_at', ({ verified_at }) => verified_at],
+  ['created_at', ({ created_at }) => created_at],
+]
 
 const COLUMNS: readonly Column<WebhookEndpoint>[] = [
   {
