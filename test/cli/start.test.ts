@@ -166,6 +166,9 @@ test('migrate, doctor and audit work beside the running service and find nothing
   expect(report.checks.filter((check: { status: string }) => check.status !== 'ok')).toEqual([])
   expect(report.ok).toBe(true)
   expect(audit.code).toBe(0)
+  // It is sealed with the key of the installation, by which the page knows it.
+  const page = await fetch(`${app.baseUrl}/audit.json`)
+  expect(await page.json()).toMatchObject({ last_run_at: expect.any(String), discrepancies: 0 })
 })
 
 test('everything secret in the data folder is readable by its owner only', async () => {
