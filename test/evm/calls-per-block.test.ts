@@ -69,6 +69,8 @@ test.each([
   'without traces a block with %i open checkouts costs %i calls',
   async (addresses, calls) => {
     expect(await callsPerBlock('ethereum', 'balances', addresses)).toBe(calls)
+    // USDC is found in the receipts that the balances need.
+    expect(await callsPerBlock('base', 'balances', addresses)).toBe(calls)
   },
   120_000,
 )

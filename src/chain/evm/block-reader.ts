@@ -4,12 +4,12 @@ import { AnswerTooLarge, ChainUnavailable, type FoundTransfer, type ScannedBlock
 import type { AddressSet } from '../address-set.ts'
 import { concurrently } from '../concurrently.ts'
 import { BalanceScan } from './balance-scan.ts'
+import { BlockReceipts } from './block-receipts.ts'
 import type { BlockTraces } from './block-traces.ts'
-import type { EvmHeader, EvmLog } from './evm-answers.ts'
+import type { EvmHeader, EvmLog, EvmReceipt } from './evm-answers.ts'
 import { type EvmNode, referenceOf, TRANSFER_TOPIC } from './evm-node.ts'
 import { EvmRpcError } from './evm-rpc.ts'
 import { creditsOfTraces, creditsOfWithdrawals } from './native-credits.ts'
-import { receiptsRootOf } from './receipts-root.ts'
 import { creditsOfLogs, mayMove, requireLogsOf } from './token-logs.ts'
 
 const BLOCKS_IN_FLIGHT = 4
@@ -32,6 +32,7 @@ export class BlockReader {
   readonly #openAddresses: OpenAddresses
   readonly #scan: BalanceScan
   readonly #traces: BlockTraces
+  readonly #receipts: BlockReceipts
 
   constructor(parts: {
     readonly node: EvmNode
@@ -47,11 +48,17 @@ export class BlockReader {
     this.#tokens = parts.tokens
     this.#watched = parts.watched
     this.#openAddresses = parts.openAddresses
+    this.#receipts = new BlockReceipts(parts.node)
     this.#scan = new BalanceScan(parts.node, parts.asset, parts.watched)
   }
 
   /** Blocks that follow one another, in order. */
   async read(headers: readonly EvmHeader[], mode: NativeMode): Promise<ScannedBlock[]> {
+    // Balances need each block's receipts, which hold its logs as well.
+    if (mode === 'balances')
+      return this.#readEach(headers, mode, async (header) =>
+        this.#tokenCredits(header, await this.#logsInReceipts(header)),
+      )
     const logs = await this.#logsOf(headers)
     return this.#readEach(headers, mode, (header) => this.#tokenCredits(header, logs.get(header.hash) ?? []))
   }
@@ -94,7 +101,7 @@ export class BlockReader {
     }
     const open = await this.#openAddresses(new Date(header.timestamp * 1_000), header.number)
     const block = await this.#node.blockOf(header.hash)
-    const receipts = block.transactions.length === 0 ? [] : await this.#node.receiptsOf(block)
+    const receipts = await this.#receipts.of(block)
     return this.#scan.creditsIn(block, receipts, open)
   }
 
@@ -114,13 +121,13 @@ export class BlockReader {
   }
 
   async #provenLogs(header: EvmHeader): Promise<EvmLog[]> {
-    const receipts = await this.#node.receiptsOf(header)
-    if (receiptsRootOf(receipts) !== header.receiptsRoot) {
-      throw new ChainUnavailable(
-        `the node at ${this.#node.rpc.where} gave receipts of block ${header.number} that do not have the root in its header`,
-      )
-    }
-    return receipts.flatMap(({ logs, transactionHash }) => logs.map((log) => ({ ...log, transactionHash })))
+    return logsIn(await this.#receipts.proven(header))
+  }
+
+  /** Transfer logs of the pinned tokens. */
+  async #logsInReceipts(header: EvmHeader): Promise<EvmLog[]> {
+    if (!mayMove(header.logsBloom, this.#tokens)) return []
+    return logsIn(await this.#receipts.of(header)).filter((log) => this.#isOurs(log))
   }
 
   /** Transfer logs of the pinned tokens, by block hash. */
@@ -175,3 +182,6 @@ export class BlockReader {
     }
   }
 }
+
+const logsIn = (receipts: readonly EvmReceipt[]): EvmLog[] =>
+  receipts.flatMap(({ logs, transactionHash }) => logs.map((log) => ({ ...log, transactionHash })))

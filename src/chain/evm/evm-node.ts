@@ -34,6 +34,12 @@ const WORD_DIGITS = 64
 
 const DIFF_TRACER = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } }
 
+/** A block by its hash, and its transactions or their ids. */
+export type WithTransactions = {
+  readonly hash: string
+  readonly transactions: readonly (string | { readonly hash: string })[]
+}
+
 /** The questions we ask an EVM node. Blocks are identified by hash wherever their contents are read. */
 export class EvmNode {
   readonly rpc: EvmRpc
@@ -104,21 +110,12 @@ export class EvmNode {
     return traces
   }
 
-  async receiptsOf(header: {
-    readonly hash: string
-    readonly transactions: readonly (string | { readonly hash: string })[]
-  }): Promise<readonly EvmReceipt[]> {
-    const receipts = await this.rpc.call('eth_getBlockReceipts', [header.hash], receiptsSchema.nullable())
-    if (receipts === null) throw this.#unknown(header.hash)
-    const ids = header.transactions.map((each) => (typeof each === 'string' ? each : each.hash))
-    const isWhole =
-      receipts.length === ids.length &&
-      receipts.every(({ transactionHash, blockHash }, index) => {
-        return transactionHash === ids[index] && blockHash === header.hash
-      })
-    if (isWhole) return receipts
+  async receiptsOf(block: WithTransactions): Promise<readonly EvmReceipt[]> {
+    const receipts = await this.rpc.call('eth_getBlockReceipts', [block.hash], receiptsSchema.nullable())
+    if (receipts === null) throw this.#unknown(block.hash)
+    if (areReceiptsOf(block, receipts)) return receipts
     throw new ChainUnavailable(
-      `the node at ${this.rpc.where} gave receipts of block ${header.hash} that are not its transactions'`,
+      `the node at ${this.rpc.where} gave receipts of block ${block.hash} that are not its transactions'`,
     )
   }
 
@@ -196,6 +193,20 @@ export class EvmNode {
   #unknown(hash: string): ChainUnavailable {
     return new ChainUnavailable(`the node at ${this.rpc.where} does not know block ${hash}`)
   }
+}
+
+/** Whether there is one for each of the block's transactions, in order. */
+export function areReceiptsOf(
+  { hash, transactions }: WithTransactions,
+  receipts: readonly EvmReceipt[],
+): boolean {
+  const ids = transactions.map((each) => (typeof each === 'string' ? each : each.hash))
+  return (
+    receipts.length === ids.length &&
+    receipts.every(({ transactionHash, blockHash }, index) => {
+      return transactionHash === ids[index] && blockHash === hash
+    })
+  )
 }
 
 const hexOf = (height: number): string => `0x${height.toString(16)}`

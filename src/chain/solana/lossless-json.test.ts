@@ -11,6 +11,18 @@ test('integers beyond 2⁵³ keep every digit, and what is short or no integer s
   })
 })
 
+test('an integer beyond 2⁵³ is found wherever JSON lets it stand', () => {
+  const long = '9007199254740993'
+  for (const [text, value] of [
+    [long, long],
+    [`-${long}`, `-${long}`],
+    [`\n${long}`, long],
+    [`[1,${long}]`, [1, long]],
+    [`{"a" :\t${long}}`, { a: long }],
+  ] as const)
+    expect(parseLosslessJson(text)).toEqual(value)
+})
+
 test('digits inside of strings are left alone, whatever is escaped around them', () => {
   const texts = [
     '12345678901234567890',

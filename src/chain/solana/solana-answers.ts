@@ -6,12 +6,30 @@ export const plainAnswerSchema = z.object({ result: z.unknown().optional(), erro
 
 const integer = z.union([z.bigint(), z.int()]).transform((value) => Number(value))
 const LAMPORTS_MAX = 2n ** 64n - 1n
-/** Long ones come as the digits that the node sent. */
-const lamports = z
-  .union([z.bigint(), z.int(), z.string().regex(/^[0-9]{16,20}$/)])
-  .transform((value) => BigInt(value))
-  .refine((value) => value >= 0n && value <= LAMPORTS_MAX)
-const name = z.string().min(32).max(88)
+/** Long ones come as the digits that the node sent. Null for what is none. */
+function lamportsOf(value: unknown): bigint | null {
+  const isInteger =
+    typeof value === 'string'
+      ? /^[0-9]{16,20}$/.test(value)
+      : typeof value === 'bigint' || Number.isSafeInteger(value)
+  const amount = isInteger ? BigInt(value as string | number | bigint) : -1n
+  return amount >= 0n && amount <= LAMPORTS_MAX ? amount : null
+}
+const lamports = parsedBy(lamportsOf)
+
+const isName = (value: unknown): value is string =>
+  typeof value === 'string' && value.length >= 32 && value.length <= 88
+const name = z.custom<string>(isName)
+
+/** A schema of what `read` makes of a value; null for what is no such value. */
+function parsedBy<Output>(read: (value: unknown) => Output | null) {
+  return z.unknown().transform((value, context): Output => {
+    const output = read(value)
+    if (output !== null) return output
+    context.addIssue('not what was asked for')
+    return z.NEVER
+  })
+}
 
 export const slotSchema = integer.refine((slot) => Number.isSafeInteger(slot) && slot >= 0)
 export const slotsSchema = z.array(slotSchema)
@@ -54,10 +72,49 @@ export type TransactionInBlock = {
   readonly postTokens: readonly TokenBalance[]
 }
 
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
+
+/** What `read` makes of each value of a list; null where that is none, or one of them is no such value. */
+function allOf<Output>(list: unknown, read: (value: unknown) => Output | null): Output[] | null {
+  if (!Array.isArray(list)) return null
+  const outputs: Output[] = []
+  for (const value of list) {
+    const output = read(value)
+    if (output === null) return null
+    outputs.push(output)
+  }
+  return outputs
+}
+
+const tokenBalanceOf = (value: unknown) => tokenBalanceSchema.safeParse(value).data ?? null
+const nameOf = (value: unknown) => (isName(value) ? value : null)
+const keyOf = (value: unknown) => (isRecord(value) ? nameOf(value.pubkey) : null)
+
+/**
+ * One of a block's transactions, null where something is missing of it. By hand: a block has thousands of them, which a
+ * schema takes several times as long for.
+ */
+function readListed(value: unknown): TransactionInBlock | null {
+  if (!isRecord(value) || !isRecord(value.transaction) || !isRecord(value.meta)) return null
+  const { transaction, meta } = value
+  const signatures = allOf(transaction.signatures, nameOf)
+  const accounts = allOf(transaction.accountKeys, keyOf)
+  const preBalances = allOf(meta.preBalances, lamportsOf)
+  const postBalances = allOf(meta.postBalances, lamportsOf)
+  const preTokenBalances = allOf(meta.preTokenBalances ?? [], tokenBalanceOf)
+  const postTokenBalances = allOf(meta.postTokenBalances ?? [], tokenBalanceOf)
+  if (signatures === null || accounts === null || preBalances === null || postBalances === null) return null
+  if (preTokenBalances === null || postTokenBalances === null) return null
+  const balances = { err: meta.err, preBalances, postBalances, preTokenBalances, postTokenBalances }
+  const read = readTransaction(signatures, accounts, balances)
+  return isWhole(read) ? read : null
+}
+
 function readTransaction(
   signatures: readonly string[],
   accounts: readonly string[],
-  meta: z.output<typeof metaSchema>,
+  meta: Omit<z.output<typeof metaSchema>, 'loadedAddresses'>,
 ): TransactionInBlock {
   return {
     signature: signatures[0] ?? '',
@@ -84,24 +141,7 @@ const rewardSchema = z.object({
 
 export const blockWithAccountsSchema = blockHeadSchema.extend({
   rewards: z.array(rewardSchema).nullish(),
-  transactions: z.array(
-    z
-      .object({
-        transaction: z.object({
-          accountKeys: z.array(z.object({ pubkey: name })),
-          signatures: z.array(name).min(1),
-        }),
-        meta: metaSchema,
-      })
-      .transform(({ transaction, meta }) =>
-        readTransaction(
-          transaction.signatures,
-          transaction.accountKeys.map(({ pubkey }) => pubkey),
-          meta,
-        ),
-      )
-      .refine(isWhole),
-  ),
+  transactions: z.array(parsedBy(readListed)),
 })
 export type BlockWithAccounts = z.output<typeof blockWithAccountsSchema>
 

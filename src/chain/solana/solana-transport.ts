@@ -3,6 +3,8 @@ import { z } from 'zod'
 import { ChainUnavailable } from '../adapter.ts'
 import { HttpConnection } from '../http-connection.ts'
 
+/** What every long integer outside of a string looks like; a string may look so too. */
+const LONG_INTEGER = /(^|[\s:,[-])[0-9]{16}/
 /** Digits that a double may not hold exactly. */
 const LONG_INTEGER_OR_STRING = /"|-?[0-9]{16,}/g
 
@@ -11,6 +13,7 @@ const LONG_INTEGER_OR_STRING = /"|-?[0-9]{16,}/g
  * Throws `SyntaxError`. One pass, whatever the text.
  */
 export function parseLosslessJson(text: string): unknown {
+  if (!LONG_INTEGER.test(text)) return JSON.parse(text)
   let quoted = ''
   let copied = 0
   const token = new RegExp(LONG_INTEGER_OR_STRING)

@@ -37,6 +37,9 @@ export type BlocksReading = {
  * became of them before anything is committed.
  */
 export function disconnectedBy(reading: BlocksReading): TrackedTransfer[] {
+  const { height } = reading.ancestor
+  if (!reading.tracked.some(({ payment }) => payment.block !== null && payment.block.height > height))
+    return []
   const included = new Set(reading.blocks.flatMap(({ transfers }) => transfers.map(keyOf)))
   const connected = new Set(reading.blocks.map(({ block }) => block.hash))
   const top = topOf(reading)
@@ -62,8 +65,9 @@ export function reconcileBlocks(reading: BlocksReading, alive: ReadonlySet<strin
   const reported = new Set<string>()
   for (const { block, transfers } of reading.blocks) {
     for (const transfer of sumOutputs(transfers, tracked)) {
-      const known = tracked.get(keyOf(transfer))
-      reported.add(keyOf(transfer))
+      const key = keyOf(transfer)
+      const known = tracked.get(key)
+      reported.add(key)
       const firstSeenMs = Math.min(
         known?.payment.firstSeenMs ?? reading.readAtMs,
         block.timeMs,

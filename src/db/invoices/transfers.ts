@@ -154,22 +154,16 @@ export async function leaveTransfersBehind(
   ])
 }
 
-/** Writes payments that are new. Only the watcher may: nothing else sees a chain. */
+/** Writes payments that are new, sent together. Only the watcher may: nothing else sees a chain. */
 export async function insertPayments(
   tx: Tx,
   tenant: Tenant,
   invoiceId: string,
   payments: readonly Payment[],
 ): Promise<void> {
-  for (const payment of payments) {
-    await tx.query(
-      `insert into transfer (merchant_id, id, livemode, status, first_seen_at, confirmed_at, block_height, block_hash,
-         block_time, late, review_reason, resolution, announced_confirming, announced_review, ledger_bucket,
-         ledger_postings, invoice_id, network, txid, output_index, asset, amount, detected_at,
-         confirmations_required, finality_mark, dust, transfers, parts, is_block_sum)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-         $22, $23, $24, $25, $26, $27, $28, $29)`,
-      [
+  await Promise.all(
+    payments.map((payment) =>
+      tx.query(INSERT_PAYMENT, [
         ...changingColumns(tenant, payment),
         invoiceId,
         payment.network,
@@ -184,31 +178,40 @@ export async function insertPayments(
         payment.transfers,
         partsToJson(payment),
         payment.isBlockSum,
-      ],
-    )
-  }
+      ]),
+    ),
+  )
 }
 
-/** Writes what has changed of payments that stand already. */
+const INSERT_PAYMENT = `insert into transfer (merchant_id, id, livemode, status, first_seen_at, confirmed_at,
+    block_height, block_hash, block_time, late, review_reason, resolution, announced_confirming, announced_review,
+    ledger_bucket, ledger_postings, invoice_id, network, txid, output_index, asset, amount, detected_at,
+    confirmations_required, finality_mark, dust, transfers, parts, is_block_sum)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
+    $24, $25, $26, $27, $28, $29)`
+
+/** Writes what has changed of payments that stand already, sent together. */
 export async function updatePayments(tx: Tx, tenant: Tenant, payments: readonly Payment[]): Promise<void> {
-  for (const payment of payments) {
-    const { rowCount } = await tx.query(
-      `update transfer
-       set status = $4, first_seen_at = $5, confirmed_at = $6, block_height = $7, block_hash = $8, block_time = $9,
-         late = $10, review_reason = $11, resolution = $12, announced_confirming = $13, announced_review = $14,
-         ledger_bucket = $15, ledger_postings = $16, amount = $17, dust = $18, transfers = $19,
-         parts = coalesce($20, parts), checked_block_hash = case when amount = $17 then checked_block_hash end
-       where merchant_id = $1 and id = $2 and livemode = $3`,
-      [
-        ...changingColumns(tenant, payment),
-        payment.amount,
-        payment.dust,
-        payment.transfers,
-        partsToJson(payment),
-      ],
-    )
-    if (rowCount !== 1) throw new Error(`payment ${payment.id} was changed and is not there`)
-  }
+  await Promise.all(payments.map((payment) => updatePayment(tx, tenant, payment)))
+}
+
+async function updatePayment(tx: Tx, tenant: Tenant, payment: Payment): Promise<void> {
+  const { rowCount } = await tx.query(
+    `update transfer
+     set status = $4, first_seen_at = $5, confirmed_at = $6, block_height = $7, block_hash = $8, block_time = $9,
+       late = $10, review_reason = $11, resolution = $12, announced_confirming = $13, announced_review = $14,
+       ledger_bucket = $15, ledger_postings = $16, amount = $17, dust = $18, transfers = $19,
+       parts = coalesce($20, parts), checked_block_hash = case when amount = $17 then checked_block_hash end
+     where merchant_id = $1 and id = $2 and livemode = $3`,
+    [
+      ...changingColumns(tenant, payment),
+      payment.amount,
+      payment.dust,
+      payment.transfers,
+      partsToJson(payment),
+    ],
+  )
+  if (rowCount !== 1) throw new Error(`payment ${payment.id} was changed and is not there`)
 }
 
 function changingColumns(tenant: Tenant, payment: Payment): unknown[] {

@@ -7,7 +7,7 @@ import { type StoredInvoice, updateInvoice } from '../../db/invoices/invoices.ts
 import { insertPayments, updatePayments } from '../../db/invoices/transfers.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { newId } from '../../runtime/new-id.ts'
-import { postTransfers, type Shortfall } from './post-transfers.ts'
+import { postApart, postTransfers, type Shortfall } from './post-transfers.ts'
 
 /**
  * Writes an advanced invoice with everything it causes: payments, events with their deliveries, ledger transfers. All
@@ -72,10 +72,17 @@ async function postInOrder(
   { next, effects }: Extract<InvoiceAdvance, { kind: 'advanced' }>,
   createdAt: Date,
 ): Promise<Shortfall[]> {
+  const postings = effects.filter((effect) => effect.kind === 'posting')
+  const groups = postings.map((posting) =>
+    depositTransfers(next, posting).map((transfer) => ({ ...transfer, createdAt })),
+  )
+  // Payments that are posted for the first time depend on nothing that stands, nor on one another.
+  if (postings.every(({ number, to }) => number === 1 && to !== 'available')) {
+    await postApart(tx, tenant, groups)
+    return []
+  }
   const shortfalls: Shortfall[] = []
-  for (const effect of effects) {
-    if (effect.kind !== 'posting') continue
-    const transfers = depositTransfers(next, effect).map((transfer) => ({ ...transfer, createdAt }))
+  for (const transfers of groups) {
     const missing = await postTransfers(tx, tenant, transfers)
     if (missing !== null) shortfalls.push(missing)
   }

@@ -43,6 +43,23 @@ export async function postTransfers(
 }
 
 /**
+ * The same for many events at once, none of which moves what is available or what another one moved. Sent together:
+ * however many they are, the database is waited for twice.
+ */
+export async function postApart(
+  tx: Tx,
+  tenant: Tenant,
+  groups: readonly (readonly LedgerTransfer[])[],
+): Promise<void> {
+  const valued = await Promise.all(
+    groups.map(([first, ...others]) =>
+      first === undefined ? [] : valuedNow(tx, tenant, first.asset, [first, ...others]),
+    ),
+  )
+  await insertAll(tx, tenant, valued.flat())
+}
+
+/**
  * What brings money, and keeps a fee of it, needs no cover. What it repays is asked for only where nothing was available
  * before it: nothing ever is while something is missing.
  */
