@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { allOf, isRecord, parsedBy } from '../parse-by-hand.ts'
 
 const QUANTITY = /^0x(0|[1-9a-f][0-9a-f]{0,63})$/i
 /** Anvil and some nodes pad their quantities; nothing is lost by reading those too. */
@@ -21,6 +22,7 @@ const address = z
   .string()
   .regex(/^0x[0-9a-f]{40}$/i)
   .transform((text) => text.toLowerCase())
+const HEX = /^0x[0-9a-f]*$/i
 export const bytes = z.string().regex(/^0x([0-9a-f]{2})*$/i)
 
 const withdrawal = z.object({ address, amount: quantity })
@@ -62,16 +64,43 @@ export type EvmTraces = readonly z.infer<typeof trace>[]
 /** `debug_traceBlockByHash` with `prestateTracer` in diff mode. `error`: this one could not be traced. */
 export const tracesSchema = z.array(z.union([trace, z.object({ error: z.string() })]))
 
-const logSchema = z.object({
-  address,
-  topics: z.array(hash).max(4),
-  data: bytes,
-  blockHash: hash.nullish(),
-  transactionHash: hash.nullish(),
-  removed: z.boolean().optional(),
-})
-export type EvmLog = z.infer<typeof logSchema>
-export const logsSchema = z.array(logSchema)
+export type EvmLog = {
+  readonly address: string
+  readonly topics: readonly string[]
+  readonly data: string
+  readonly blockHash?: string | null | undefined
+  readonly transactionHash?: string | null | undefined
+  readonly removed?: boolean | undefined
+}
+
+const TOPICS_MAX = 4
+/** Letters of 0x and so many bytes. */
+const ADDRESS_LETTERS = 42
+const HASH_LETTERS = 66
+
+/** Hex with 0x, lower case. */
+function hexOf(value: unknown, letters: number): string | null {
+  const isHex = typeof value === 'string' && value.length === letters && HEX.test(value)
+  return isHex ? value.toLowerCase() : null
+}
+const hashOf = (value: unknown) => hexOf(value, HASH_LETTERS)
+
+/** A block has thousands of them. */
+function readLog(value: unknown): EvmLog | null {
+  if (!isRecord(value)) return null
+  const { data, removed } = value
+  const address = hexOf(value.address, ADDRESS_LETTERS)
+  const topics = allOf(value.topics, hashOf)
+  const [blockHash, transactionHash] = [value.blockHash ?? null, value.transactionHash ?? null]
+  const [inBlock, inTransaction] = [hashOf(blockHash), hashOf(transactionHash)]
+  if (address === null || topics === null || topics.length > TOPICS_MAX) return null
+  if (typeof data !== 'string' || data.length % 2 !== 0 || !HEX.test(data)) return null
+  if ((inBlock === null && blockHash !== null) || (inTransaction === null && transactionHash !== null))
+    return null
+  if (removed !== undefined && typeof removed !== 'boolean') return null
+  return { address, topics, data, blockHash: inBlock, transactionHash: inTransaction, removed }
+}
+export const logsSchema = z.array(parsedBy(readLog))
 
 export const receiptsSchema = z.array(
   z.object({

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { allOf, isRecord, parsedBy } from '../parse-by-hand.ts'
 
 /** Answers of a Solana node as kit hands them over: integers are bigints. */
 
@@ -20,16 +21,6 @@ const lamports = parsedBy(lamportsOf)
 const isName = (value: unknown): value is string =>
   typeof value === 'string' && value.length >= 32 && value.length <= 88
 const name = z.custom<string>(isName)
-
-/** A schema of what `read` makes of a value; null for what is no such value. */
-function parsedBy<Output>(read: (value: unknown) => Output | null) {
-  return z.unknown().transform((value, context): Output => {
-    const output = read(value)
-    if (output !== null) return output
-    context.addIssue('not what was asked for')
-    return z.NEVER
-  })
-}
 
 export const slotSchema = integer.refine((slot) => Number.isSafeInteger(slot) && slot >= 0)
 export const slotsSchema = z.array(slotSchema)
@@ -70,21 +61,6 @@ export type TransactionInBlock = {
   readonly post: readonly bigint[]
   readonly preTokens: readonly TokenBalance[]
   readonly postTokens: readonly TokenBalance[]
-}
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null
-
-/** What `read` makes of each value of a list; null where that is none, or one of them is no such value. */
-function allOf<Output>(list: unknown, read: (value: unknown) => Output | null): Output[] | null {
-  if (!Array.isArray(list)) return null
-  const outputs: Output[] = []
-  for (const value of list) {
-    const output = read(value)
-    if (output === null) return null
-    outputs.push(output)
-  }
-  return outputs
 }
 
 const tokenBalanceOf = (value: unknown) => tokenBalanceSchema.safeParse(value).data ?? null
