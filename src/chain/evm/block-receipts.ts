@@ -6,8 +6,11 @@ import { receiptsRootOf } from './receipts-root.ts'
 
 /** Blocks whose receipts are kept until they are proved: what is final soon is asked for once. */
 const BLOCKS_KEPT = 8
-/** Logs of all of them, some kilobytes each; a block with more is asked for again. */
-const LOGS_KEPT = 20_000
+/** Letters of all of them, about; the receipts of a block that is longer are asked for again. */
+const LETTERS_KEPT = 16_000_000
+const RECEIPT_LETTERS = 1_000
+/** Its data left out, which may be of any length. */
+const LOG_LETTERS = 500
 
 /** A node's receipts of whole blocks. */
 export class BlockReceipts {
@@ -15,8 +18,8 @@ export class BlockReceipts {
   /** By the block's hash. */
   readonly #kept = new LRUCache<string, readonly EvmReceipt[]>({
     max: BLOCKS_KEPT,
-    maxSize: LOGS_KEPT,
-    sizeCalculation: (receipts) => receipts.reduce((sum, { logs }) => sum + logs.length, 1),
+    maxSize: LETTERS_KEPT,
+    sizeCalculation: lettersOf,
   })
 
   constructor(node: EvmNode) {
@@ -44,4 +47,13 @@ export class BlockReceipts {
       `the node at ${this.#node.rpc.where} gave receipts of block ${header.number} that do not have the root in its header`,
     )
   }
+}
+
+function lettersOf(receipts: readonly EvmReceipt[]): number {
+  let letters = 0
+  for (const { logs } of receipts) {
+    letters += RECEIPT_LETTERS
+    for (const { data } of logs) letters += LOG_LETTERS + data.length
+  }
+  return letters
 }
