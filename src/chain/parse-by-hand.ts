@@ -4,7 +4,7 @@ import { z } from 'zod'
  * For answers of thousands of alike parts, each of which a schema takes several times as long for. A reader gives null
  * for what is not what was asked for.
  */
-export type Reader<Output> = (value: unknown) => Output | null
+type Reader<Output> = (value: unknown) => Output | null
 
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
