@@ -157,12 +157,17 @@ async function eventsOf({ database }: WatchedChain, { id }: OpenInvoice) {
   return rows[0] ?? { events: 0, bytes: 0, largest: 0 }
 }
 
-/** From now on every state that a network is said to be in stays known. */
+/** From now on every state that a network is said to be in stays known, and why if it is not `ok`. */
 async function rememberStates({ database }: WatchedChain): Promise<void> {
   await database.owner.query(`create table seen_state (status text primary key);
     grant insert, select on seen_state to public;
     create function see_state() returns trigger language plpgsql as $$
-      begin insert into public.seen_state values (new.status) on conflict do nothing; return new; end $$;
+      begin
+        insert into public.seen_state
+        values (case new.status when 'ok' then 'ok' else concat_ws(': ', new.status, new.reason) end)
+        on conflict do nothing;
+        return new;
+      end $$;
     create trigger see_state after insert or update on network_state for each row execute function see_state()`)
 }
 
