@@ -32,13 +32,14 @@ const CAME = `(select f.merchant_id, f.invoice_id, f.asset, bool_or(${isSum('f')
     sum(${MOST}) as most, coalesce(sum(${MOST}) filter (where ${WAS_FINAL}), 0) as final
   from transfer f group by f.merchant_id, f.invoice_id, f.asset) came`
 
-/** Of every event its data, read once; a check reads one page of bodies after another. */
+/** Of every event its data, read once; a check reads one page of bodies after another. What is no object says nothing. */
 const EVENTS_OF = (kind: 'invoice' | 'payout'): string =>
-  `(select event.merchant_id, event.id, event.resource_id, event.event_type, data.*
-    from event cross join lateral json_to_record(coalesce(convert_from(event.body, 'UTF8')::json -> 'data', '{}')) as data(
+  `(select body.merchant_id, body.id, body.resource_id, body.event_type, data.*
+    from (select merchant_id, id, resource_id, event_type, convert_from(body, 'UTF8')::json -> 'data' as data
+      from event where event_type like '${kind}.%' offset 0) body
+    cross join lateral json_to_record(case json_typeof(body.data) when 'object' then body.data else '{}' end) as data(
       status text, asset text, amount text, usd_amount text, amount_detected text, amount_confirmed text, payments json,
-      destination text, txid text)
-    where event.event_type like '${kind}.%') e`
+      destination text, txid text)) e`
 
 /** Events against the money that they report. */
 export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
@@ -68,7 +69,7 @@ export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
   {
     name: 'event_tells_what_was_settled',
     rule: 'an event says that an invoice is paid where it was, for its amount in its coin, and every event its price',
-    sql: `select e.merchant_id, e.id as subject, 'says ' || e.status || ', and the invoice was not' as detail
+    sql: `select e.merchant_id, e.id as subject, concat('says ', e.status, ', and the invoice was not') as detail
       from ${EVENTS_OF('invoice')} join invoice i on i.merchant_id = e.merchant_id and i.id = e.resource_id
       where e.usd_amount::numeric * 100 is distinct from i.usd_cents
         or (e.event_type in ('invoice.paid', 'invoice.overpaid') or e.status in ('paid', 'overpaid')) and (
@@ -80,10 +81,10 @@ export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
   {
     name: 'event_tells_of_its_payout',
     rule: "a payout event reports its payout's coin, amount and destination, and of a transaction that was signed for it",
-    sql: `select e.merchant_id, e.id as subject, 'reports ' || e.amount || ' to ' || e.destination as detail
+    sql: `select e.merchant_id, e.id as subject, concat('reports ', e.amount, ' to ', e.destination) as detail
       from ${EVENTS_OF('payout')} left join payout p on p.merchant_id = e.merchant_id and p.id = e.resource_id
-      where p.id is null or e.asset <> p.asset or e.destination <> p.destination
-        or ${units('e.amount', 'p.asset')} <> p.amount
+      where p.id is null or e.asset is distinct from p.asset or e.destination is distinct from p.destination
+        or ${units('e.amount', 'p.asset')} is distinct from p.amount
         or e.status = 'confirmed' and p.status not in ('submitted', 'confirmed')
         or e.txid is not null and not exists (select from payout_transaction t
           where t.merchant_id = p.merchant_id and t.payout_id = p.id and t.txid = e.txid)`,

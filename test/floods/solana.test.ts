@@ -17,4 +17,5 @@ describeFlood({
   },
   count: 300,
   depth: 3,
+  blockMs: 400,
 })

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import type { ChainNode } from '../../src/nodes/chain-nodes.ts'
@@ -29,6 +30,8 @@ export type Flood<Driven extends DrivenChain> = {
   readonly count: number
   /** Blocks above a payment until it is final. */
   readonly depth: number
+  /** How often the network itself has a block. */
+  readonly blockMs?: number
 }
 
 /** Many payments to one invoice must cost its own merchant, and nobody else: in one block, and spread over many. */
@@ -43,6 +46,17 @@ export function describeFlood<Driven extends DrivenChain>(flood: Flood<Driven>):
       }),
     TEST_MS_MAX,
   )
+
+  const { blockMs } = flood
+  if (LONG && blockMs !== undefined)
+    test(
+      `${inOneBlock} in one block at the network's own pace, and others are paid in twice the usual time: ${driver.title}`,
+      async () => {
+        const { usualMs, took } = await withFlood(flood, ({ flood }) => flood(inOneBlock), blockMs)
+        expect(took).toBeLessThan(2 * usualMs)
+      },
+      TEST_MS_MAX,
+    )
 
   const [each, blocks] = LONG ? [5, 60] : [20, 10]
   test(
@@ -63,13 +77,14 @@ type World<Driven> = { readonly chain: Driven; flood(count: number): Promise<voi
 async function withFlood<Driven extends DrivenChain>(
   flood: Flood<Driven>,
   run: (world: World<Driven>) => Promise<void>,
-): Promise<void> {
+  blockMs = 0,
+) {
   const watched = await WatchedChain.open(flood.driver)
   const watcher = await KilledWatcher.start(watched)
   try {
     await rememberStates(watched)
     const others = await seedMerchant(watched.database)
-    const usualMs = await payOthers(watched, others, flood.depth)
+    const usualMs = await payOthers(watched, others, { ...flood, blockMs })
     const [memory, size] = [await watcher.mostMemory(), await databaseSize(watched)]
 
     const victim = await watched.openInvoice([], {}, watched.tenant)
@@ -78,7 +93,7 @@ async function withFlood<Driven extends DrivenChain>(
     const floodOnce = async (count: number) => {
       sent += await flood.pay(watched.chain, victim.address, count)
     }
-    const took = await payOthers(watched, others, flood.depth, () =>
+    const took = await payOthers(watched, others, { ...flood, blockMs }, () =>
       run({ chain: watched.chain, flood: floodOnce }),
     )
     await watched.untilRead()
@@ -98,17 +113,21 @@ async function withFlood<Driven extends DrivenChain>(
     expect(await statesSeen(watched)).toEqual(['ok'])
     expect(await bookedFor(watched)).toBe(sent)
     expect(await auditFindings(watched, flood)).toEqual([])
+    return figures
   } finally {
     await watcher.kill()
     await watched.close()
   }
 }
 
-/** Pays others' invoices in one block, after `before`; how long it takes from there until all are paid. */
+/**
+ * Pays others' invoices in one block, after `before`; how long it takes from there until all are paid. Further blocks come
+ * every `blockMs`.
+ */
 async function payOthers(
   watched: WatchedChain,
   others: Tenant,
-  depth: number,
+  { depth, blockMs }: { readonly depth: number; readonly blockMs: number },
   before: () => Promise<void> = async () => {},
 ): Promise<number> {
   const invoices: OpenInvoice[] = []
@@ -118,7 +137,12 @@ async function payOthers(
   for (const { address } of invoices) await watched.chain.pay(address, watched.driver.amount)
   await watched.chain.mine(1)
   const startedAt = performance.now()
-  await watched.chain.mine(depth)
+  if (blockMs === 0) await watched.chain.mine(depth)
+  else
+    for (let block = 0; block < depth; block++) {
+      await setTimeout(blockMs)
+      await watched.chain.mine(1)
+    }
   await until(
     async () =>
       (await Promise.all(invoices.map(({ id }) => watched.statusOf(id)))).every(

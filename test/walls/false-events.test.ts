@@ -102,6 +102,19 @@ test('true events are named by no check', async () => {
 })
 
 test.each(ROLES)(
+  'an event by the login of %s that says nothing is named, and hides no other',
+  async (role) => {
+    const invoice = await invoiceWith([])
+    const paid = { ...shownOf(invoice), status: 'paid' }
+    const of = { type: 'invoice.paid', resourceId: invoice.id }
+    const ids: string[] = []
+    for (const data of [null, [], 'paid', {}, paid])
+      ids.push(await write(role, { ...of, data: data as unknown as object }))
+    for (const id of ids) expect(await namedOf(id), id).toContain('event_tells_what_was_settled')
+  },
+)
+
+test.each(ROLES)(
   'the audit names each event by the login of %s that reports money that never arrived',
   async (role) => {
     const txid = (role === 'api' ? 'b1' : 'c1').repeat(32)
