@@ -50,7 +50,7 @@ export function describeFlood<Driven extends DrivenChain>(flood: Flood<Driven>):
   const { blockMs } = flood
   if (LONG && blockMs !== undefined)
     test(
-      `${inOneBlock} in one block at the network's pace; others are paid in twice the usual time: ${driver.title}`,
+      `${inOneBlock} at the network's pace: others within twice the usual time: ${driver.title}`,
       async () => {
         const { usualMs, took } = await withFlood(flood, ({ flood }) => flood(inOneBlock), blockMs)
         expect(took).toBeLessThan(2 * usualMs)
