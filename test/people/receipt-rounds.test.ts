@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { requestReceipt } from '../../src/flows/request-receipt.ts'
 import type { Email } from '../../src/mail/mail.ts'
@@ -85,4 +86,15 @@ test("with the API's login no request is kept that can neither be sent nor end",
   await expect(write(`update receipt_request set sealed = null where invoice_id = '${id}'`)).rejects.toThrow(
     'receipt_request_open_is_sealed',
   )
+})
+
+test('an upgrade ends requests that were left so before', async () => {
+  const { owner } = database
+  const { id } = await paidInvoice('before@example.com')
+  await owner.query('alter table receipt_request drop constraint receipt_request_open_is_sealed')
+  await owner.query('update receipt_request set sealed = null where invoice_id = $1', [id])
+  for (const name of ['0810_open_receipts_are_sealed', '0811_open_receipts_are_sealed_checked'])
+    await owner.query(await readFile(new URL(`../../migrations/${name}.sql`, import.meta.url), 'utf8'))
+  const { rows } = await owner.query('select outcome from receipt_request where invoice_id = $1', [id])
+  expect(rows).toEqual([{ outcome: 'refused' }])
 })
