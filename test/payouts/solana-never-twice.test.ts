@@ -233,7 +233,7 @@ test(
           await world.close()
         }
         if (RUNS > WORLD_RUNS)
-          process.stdout.write(`seeds ${FIRST_SEED + first} to ${FIRST_SEED + run - 1} are told\n`)
+          process.stdout.write(`seeds ${FIRST_SEED + first} to ${FIRST_SEED + run - 1} ran\n`)
       }
     }
     await Promise.all(Array.from({ length: WORLDS_AT_ONCE }, tellSome))

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 /** WCAG 2.2 AA, 1.4.3: ratio of text to its ground; large text may have less. */
 const CONTRAST_MIN = 4.5
 const CONTRAST_MIN_LARGE = 3
-/** The signer's accounts's own rule for everything that is pressed (WCAG 2.5.5). */
+/** Our own rule for everything that is pressed (WCAG 2.5.5). */
 const TARGET_PX_MIN = 44
 
 /** Below which the accessibility rules ask of WCAG 2.2 AA. */
