@@ -38,6 +38,7 @@ test('a listed transaction is read with every balance, to the lamport', () => {
 
 test.each([
   ['no meta', { transaction }],
+  ['no word on whether it failed', { transaction, meta: { ...meta, err: undefined } }],
   ['no signature', { transaction: { ...transaction, signatures: [] }, meta }],
   ['a name that is none', { transaction: { ...transaction, signatures: ['short'] }, meta }],
   ['an account without a name', { transaction: { ...transaction, accountKeys: [{}, {}] }, meta }],

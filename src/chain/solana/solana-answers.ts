@@ -82,6 +82,8 @@ function readListed(value: unknown): TransactionInBlock | null {
   const postTokenBalances = allOf(meta.postTokenBalances ?? [], tokenBalanceOf)
   if (signatures === null || accounts === null || preBalances === null || postBalances === null) return null
   if (preTokenBalances === null || postTokenBalances === null) return null
+  // What is not said to have succeeded would be taken for failed, and a payment in it missed.
+  if (meta.err === undefined) return null
   const balances = { err: meta.err, preBalances, postBalances, preTokenBalances, postTokenBalances }
   const read = readTransaction(signatures, accounts, balances)
   return isWhole(read) ? read : null
