@@ -23,7 +23,7 @@ export function followActivity(
   if (own === undefined || own === 'sandbox') return activity
   const listener = listenFor(urls[DATABASE_ROLES_OF[own]], {
     onActivity: activity.stir,
-    onReconnect: activity.stir,
+    onConnect: activity.stir,
     onLost: (error) => log.warn({ err: error }, 'background loops get no notifications and poll meanwhile'),
   })
   stops.add('the notifications of activity', () => listener.close())

@@ -102,7 +102,7 @@ async function forward(forwarding: Forwarding): Promise<void> {
   const listener = listenFor(forwarding.ownerUrl, {
     onInvoiceChanged: wake.signal,
     onDeliveriesWaiting: wake.signal,
-    onReconnect: wake.signal,
+    onConnect: wake.signal,
   })
   let isAway = false
   try {

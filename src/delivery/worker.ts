@@ -117,7 +117,7 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
       ? null
       : listenFor(options.listenUrl, {
           onDeliveriesWaiting: () => claiming.wake(),
-          onReconnect: () => claiming.wake(),
+          onConnect: () => claiming.wake(),
         })
   const running = claiming.run()
   return {

@@ -106,8 +106,8 @@ export type Listener = {
 }
 
 /**
- * Listens on its own connection and reconnects by itself, with a pause that doubles up to five seconds. `onReconnect`
- * is called after every connect but the first: notifications in between were missed.
+ * Listens on its own connection and reconnects by itself, with a pause that doubles up to five seconds. `onConnect`
+ * is called each time that it begins to hear: what was notified before was missed.
  */
 export function listenFor(
   connectionString: string,
@@ -116,14 +116,13 @@ export function listenFor(
     onDeliveriesWaiting?: () => void
     /** Called for a notification of any kind. */
     onActivity?: () => void
-    onReconnect?: () => void
+    onConnect?: () => void
     /** Called once when a connection is lost, not for every attempt to get it back. */
     onLost?: (error: Error) => void
   },
 ): Listener {
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
-  let connects = 0
   let pause = RECONNECT_MS_MIN
   let closed = false
   let lost = false
@@ -177,9 +176,8 @@ export function listenFor(
     }
     lost = false
     pause = RECONNECT_MS_MIN
-    connects += 1
     markReady()
-    if (connects > 1) on.onReconnect?.()
+    on.onConnect?.()
   }
 
   void connect()

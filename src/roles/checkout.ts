@@ -130,7 +130,7 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
   })
   const listener = listenFor(deps.listenUrl, {
     onInvoiceChanged: (id) => streams.invoiceChanged(id),
-    onReconnect: () => streams.refreshAll(),
+    onConnect: () => streams.refreshAll(),
     onLost: (error) =>
       deps.log.warn({ err: error }, 'checkout pages get no notifications and poll meanwhile'),
   })

@@ -33,7 +33,8 @@ test('a shop turns receipts on, its own people try one in test mode, and the who
     const subject = () => server.lines.find((line) => line.startsWith('Subject: [TEST] Receipt from'))
     await until(() => subject() !== undefined, { what: 'the receipt is mailed', timeoutMs: MAILED_MS_MAX })
     expect(server.addressees.at(-1)).toBe(email)
-    expect(server.lines.join('\n')).toContain('order-12')
+    // The text follows the subject.
+    await until(() => server.lines.join('\n').includes('order-12'), { what: 'the receipt names the order' })
     expect([alerts, buyer.alerts]).toEqual([[], []])
   } finally {
     await dashboard.close()

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import {
@@ -8,6 +9,7 @@ import {
 import { createNotifier } from '../../src/postgres/notify.ts'
 import { Activity } from '../../src/runtime/activity.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 import {
   attemptsOf,
@@ -21,6 +23,9 @@ import {
   untilDelivered,
 } from '../support/webhook-fixtures.ts'
 import { startReceiver, verifiedBy, type WebhookReceiver } from '../support/webhook-receiver.ts'
+
+/** tcpmux: nobody listens there. */
+const NOBODYS_PORT = 1
 
 let database: TestDatabase
 let receiver: WebhookReceiver
@@ -119,6 +124,23 @@ test('at rest a notification wakes a worker, and a retry is sent when it is due'
   await receiver.waitFor(2)
   await until(async () => (await countRows(database, 'delivery')) === 0, { what: 'the delivery is finished' })
   await notifier.close()
+})
+
+test('what is notified before a worker listens is sent as soon as it does', async () => {
+  const tenant = await createTenant(database)
+  await createVerifiedEndpoint(database, tenant, receiver.url)
+  const url = new URL(database.urls.delivery)
+  const databasePort = Number(url.port)
+  const proxy = await startTcpProxy(NOBODYS_PORT)
+  url.port = String(proxy.port)
+  const activity = new Activity({ activeMs: 0, restMs: 600_000 })
+  await startWorker({ activity, listenUrl: url.href })
+  // Its first look finds nothing, and it rests.
+  await pause(500)
+  await emitEvent(database, tenant)
+  proxy.aim(databasePort)
+  await receiver.waitFor(1)
+  await proxy.close()
 })
 
 test('a failed attempt is repeated at its backoff with the same id and bytes, and a fresh signature', async () => {

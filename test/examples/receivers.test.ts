@@ -6,6 +6,7 @@ import { newId } from '../../src/runtime/new-id.ts'
 import { describeNeeding } from '../support/describe-needing.ts'
 import { inBlock, inMempool, makeInvoice } from '../support/invoice.ts'
 import { InvoiceStory, type StoryEvent } from '../support/invoice-story.ts'
+import { until } from '../support/until.ts'
 import {
   createShop,
   type ExampleReceiver,
@@ -323,7 +324,7 @@ describeNeeding(LANGUAGE_PROGRAMS, 'the %s receiver', (language) => {
     const body = story.newest.body.replace('"schema_version":1', '"schema_version":2')
     const headers = { ...headersOf(story.newest, { body }), 'paylink-version': '2' }
     expect(await send(story.newest, headers, body)).toBe(503)
-    expect(receiver.log()).toContain('ALERT: schema version 2')
+    await until(() => receiver.log().includes('ALERT: schema version 2'), { what: 'the alert is raised' })
     expect(await storedOf(story)).toEqual([])
   })
 
