@@ -3,7 +3,7 @@ import { openStore } from '../backup/open-store.ts'
 import type { Config } from '../config/config.ts'
 import { formatPrice } from '../core/money.ts'
 import { agreePrice, type Observation } from '../core/rates/median.ts'
-import { PRICE_SYMBOLS, type PriceSymbol } from '../core/rates/plausible-price.ts'
+import { isCurrency, PRICE_SYMBOLS, type PriceSymbol } from '../core/rates/plausible-price.ts'
 import { ConnectFailed } from '../delivery/outcome-code.ts'
 import { createDnsResolver, resolveBySystem } from '../delivery/resolve-host.ts'
 import { connectVetted } from '../delivery/vetted-connect.ts'
@@ -68,7 +68,9 @@ async function inspectPrice(
   const said = `Price of ${symbol}: ${quotes.flat().join(', ')}`
   if (agreePrice(observations, clock().getTime()).kind === 'agreed')
     return ok(`${said}; apart by ${spreadOf(observations)} %`)
-  return fault(`${said}; no two fresh ones agree, and invoices in it are refused`)
+  const none = `${said}; no two fresh ones agree`
+  if (isCurrency(symbol)) return notice(`${none}, and buyers read prices in dollars alone`)
+  return fault(`${none}, and invoices in it are refused`)
 }
 
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`

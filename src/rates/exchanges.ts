@@ -24,8 +24,8 @@ type ReadTicker =
 export type Exchange = {
   readonly name: ExchangeName
   readonly baseUrl: string
-  /** Its name for each coin's US dollar market; a coin without one is not traded there. */
-  readonly markets: { readonly [coin in PriceSymbol]?: string }
+  /** Its name for the US dollar market of each coin and currency; what has none is not traded there. */
+  readonly markets: { readonly [name in PriceSymbol]?: string }
   pathOf(market: string): string
   read(body: unknown, market: string): ReadTicker
 }
@@ -68,12 +68,22 @@ const KRAKEN_LONG_NAMES: { readonly [market: string]: string } = {
   XBTUSD: 'XXBTZUSD',
   LTCUSD: 'XLTCZUSD',
   ETHUSD: 'XETHZUSD',
+  EURUSD: 'ZEURZUSD',
+  GBPUSD: 'ZGBPZUSD',
 }
 
 const kraken: Exchange = {
   name: 'kraken',
   baseUrl: 'https://api.kraken.com',
-  markets: { BTC: 'XBTUSD', LTC: 'LTCUSD', ETH: 'ETHUSD', USDC: 'USDCUSD', SOL: 'SOLUSD' },
+  markets: {
+    BTC: 'XBTUSD',
+    LTC: 'LTCUSD',
+    ETH: 'ETHUSD',
+    USDC: 'USDCUSD',
+    SOL: 'SOLUSD',
+    EUR: 'EURUSD',
+    GBP: 'GBPUSD',
+  },
   // One market a request: an unknown one fails the whole list it stands in.
   pathOf: (market) => `/0/public/Ticker?pair=${market}`,
   read: (body, market) => {
@@ -109,7 +119,15 @@ const bitstampTicker = z.object({
 const bitstamp: Exchange = {
   name: 'bitstamp',
   baseUrl: 'https://www.bitstamp.net',
-  markets: { BTC: 'btcusd', LTC: 'ltcusd', ETH: 'ethusd', USDC: 'usdcusd', SOL: 'solusd' },
+  markets: {
+    BTC: 'btcusd',
+    LTC: 'ltcusd',
+    ETH: 'ethusd',
+    USDC: 'usdcusd',
+    SOL: 'solusd',
+    EUR: 'eurusd',
+    GBP: 'gbpusd',
+  },
   pathOf: (market) => `/api/v2/ticker/${market}/`,
   read: (body, market) => {
     const parsed = bitstampTicker.safeParse(body)

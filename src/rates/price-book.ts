@@ -9,7 +9,13 @@ import {
   type Observation,
   PRICE_AGE_MS_MAX,
 } from '../core/rates/median.ts'
-import { PRICE_SYMBOLS, type PriceSymbol, parsePlausiblePrice } from '../core/rates/plausible-price.ts'
+import {
+  CURRENCIES,
+  type Currency,
+  PRICE_SYMBOLS,
+  type PriceSymbol,
+  parsePlausiblePrice,
+} from '../core/rates/plausible-price.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Exchange } from './exchanges.ts'
 import { type FetchedPrice, fetchPrice, openExchangeConnections, REQUEST_TIMEOUT_MS } from './fetch-price.ts'
@@ -46,6 +52,8 @@ export type AssetPriceReport = {
 /** The prices of all coins, kept fresh in the background: a quote reads memory and waits for nobody. */
 export type PriceBook = {
   quote(asset: AssetId, livemode: boolean): Quote
+  /** What each currency is worth now, in US dollars as a decimal; without those that no two exchanges agree on. */
+  dollarsPerCurrency(livemode: boolean): { readonly [currency in Currency]?: string }
   /** Every asset, for `/rates`, `/readyz` and `paylink doctor`. */
   report(): AssetPriceReport[]
   /** Asks every exchange once; resolves when all have answered or failed. */
@@ -76,7 +84,7 @@ const REFRESH_JITTER = 0.2
 const FIRST_ROUND_WAIT_MS = 2_000
 const NOT_REQUESTED = 'not asked yet'
 
-/** One exchange's view of one coin. */
+/** One exchange's view of one coin or currency. */
 type Feed = {
   readonly exchange: Exchange
   readonly symbol: PriceSymbol
@@ -110,7 +118,9 @@ export function createPriceBook(options: PriceBookOptions): PriceBook {
   }
 
   return {
-    quote: (asset, livemode) => quoteOf(feeds, options, asset, livemode, clock().getTime()),
+    quote: (asset, livemode) =>
+      quoteOf(feeds, options, ASSETS[asset].priceSymbol, livemode, clock().getTime()),
+    dollarsPerCurrency: (livemode) => dollarsPerCurrency(feeds, options, livemode, clock().getTime()),
     report: () => ASSET_IDS.map((asset) => reportOf(feeds, options, asset, clock().getTime())),
     refresh,
     start: async () => {
@@ -204,11 +214,10 @@ function record(feed: Feed, fetched: FetchedPrice, nowMs: number): Change | null
 function quoteOf(
   feeds: readonly Feed[],
   options: PriceBookOptions,
-  asset: AssetId,
+  symbol: PriceSymbol,
   livemode: boolean,
   nowMs: number,
 ): Quote {
-  const symbol = ASSETS[asset].priceSymbol
   const agreed = agree(feeds, symbol, nowMs)
   if (agreed.kind === 'agreed')
     return { kind: 'quote', price: agreed.price, evidence: evidenceOf(agreed, nowMs) }
@@ -221,6 +230,19 @@ function quoteOf(
     price,
     evidence: { usdPerUnit, quotedAt: at, sources: [{ name: SANDBOX_SOURCE, usdPerUnit, at }] },
   }
+}
+
+function dollarsPerCurrency(
+  feeds: readonly Feed[],
+  options: PriceBookOptions,
+  livemode: boolean,
+  nowMs: number,
+): { readonly [currency in Currency]?: string } {
+  const known = CURRENCIES.flatMap((currency) => {
+    const quote = quoteOf(feeds, options, currency, livemode, nowMs)
+    return quote.kind === 'quote' ? [[currency, quote.evidence.usdPerUnit] as const] : []
+  })
+  return Object.fromEntries(known)
 }
 
 function agree(feeds: readonly Feed[], symbol: PriceSymbol, nowMs: number): AgreedPrice {
@@ -263,10 +285,10 @@ function reportOf(
   asset: AssetId,
   nowMs: number,
 ): AssetPriceReport {
-  const live = quoteOf(feeds, options, asset, true, nowMs)
-  const test = quoteOf(feeds, options, asset, false, nowMs)
-  const shown = live.kind === 'quote' ? live : test
   const symbol = ASSETS[asset].priceSymbol
+  const live = quoteOf(feeds, options, symbol, true, nowMs)
+  const test = quoteOf(feeds, options, symbol, false, nowMs)
+  const shown = live.kind === 'quote' ? live : test
   return {
     asset,
     status: live.kind === 'quote' ? 'ok' : test.kind === 'quote' ? 'sandbox' : 'unavailable',
@@ -288,12 +310,14 @@ function sourceReportOf(feed: Feed, nowMs: number): SourceReport {
 }
 
 /** Round prices for test mode on a machine without a network. They are no market's. */
-const SANDBOX_USD: { readonly [coin in PriceSymbol]: string } = {
+const SANDBOX_USD: { readonly [name in PriceSymbol]: string } = {
   BTC: '100000',
   LTC: '100',
   ETH: '4000',
   USDC: '1',
   SOL: '200',
+  EUR: '1.1',
+  GBP: '1.25',
 }
 
 const SANDBOX_SOURCE = 'sandbox'

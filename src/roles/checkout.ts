@@ -61,7 +61,7 @@ type CheckoutRoleDeps = {
   log: Log
   keyring: Keyring
   networks: NetworkStates
-  prices: Pick<PriceBook, 'quote'>
+  prices: Pick<PriceBook, 'quote' | 'dollarsPerCurrency'>
   notifier: Omit<Notifier, 'close'>
   listenUrl: string
   /** Origin of the site, which receipts name as their issuer. */
@@ -123,6 +123,7 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
       return transaction === null ? null : { chain, transaction }
     },
     tokenOf,
+    dollarsPerCurrency: deps.prices.dollarsPerCurrency,
     ...brandingFrom(deps.pool),
     staging: deps.staging === true,
     card,

@@ -11,7 +11,7 @@ import { CARD_MINIMUM, CARD_OFFER, CARD_OFFERS } from '../support/card-offers.ts
 import { EXPIRES_AT_MS, INVOICES_BY_PAGE, litecoinInvoice, NOW_MS } from '../support/checkout-invoice.ts'
 import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
 import {
-  axeSeriousFaults,
+  axeFaults,
   complaintsOf,
   lowContrast,
   overflow,
@@ -291,8 +291,7 @@ describe.each(LAYOUTS)('in $name', (layout) => {
       expect(await smallTargets(page)).toEqual([])
       expect(await unnamed(page)).toEqual([])
       // axe waits with timers, which stand still where the page may run no script.
-      if (layout.javaScriptEnabled && layout.name !== AXE_LESS)
-        expect(await axeSeriousFaults(page)).toEqual([])
+      if (layout.javaScriptEnabled && layout.name !== AXE_LESS) expect(await axeFaults(page)).toEqual([])
       expect(await page.locator('html').getAttribute('dir')).toBe(layout.language === 'ar' ? 'rtl' : 'ltr')
       words[`${name} ${layout.language}`] ??= new Set()
       words[`${name} ${layout.language}`]?.add(await wordsOf(page))

@@ -121,6 +121,14 @@ async function openHostileShop(): Promise<void> {
     { timeoutMs: PAID_MS_MAX },
   )
   await make(`${api}/invoices/${invoice.id}/resolve`, { resolution: 'accept', note: ALL })
+  // Taken as full payment before it was final, it becomes available by itself.
+  await until(
+    async () => /"available":"0\.[0-9]*[1-9]/.test(JSON.stringify(await ask('GET', `${api}/balances`))),
+    {
+      what: 'the payment is available',
+      timeoutMs: PAID_MS_MAX,
+    },
+  )
   const destination = await make(`${api}/payout-destinations`, {
     asset: 'LTC',
     address: randomLitecoinAddress('regtest'),

@@ -9,6 +9,7 @@ import { createOpenInvoiceLimit } from '../../src/flows/steps/open-invoice-limit
 import { type ApiApp, createApiApp } from '../../src/http/api/app.ts'
 import type { ApiDeps } from '../../src/http/api/deps.ts'
 import { createNetworkStates } from '../../src/http/api/network-states.ts'
+import type { PriceBook } from '../../src/rates/price-book.ts'
 import { openAccessSeals } from '../../src/secrets/access-seals.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
 import { SCOPES, type Scope } from '../../src/wire/scopes.ts'
@@ -37,7 +38,7 @@ const PRICES: { readonly [asset in AssetId]: string } = {
 export type TestApi = {
   readonly app: ApiApp
   readonly database: TestDatabase
-  readonly deps: ApiDeps
+  readonly deps: ApiDeps & { readonly prices: Pick<PriceBook, 'dollarsPerCurrency'> }
   /** The service's time of day and its growing milliseconds, moved together. */
   readonly time: { now: Date; advance(ms: number): void }
   /** Assets that have no price until taken out again. */
@@ -79,7 +80,7 @@ export type TestAnswer = {
 
 /** The API on a database of its own, with fixed prices, filled address pools on regtest, and a clock that a test moves. */
 export async function createTestApi(
-  changes: Partial<ApiDeps> = {},
+  changes: Partial<TestApi['deps']> = {},
   { openInvoicesMax = 20_000 } = {},
 ): Promise<TestApi> {
   const database = await createTestDatabase()
@@ -88,7 +89,7 @@ export async function createTestApi(
   const logged: string[] = []
   const clock = () => time.now
   const log = pino({ level: 'debug' }, { write: (line: string) => logged.push(line) })
-  const deps: ApiDeps = {
+  const deps: TestApi['deps'] = {
     pool: database.pools.api,
     clock,
     log,
@@ -155,7 +156,7 @@ function createTestTime() {
   return time
 }
 
-function fixedPrices(unpriced: ReadonlySet<AssetId>, clock: () => Date): ApiDeps['prices'] {
+function fixedPrices(unpriced: ReadonlySet<AssetId>, clock: () => Date): TestApi['deps']['prices'] {
   return {
     quote: (asset) => {
       const price = parsePrice(PRICES[asset])
@@ -165,6 +166,7 @@ function fixedPrices(unpriced: ReadonlySet<AssetId>, clock: () => Date): ApiDeps
       const sources = [{ name: 'test', usdPerUnit: formatPrice(price), at: quotedAt }]
       return { kind: 'quote', price, evidence: { usdPerUnit: formatPrice(price), quotedAt, sources } }
     },
+    dollarsPerCurrency: () => ({}),
     report: () => [],
   }
 }

@@ -31,6 +31,7 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
         return found === undefined ? null : { ...found, networkFacts: { tipHeightOf: () => state.tipHeight } }
       },
       readPaymentPage: async ({ slug }) => links.get(slug) ?? { kind: 'neutral' },
+      dollarsPerCurrency: () => ({ EUR: '1.1', GBP: '1.25' }),
       callerOf: () => 'one',
       maySendForm: () => true,
       newVisit: () => String(++visits).padStart(22, '0'),

@@ -20,10 +20,6 @@ export async function axeFaults(page: Page, part?: string): Promise<string[]> {
 export const axeContrastFaults = (page: Page): Promise<string[]> =>
   faultsOf(axeOf(page).withRules('color-contrast'))
 
-/** What axe finds, by all its rules, that keeps somebody from using a page. */
-export const axeSeriousFaults = (page: Page): Promise<string[]> =>
-  faultsOf(axeOf(page), new Set(['serious', 'critical']))
-
 /**
  * Our pages have no frames: all of axe runs in the page itself, instead of half of it in a second one that is opened
  * for each, and what it finds in order is not told. That takes half the time.
@@ -31,11 +27,11 @@ export const axeSeriousFaults = (page: Page): Promise<string[]> =>
 const axeOf = (page: Page): AxeBuilder =>
   new AxeBuilder({ page }).setLegacyMode(true).options({ resultTypes: ['violations'] })
 
-async function faultsOf(axe: AxeBuilder, impacts?: ReadonlySet<unknown>): Promise<string[]> {
+async function faultsOf(axe: AxeBuilder): Promise<string[]> {
   const { violations } = await axe.analyze()
-  return violations
-    .filter(({ impact }) => impacts === undefined || impacts.has(impact))
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`)
+  return violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`,
+  )
 }
 
 /** Visible text whose contrast with what lies under it is too low, as `ratio “text”`. */

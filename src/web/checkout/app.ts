@@ -197,6 +197,7 @@ async function answerOpen(
     checkoutToken: query.checkoutToken,
     usd: query.usd,
     visit: deps.newVisit(),
+    dollarsPerCurrency: deps.dollarsPerCurrency(facts.tenant.livemode),
     chosen: facts.defaultAsset,
     byCard: facts.coins.some(
       ({ asset, available }) => available && deps.card?.sells(asset, facts.tenant.livemode) === true,

@@ -152,7 +152,7 @@ function shopDocument(
   const { messages } = language
   const body = (
     <body data-locale={language.locale}>
-      {!page.view.livemode && <p class="banner">{messages.test_banner}</p>}
+      {!page.view.livemode && <header class="banner">{messages.test_banner}</header>}
       {parts.main}
       {parts.isPassing !== true && (
         <footer>

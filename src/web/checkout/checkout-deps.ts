@@ -18,6 +18,7 @@ import type {
 import type { ReceiptRequest } from '../../core/checkout/receipt-request.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Branding } from './branding.ts'
+import type { DollarsPerCurrency } from './local-price.tsx'
 import type { Scenario } from './test-panel.tsx'
 
 /** Buying the invoice's coin by card, at a provider. */
@@ -70,6 +71,8 @@ export type CheckoutDeps = {
   }) => Promise<{ readonly chain: string; readonly transaction: string } | null>
   /** The token of an invoice's page. */
   readonly tokenOf: (invoice: OwnInvoice) => string
+  /** See `PriceBook`. */
+  readonly dollarsPerCurrency: (livemode: boolean) => DollarsPerCurrency
   /** How the merchant's pages look. */
   readonly readBranding: (merchantId: string) => Promise<Branding>
   /** A merchant's logo by its digest; null if it is not, or no longer, theirs. */

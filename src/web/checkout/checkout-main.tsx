@@ -6,6 +6,7 @@ import { CoinCards } from './coin-cards.tsx'
 import { Deadline } from './deadline.tsx'
 import { Icon } from './icons.tsx'
 import { fill } from './language.ts'
+import { LocalPrice } from './local-price.tsx'
 import { OutcomeHead } from './outcome-head.tsx'
 import { isWaitingForCard, milestoneOf, notesOf, outcomeTextOf, stepsDone } from './outcome-text.ts'
 import { CopyFields, FromExchange, OpenWallet, QrCodes } from './payment-form.tsx'
@@ -90,6 +91,9 @@ function PayableBody({ page }: { page: CheckoutPage }) {
           </h1>
           <p class="lead">{text.lead}</p>
         </div>
+        {view.state === 'awaiting' && view.usdCents !== null && (
+          <LocalPrice cents={view.usdCents} dollarsPerCurrency={page.dollarsPerCurrency} />
+        )}
         <WhatFor page={page} />
         {view.state === 'underpaid' && <Price page={page} />}
         <Progress page={page} />

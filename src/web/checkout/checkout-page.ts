@@ -4,6 +4,7 @@ import type { CheckoutFacts } from '../../core/checkout/checkout-pages.ts'
 import type { CheckoutView } from '../../core/checkout/checkout-state.ts'
 import type { CoinOffer } from '../../core/checkout/coin-offers.ts'
 import type { Branding } from './branding.ts'
+import type { DollarsPerCurrency } from './local-price.tsx'
 import type { PageLanguage } from './page-request.ts'
 
 /** What went wrong with the last thing asked of a page. */
@@ -48,6 +49,7 @@ export type CheckoutPage = ShopPage & {
   readonly order: string | null
   /** Whether explorers show the payment's transactions. */
   readonly isExplored: boolean
+  readonly dollarsPerCurrency: DollarsPerCurrency
   /** The payment's own number, which a receipt names. */
   readonly invoiceId: string
   /** The shop's page to go back to; null where the shop named none. */
@@ -95,6 +97,7 @@ export type OpenPage = AmountPage & {
   /** Names this rendering of the page, so that a second press of it makes nothing new. */
   readonly visit: string
   readonly usdCents: bigint
+  readonly dollarsPerCurrency: DollarsPerCurrency
   /** The buyer may pay another amount. */
   readonly takesAmount: boolean
   /** Of a checkout session; null where the window begins with Continue. */

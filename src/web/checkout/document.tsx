@@ -32,7 +32,7 @@ export function renderCheckoutDocument(page: CheckoutPage, nowMs: number): strin
       data-warning-one={fillPlural(language, messages.warning_left, 1)}
       data-locale={language.locale}
     >
-      {!view.livemode && <p class="banner">{messages.test_banner}</p>}
+      {!view.livemode && <header class="banner">{messages.test_banner}</header>}
       <p class="banner lost" id="lost" role="alert" hidden>
         {messages.offline}
       </p>
@@ -67,7 +67,7 @@ function renderLinkDocument(page: AmountPage, query: URLSearchParams, main: unkn
   const { messages } = language
   const body = (
     <body data-locale={language.locale}>
-      {!page.livemode && <p class="banner">{messages.test_banner}</p>}
+      {!page.livemode && <header class="banner">{messages.test_banner}</header>}
       {main}
       <footer>
         <Languages page={page} query={query} />
@@ -84,7 +84,7 @@ export function renderReceiptDocument(page: CheckoutPage): string {
   const { language, branding } = page
   const body = (
     <body data-locale={language.locale}>
-      {!page.view.livemode && <p class="banner">{language.messages.test_banner}</p>}
+      {!page.view.livemode && <header class="banner">{language.messages.test_banner}</header>}
       <ReceiptMain page={page} />
       <footer>
         <Languages page={page} />

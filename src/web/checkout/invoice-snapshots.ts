@@ -27,6 +27,7 @@ export function pageOf(deps: CheckoutDeps, found: FoundCheckout, language: PageL
     view: checkoutView(invoice, deps.clock().getTime(), found.networkFacts, card.waiting),
     item: found.linkName,
     order: invoice.orderReference ?? invoice.externalReference,
+    dollarsPerCurrency: deps.dollarsPerCurrency(invoice.livemode),
     isExplored: invoice.livemode && deps.staging !== true,
     invoiceId: invoice.id,
     returnUrl: invoice.returnUrl,

@@ -5,6 +5,7 @@ import type { OpenPage } from './checkout-page.ts'
 import { CoinCards, chosenCoin } from './coin-cards.tsx'
 import { Icon } from './icons.tsx'
 import { fill, fillParts } from './language.ts'
+import { LocalPrice } from './local-price.tsx'
 import { NoticeBox, Shop } from './shop.tsx'
 
 /** The query of an open page besides its language. */
@@ -26,6 +27,7 @@ export function OpenMain({ page, nowMs }: { page: OpenPage; nowMs: number }) {
         <Shop page={page} />
         <section class="open">
           <h1 id="heading">{usd(language, page.usdCents)}</h1>
+          <LocalPrice cents={page.usdCents} dollarsPerCurrency={page.dollarsPerCurrency} />
           <p class="lead">
             <bdi>{page.linkName}</bdi>
           </p>

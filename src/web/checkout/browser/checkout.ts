@@ -1,5 +1,6 @@
 import type { Snapshot } from '../live-streams.ts'
 import { watchEvmWallets } from './evm-wallets.ts'
+import { showLocalPrice } from './local-price.ts'
 import { drawMethods, moveBetweenMethods } from './methods.ts'
 import { watchSolanaWallets } from './solana-wallets.ts'
 
@@ -122,6 +123,7 @@ function enliven(): void {
       minute: '2-digit',
     })
   }
+  showLocalPrice(live.texts.locale ?? 'en')
   drawMethods()
   tick()
   document.dispatchEvent(new Event('drawn'))

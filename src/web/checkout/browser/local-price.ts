@@ -1,0 +1,15 @@
+/** Where people pay in euros: the euro area, and others that use it (ISO 3166-1). */
+const EURO_COUNTRIES = 'AD AT BE BG CY DE EE ES FI FR GR HR IE IT LT LU LV MC ME MT NL PT SI SK SM VA XK'
+
+/** Shows about how much the price is where the browser's language is spoken, in the notation of the page's. */
+export function showLocalPrice(locale: string): void {
+  const shown = document.getElementById('local-price')
+  if (!shown) return
+  const country = /-([A-Z]{2})\b/.exec(navigator.language)?.[1] ?? new Intl.Locale(locale).maximize().region
+  const currency = country === 'GB' ? 'GBP' : EURO_COUNTRIES.includes(country ?? '-') ? 'EUR' : ''
+  const dollars = Number(new URLSearchParams(shown.dataset.dollarsPer).get(currency))
+  if (!dollars) return
+  const amount = Number(shown.dataset.cents) / 100 / dollars
+  shown.textContent = `≈ ${amount.toLocaleString(locale, { style: 'currency', currency })}`
+  shown.hidden = false
+}

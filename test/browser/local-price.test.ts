@@ -1,0 +1,55 @@
+// @module-tag chromium
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { launchBrowser, photograph } from '../support/browser.ts'
+import { INVOICES_BY_PAGE, litecoinInvoice } from '../support/checkout-invoice.ts'
+import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
+import { axeFaults, complaintsOf } from '../support/page-checks.ts'
+
+/** $49.99 with a euro at 1.10 dollars and a pound at 1.25. */
+let browser: Browser
+let server: CheckoutServer
+beforeAll(async () => {
+  browser = await launchBrowser()
+  server = await startCheckoutServer()
+})
+afterAll(async () => {
+  await browser?.close()
+  await server?.close()
+})
+
+test.each([
+  ['de-AT', '≈ 45,45 €'],
+  ['fr', '≈ 45,45 €'],
+  ['ar', ''],
+  ['en-GB', '≈ £39.99'],
+  ['en-US', ''],
+  ['ja-JP', ''],
+])('a browser in %s reads beside the price: %s', async (locale, expected) => {
+  const context = await browser.newContext({ locale, viewport: { width: 360, height: 800 } })
+  const page = await context.newPage()
+  const alerts = complaintsOf(page)
+  await page.goto(server.show('t', INVOICES_BY_PAGE.awaiting))
+  const price = page.locator('#local-price')
+  await expect.poll(() => page.locator('#countdown').textContent()).not.toBe('–:––')
+  expect((await price.textContent())?.replaceAll('\u00a0', ' ')).toBe(expected)
+  expect(await price.isVisible()).toBe(expected !== '')
+  expect(await axeFaults(page)).toEqual([])
+  await photograph(page, `local-price-${locale}`)
+  // What comes by the open stream has it too; from then on there is no price to pay.
+  server.show('t', litecoinInvoice({ allowAssetSelection: true }))
+  expect(await price.count()).toBe(1)
+  server.show('t', INVOICES_BY_PAGE.paid)
+  await expect.poll(() => price.count()).toBe(0)
+  expect(alerts).toEqual([])
+  await context.close()
+})
+
+test('an amount in coins has no price in any currency', async () => {
+  const context = await browser.newContext({ locale: 'de-DE' })
+  const page = await context.newPage()
+  await page.goto(server.show('t', litecoinInvoice({ usdCents: null, rate: null })))
+  await page.locator('h1').waitFor()
+  expect(await page.locator('#local-price').count()).toBe(0)
+  await context.close()
+})
