@@ -292,7 +292,7 @@ describe('the events', () => {
 
 describe('the test panel', () => {
   const post = (token: string, body: string, headers: Record<string, string> = {}) =>
-    fetch(`${server.url}/i/${token}/test-pay`, {
+    fetch(`${server.url}/i/${token}?form=test-pay`, {
       method: 'POST',
       body,
       redirect: 'manual',
@@ -306,7 +306,7 @@ describe('the test panel', () => {
       expect(page).toContain(`value="${scenario}"`)
       const answer = await post('t', `scenario=${scenario}`)
       expect(answer.status).toBe(303)
-      expect(new URL(answer.headers.get('location') ?? '', `${server.url}/i/t/test-pay`).pathname).toBe(
+      expect(new URL(answer.headers.get('location') ?? '', `${server.url}/i/t?form=test-pay`).pathname).toBe(
         '/i/t',
       )
       expect(payInvoice).toHaveBeenLastCalledWith({
@@ -336,8 +336,12 @@ describe('the test panel', () => {
     const url = bare.show('t', INVOICES_BY_PAGE.awaiting)
     expect(await (await fetch(url)).text()).not.toContain('test-pay')
     expect(
-      (await fetch(`${url}/test-pay`, { method: 'POST', body: new URLSearchParams({ scenario: 'exact' }) }))
-        .status,
+      (
+        await fetch(`${url}?form=test-pay`, {
+          method: 'POST',
+          body: new URLSearchParams({ scenario: 'exact' }),
+        })
+      ).status,
     ).toBe(404)
     await bare.close()
   })

@@ -342,8 +342,10 @@ test('an expired payment of a link has two answers, and one click gives it again
   await expect.poll(() => page.locator('h1').textContent()).toMatch(/^Send [0-9.]+ LTC$/)
   expect(new URL(page.url()).pathname).not.toBe(path)
   const reopened = new URL(page.url()).pathname
-  const again = await post(`${path}/reopen`, [])
-  expect(new URL(again.headers.get('location') ?? '', `${baseUrl}${path}/reopen`).pathname).toBe(reopened)
+  const again = await post(`${path}?form=reopen`, [])
+  expect(new URL(again.headers.get('location') ?? '', `${baseUrl}${path}?form=reopen`).pathname).toBe(
+    reopened,
+  )
   await page.close()
 })
 

@@ -193,7 +193,7 @@ test('an offer over another coin or amount than is to pay now is neither shown n
   await post(`${made.path}/card`, { place: 'DE' })
   const html = await get(`${made.path}/card`)
   const [purchase, other] = [purchaseIn(html, 'coinbase'), purchaseIn(html, 'moonpay')]
-  expect((await post(`${made.path}/switch`, { asset: 'LTC' })).status).toBe(303)
+  expect((await post(`${made.path}?form=switch`, { asset: 'LTC' })).status).toBe(303)
   expect((await post(`${made.path}/card/leave`, { purchase })).status).toBe(303)
   expect((await post(`${made.path}/card/leave`, { purchase: other })).status).toBe(303)
   expect(await get(`${made.path}/card`)).not.toContain('id="offer-coinbase"')
@@ -269,7 +269,7 @@ async function receive(made: Made, amount: bigint) {
 }
 
 test('what a card purchase rounds up does not overpay the invoice, and whatever is more than that does', async () => {
-  const pick = (made: Made, asset: string) => post(`${made.path}/switch`, { asset })
+  const pick = (made: Made, asset: string) => post(`${made.path}?form=switch`, { asset })
   const make = async () => {
     const made = await makeInvoice({ allow_asset_selection: true })
     await pick(made, 'LTC')
@@ -291,7 +291,7 @@ test('what a card purchase rounds up does not overpay the invoice, and whatever 
 
 test('a coin that is switched to while the buyer leaves for a card gets no rounding of the other coin', async () => {
   const made = await makeInvoice({ allow_asset_selection: true })
-  await post(`${made.path}/switch`, { asset: 'LTC' })
+  await post(`${made.path}?form=switch`, { asset: 'LTC' })
   await post(`${made.path}/card`, { place: 'DE' })
   const purchase = purchaseIn(await get(`${made.path}/card`), 'moonpay')
   const holder = await api.database.owner.connect()
@@ -307,7 +307,7 @@ test('a coin that is switched to while the buyer leaves for a card gets no round
     await holder.query('select from card_purchase where id = $1 for update', [purchase])
     const leaving = post(`${made.path}/card/leave`, { purchase })
     await until(async () => (await waiting()) === 1, { what: 'the buyer leaves' })
-    expect((await post(`${made.path}/switch`, { asset: 'USDC_BASE' })).status).toBe(303)
+    expect((await post(`${made.path}?form=switch`, { asset: 'USDC_BASE' })).status).toBe(303)
     await holder.query('commit')
     expect((await leaving).status).toBe(200)
   } finally {

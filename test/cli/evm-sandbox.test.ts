@@ -219,7 +219,7 @@ test('a card buys USDC on Base for an invoice in another coin, unless the buyer 
   expect(await assetOf(usual)).toBe('USDC_BASE')
   const chosen = await make()
   const buyer = buyerOf(chosen)
-  await buyer.post('/switch', { asset: 'ETH_BASE' })
+  await buyer.post('?form=switch', { asset: 'ETH_BASE' })
   const purchase = await buyer.begin()
   expect(await assetOf(chosen)).toBe('ETH_BASE')
   await buyer.pay(purchase, TEST_CARDS.approved)

@@ -15,7 +15,7 @@ export async function openLink(url: string, asset: AssetId): Promise<string> {
 /** Opens a payment link, and pays by the page's own test panel. */
 export async function payLink(url: string): Promise<void> {
   const checkout = await openLink(url, 'LTC')
-  await post(new URL(`${checkout}/test-pay`), new URLSearchParams({ scenario: 'exact' }))
+  await post(new URL(`${checkout}?form=test-pay`), new URLSearchParams({ scenario: 'exact' }))
 }
 
 async function post(url: URL, body: URLSearchParams): Promise<Response> {

@@ -9,6 +9,7 @@ import { fill } from './language.ts'
 import { LocalPrice } from './local-price.tsx'
 import { OutcomeHead } from './outcome-head.tsx'
 import { isWaitingForCard, milestoneOf, notesOf, outcomeTextOf, stepsDone } from './outcome-text.ts'
+import { formQuery } from './page-request.ts'
 import { CopyFields, FromExchange, OpenWallet, QrCodes } from './payment-form.tsx'
 import { Receipt } from './receipt.tsx'
 import { ReceiptForm } from './receipt-form.tsx'
@@ -289,7 +290,7 @@ function AfterExpiry({ page }: { page: CheckoutPage }) {
       <section>
         <h2>{messages.expired_unpaid_heading}</h2>
         {page.reopenable ? (
-          <form method="post" action={`./${token}/reopen${langQuery}`} id="reopen-form">
+          <form method="post" action={`./${token}${formQuery(page, 'reopen')}`} id="reopen-form">
             <p>{messages.reopen_lead}</p>
             <button type="submit" class="button" id="reopen">
               {messages.reopen_action}
@@ -317,7 +318,7 @@ function CoinSwitch({ page }: { page: CheckoutPage }) {
   return (
     <details class="fold" id="switch" open={page.notice === 'open_coin_failed'}>
       <summary id="switch-summary">{messages.switch_heading}</summary>
-      <form method="post" action={`./${page.token}/switch${page.langQuery}`} id="switch-form">
+      <form method="post" action={`./${page.token}${formQuery(page, 'switch')}`} id="switch-form">
         <p>{messages.switch_lead}</p>
         <CoinCards page={page} coins={page.otherCoins} chosen={null} legend={messages.open_coin} />
         {page.otherCoins.some(({ available }) => available) && (

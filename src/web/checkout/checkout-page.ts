@@ -67,6 +67,8 @@ export type CheckoutPage = ShopPage & {
   /** What a card would buy for it; null where that way is not offered. */
   readonly cardAsset: AssetId | null
   readonly receipt: CheckoutFacts['receipt']
+  /** The buyer is about to type an address: without script the page must not reload. */
+  readonly isTyping: boolean
   /** The way to pay that the buyer asked for; null where they asked for none. */
   readonly method: PaymentMethod | null
 }

@@ -23,7 +23,7 @@ const RESTING: readonly CheckoutState[] = ['paid', 'overpaid', 'cancelled']
 export function renderCheckoutDocument(page: CheckoutPage, nowMs: number): string {
   const { language, view } = page
   const { messages } = language
-  const reload = RESTING.includes(view.state) ? 'never' : 'without_script'
+  const reload = RESTING.includes(view.state) || page.isTyping ? 'never' : 'without_script'
   const body = (
     <body
       data-server-time={String(nowMs)}

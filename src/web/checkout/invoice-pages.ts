@@ -22,7 +22,8 @@ export function serveInvoicePages(app: Hono, deps: CheckoutDeps, streams: LiveSt
     if (found === null) return missing(c)
     const watching = c.req.query('watch') === '1'
     const method = methodNamed(c.req.query('pay'))
-    return answerPage(c, deps, { ...pageOf(deps, found, languageOf(c)), watching, method })
+    const isTyping = c.req.query('receipt') === '1'
+    return answerPage(c, deps, { ...pageOf(deps, found, languageOf(c)), watching, method, isTyping })
   })
   app.get('/i/:token/state', async (c) => {
     const found = await findCheckout(deps, c.req.param('token'))
@@ -83,22 +84,26 @@ function serveEvents(app: Hono, deps: CheckoutDeps, streams: LiveStreams): void 
   })
 }
 
+type AnswerForm = (c: Context, deps: CheckoutDeps, found: FoundCheckout) => Promise<Response>
+
+const FORMS: ReadonlyMap<string, AnswerForm> = new Map([
+  ['test-pay', playScenario],
+  ['switch', switchCoin],
+  ['receipt-email', requestReceipt],
+  ['reopen', reopen],
+])
+
+/**
+ * The forms are sent to the page's own path and named by `?form=`: what is answered in place of the page, with what went
+ * wrong, stands at its URL, so that its links, its script and a reload go on from there.
+ */
 function serveForms(app: Hono, deps: CheckoutDeps): void {
-  const limit = limitBody(FORM_BYTES_MAX, refused)
-  const form = (
-    path: string,
-    answer: (c: Context, found: FoundCheckout) => Promise<Response> | Response,
-  ): void => {
-    app.post(path, limit, async (c) => {
-      const found = await findCheckout(deps, c.req.param('token') ?? '')
-      if (found === null) return missing(c)
-      return isOwnForm(c) ? answer(c, found) : refused(c)
-    })
-  }
-  form('/i/:token/test-pay', (c, found) => playScenario(c, deps, found))
-  form('/i/:token/switch', (c, found) => switchCoin(c, deps, found))
-  form('/i/:token/receipt-email', (c, found) => requestReceipt(c, deps, found))
-  form('/i/:token/reopen', (c, found) => reopen(c, deps, found))
+  app.post('/i/:token', limitBody(FORM_BYTES_MAX, refused), async (c) => {
+    const found = await findCheckout(deps, c.req.param('token'))
+    const answer = FORMS.get(c.req.query('form') ?? '')
+    if (found === null || answer === undefined) return missing(c)
+    return isOwnForm(c) ? answer(c, deps, found) : refused(c)
+  })
 }
 
 async function playScenario(c: Context, deps: CheckoutDeps, found: FoundCheckout): Promise<Response> {
@@ -170,7 +175,7 @@ export const ownOf = ({ invoice: { merchantId, livemode, id: invoiceId } }: Foun
 
 /** To the page of an invoice, from one of its forms. */
 const backTo = (c: Context, token: string): Response =>
-  c.redirect(`../${token}${languageOf(c).langQuery}`, 303)
+  c.redirect(`./${token}${languageOf(c).langQuery}`, 303)
 
 /** The page as it is now, with what went wrong. */
 async function again(
@@ -181,7 +186,8 @@ async function again(
   status: 400 | 409 | 503,
 ): Promise<Response> {
   const fresh = (await findCheckout(deps, found.token)) ?? found
-  return answerPage(c, deps, { ...pageOf(deps, fresh, languageOf(c)), notice }, status)
+  const isTyping = notice === 'receipt_email_refused' || notice === 'receipt_email_limit'
+  return answerPage(c, deps, { ...pageOf(deps, fresh, languageOf(c)), notice, isTyping }, status)
 }
 
 function answerPage(

@@ -41,6 +41,7 @@ export function pageOf(deps: CheckoutDeps, found: FoundCheckout, language: PageL
     sandbox: isPayable(deps, found),
     cardAsset: deps.card === undefined ? null : card.asset,
     receipt,
+    isTyping: false,
     method: null,
   }
 }

@@ -16,6 +16,13 @@ export function languageOf(c: Context): PageLanguage {
   return { language: languageAccepted(c.req.header('accept-language')), langQuery: '' }
 }
 
+/** The query to which a page of this language sends one of its forms. */
+export function formQuery(page: PageLanguage, form: string): string {
+  const query = new URLSearchParams(page.langQuery)
+  query.set('form', form)
+  return `?${query}`
+}
+
 /** Whether a form was sent from our own pages, by what the browser says. */
 export function isOwnForm(c: Context): boolean {
   return ['same-origin', 'none', undefined].includes(c.req.header('sec-fetch-site'))

@@ -1,5 +1,6 @@
 import { TEST_SCENARIOS } from '../../wire/test-payment.ts'
 import type { CheckoutPage } from './checkout-page.ts'
+import { formQuery } from './page-request.ts'
 
 export type Scenario = (typeof TEST_SCENARIOS)[number]
 
@@ -13,7 +14,7 @@ export function TestPanel({ page }: { page: CheckoutPage }) {
     <details class="sandbox" id="sandbox" open={page.view.payable || page.notice === 'sandbox_failed'}>
       <summary id="sandbox-summary">{messages.sandbox_heading}</summary>
       <p>{messages.sandbox_lead}</p>
-      <form method="post" action={`./${page.token}/test-pay${page.langQuery}`} id="sandbox-form">
+      <form method="post" action={`./${page.token}${formQuery(page, 'test-pay')}`} id="sandbox-form">
         {TEST_SCENARIOS.map((scenario) => (
           <button type="submit" name="scenario" value={scenario} id={`sandbox-${scenario}`}>
             {messages[`sandbox_${scenario}`]}
