@@ -243,7 +243,7 @@ const wordsOf = (page: Page): Promise<string> =>
   page.evaluate(() => {
     const main = document.querySelector('main')?.cloneNode(true)
     if (!(main instanceof HTMLElement)) return ''
-    for (const element of main.querySelectorAll('.scripted, time')) element.remove()
+    for (const element of main.querySelectorAll('.scripted, noscript, time')) element.remove()
     return main.textContent ?? ''
   })
 
