@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
 import { renderGuides } from './render-guides.mjs'
@@ -94,7 +94,13 @@ function pageBuild(input, output) {
 
 async function finish() {
   await rm(join(PAGES, 'empty'), { recursive: true, force: true })
-  await writeFile(join(PAGES, 'guides.json'), JSON.stringify(await renderGuides(ROOT)))
+  const guides = await renderGuides(ROOT)
+  await writeFile(join(PAGES, 'guides.json'), JSON.stringify(guides))
+  for (const picture of guides.flatMap(({ pictures }) => pictures)) {
+    const copy = join(PAGES, 'images', picture)
+    await mkdir(dirname(copy), { recursive: true })
+    await copyFile(join(ROOT, 'docs/images', picture), copy)
+  }
   const names = await readdir(OUT, { recursive: true })
   await Promise.all(
     names.filter((name) => /\.(?:js|css|svg)$/.test(name)).map((name) => compress(join(OUT, name))),

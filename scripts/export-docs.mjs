@@ -1,7 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ROUTES } from '../dist/http/api/routes.js'
 import { documentationOf } from '../dist/http/docs/documentation.js'
+import { builtFile } from '../dist/web/built-files.js'
 
 /**
  * `npm run docs -- FOLDER BASE_URL`: writes the documentation as files, to publish at the root of a static site. `BASE_URL`
@@ -13,8 +14,11 @@ if (folder === undefined || baseUrl === undefined) {
   process.exit(2)
 }
 const routes = ROUTES.filter((route) => route.dashboardOnly !== true)
-const { files, pages } = documentationOf(routes, baseUrl)
-const all = [...files, ...[...pages].map(([path, page]) => [`${path}/index.html`, page])]
+const { files, pages, pictures } = documentationOf(routes, baseUrl)
+const shown = await Promise.all(
+  [...pictures].map(async ([path, picture]) => [path, await readFile(builtFile(picture))]),
+)
+const all = [...files, ...shown, ...[...pages].map(([path, page]) => [`${path}/index.html`, page])]
 for (const [path, content] of all) {
   const file = join(folder, path)
   await mkdir(dirname(file), { recursive: true })

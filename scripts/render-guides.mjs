@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { Marked } from 'marked'
@@ -8,14 +9,16 @@ const FOLDERS = ['', 'decisions']
 const HEADING_DEPTH_MAX = 3
 
 /**
- * The documents of docs/ as HTML, for `dist/pages/guides.json`: `[{ name, title, headings: [{ id, text, depth }], html }]`,
- * where `name` is the path below docs/ without `.md`. Links between them lead to `/docs/guides/…`; a link to another file
+ * The documents of docs/ as HTML, for `dist/pages/guides.json`: `[{ name, title, headings: [{ id, text, depth }], pictures,
+ * html }]`, where `name` is the path below docs/ without `.md`, and pictures are paths below docs/images/. Links between them lead to `/docs/guides/…`; a link to another file
  * of the repository is its text, since the program does not serve that.
  */
 export async function renderGuides(root) {
   const names = (await Promise.all(FOLDERS.map((folder) => namesIn(root, folder)))).flat().sort()
   return Promise.all(
-    names.map(async (name) => render(name, await readFile(join(root, 'docs', `${name}.md`), 'utf8'), names)),
+    names.map(async (name) =>
+      render(root, name, await readFile(join(root, 'docs', `${name}.md`), 'utf8'), names),
+    ),
   )
 }
 
@@ -26,7 +29,8 @@ async function namesIn(root, folder) {
     .map((file) => posix.join(folder, file.slice(0, -'.md'.length)))
 }
 
-function render(name, text, names) {
+function render(root, name, text, names) {
+  const pictures = []
   const marked = new Marked(gfmHeadingId())
   marked.use({
     renderer: {
@@ -35,8 +39,14 @@ function render(name, text, names) {
         const target = targetOf(name, href, names)
         return target === null ? inner : `<a href="${escapeHtml(target)}">${inner}</a>`
       },
-      // Pictures show the pages that whoever reads this has at hand.
-      image: () => '',
+      image({ href, text: description }) {
+        const picture = posix.relative('images', posix.join(posix.dirname(name), href))
+        pictures.push(picture)
+        // A PNG begins with its size (PNG §11.2.1), which keeps the page from moving when the picture comes.
+        const bytes = readFileSync(join(root, 'docs/images', picture))
+        const [width, height] = [bytes.readUInt32BE(16), bytes.readUInt32BE(20)]
+        return `<img src="/docs/guides/images/${picture}" alt="${escapeHtml(description)}" width="${width}" height="${height}" loading="lazy">`
+      },
       table(token) {
         const cells = (row, tag) =>
           `<tr>${row.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join('')}</tr>`
@@ -58,6 +68,7 @@ function render(name, text, names) {
     name,
     title: title.text,
     headings: headings.slice(1).filter(({ depth }) => depth <= HEADING_DEPTH_MAX),
+    pictures,
     html,
   }
 }

@@ -13,6 +13,9 @@ export function readBuilt(name: string): string {
   }
 }
 
+/** Where the build put a file that is served as it is. */
+export const builtFile = (name: string): URL => new URL(name, FOLDER)
+
 /** A text as a source of the content security policy (CSP 3 §2.3.1). */
 export const hashOf = (text: string): string =>
   `'sha256-${createHash('sha256').update(text).digest('base64')}'`

@@ -297,7 +297,7 @@ describe.each(LAYOUTS)('in $name', (layout) => {
       words[`${name} ${layout.language}`]?.add(await wordsOf(page))
       // The browser itself reports a page that is not there, and that is what two of them are about.
       expect(alerts.filter((text) => !text.includes('Failed to load resource'))).toEqual([])
-      await photograph(page, `${name}-${layout.name}`)
+      await photograph(page, `checkout/${name}-${layout.name}`)
     },
   )
 })

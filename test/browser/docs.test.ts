@@ -2,8 +2,8 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
-import { launchBrowser } from '../support/browser.ts'
-import { axeFaults, complaintsOf } from '../support/page-checks.ts'
+import { launchBrowser, photograph } from '../support/browser.ts'
+import { axeFaults, complaintsOf, overflow } from '../support/page-checks.ts'
 
 let folder: Awaited<ReturnType<typeof makeDataDir>>
 let app: App
@@ -110,6 +110,22 @@ for (const [name, { paths, ...options }] of Object.entries({
       await page.context().close()
     }
   })
+
+test('a guide shows its pictures, on a phone too', async () => {
+  const page = await openPage('/docs/guides/first-hour', { viewport: { width: 360, height: 800 } })
+  const complaints = complaintsOf(page)
+  const pictures = page.locator('main img')
+  for (const picture of await pictures.all()) {
+    await picture.scrollIntoViewIfNeeded()
+    await expect.poll(() => picture.evaluate((img: HTMLImageElement) => img.naturalWidth)).toBeGreaterThan(0)
+  }
+  expect(await pictures.count()).toBeGreaterThan(10)
+  expect(await overflow(page)).toBe(0)
+  expect(await axeFaults(page)).toEqual([])
+  await photograph(page, 'docs/first-hour-phone')
+  expect(complaints).toEqual([])
+  await page.context().close()
+})
 
 test('without a script the pages are complete, and show nothing that needs one', async () => {
   const page = await openPage('/docs', { javaScriptEnabled: false })

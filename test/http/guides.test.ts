@@ -1,10 +1,13 @@
 import { readdir } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { ROUTES } from '../../src/http/api/routes.ts'
 import { documentationOf } from '../../src/http/docs/documentation.ts'
 import { GUIDE_GROUPS } from '../../src/http/docs/guides.tsx'
+import { builtFile } from '../../src/web/built-files.ts'
 
-const { pages, files } = documentationOf(ROUTES, 'https://pay.example.com')
+const { pages, files, pictures } = documentationOf(ROUTES, 'https://pay.example.com')
 
 test('every document of docs/ is a guide, listed once', async () => {
   const folder = new URL('../../docs/', import.meta.url)
@@ -29,10 +32,23 @@ test('every link of the documentation that stays here leads to a page, and to a 
   expect(broken).toEqual([])
 })
 
-test('nothing of a document is lost but pictures: tables, code and headings are there', () => {
+test('nothing of a document is lost: tables, code and headings are there', () => {
   const page = pages.get('/docs/guides/receiving-webhooks')
   expect(page).toMatch(/<h1 id="[^"]+">Receiving webhooks<\/h1>/)
   for (const part of ['<table>', '<pre tabindex="0"><code>', 'href="/docs/guides/', 'aria-current="page"'])
     expect(page).toContain(part)
   expect(page).not.toContain('.md"')
+})
+
+test('every picture of a guide is described, and is a PNG of the size that the page keeps free', async () => {
+  const shown = [...pages.values()].flatMap((page) => [
+    ...page.matchAll(/<img src="([^"]+)" alt="([^"]+)" width="(\d+)" height="(\d+)" loading="lazy">/g),
+  ])
+  expect(new Set(shown.map(([, path]) => path))).toEqual(new Set(pictures.keys()))
+  expect(shown.length).toBeGreaterThan(10)
+  for (const [, path = '', description, width, height] of shown) {
+    const { format, ...size } = await sharp(fileURLToPath(builtFile(pictures.get(path) ?? ''))).metadata()
+    expect([path, format, String(size.width), String(size.height)]).toEqual([path, 'png', width, height])
+    expect(description?.length).toBeGreaterThan(10)
+  }
 })

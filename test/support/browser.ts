@@ -1,5 +1,7 @@
-import { join } from 'node:path'
+import { mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
+import sharp from 'sharp'
 import { programPath } from './programs.ts'
 
 /** What a page is to show comes late on a busy machine; the default is half of it. */
@@ -45,7 +47,12 @@ export async function photograph(page: Page, name: string): Promise<void> {
     height: Math.max(innerHeight, document.documentElement.scrollHeight),
   }))
   await page.setViewportSize(size)
-  await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) })
+  const path = join(SCREENSHOTS, `${name}.png`)
+  await mkdir(dirname(path), { recursive: true })
+  // Pages have few colours: with a palette a picture is a third of the size.
+  await sharp(await page.screenshot())
+    .png({ palette: true, effort: 10 })
+    .toFile(path)
   if (window !== null) await page.setViewportSize(window)
 }
 

@@ -1,6 +1,7 @@
 import { html, raw } from 'hono/html'
 import type { Child } from 'hono/jsx'
 import { hashOf, readBuilt } from '../../web/built-files.ts'
+import { ICON } from '../../web/icon.ts'
 
 const STYLE = readBuilt('docs.css')
 const SCRIPT = readBuilt('docs.js')
@@ -9,7 +10,7 @@ const SCRIPT = readBuilt('docs.js')
  * Nothing but our own inline style and script may load. The script asks this server alone: the search's index, and what
  * a reader tries.
  */
-export const DOCS_CSP = `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+export const DOCS_CSP = `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 const PARTS = {
   guides: { name: 'Guides', path: '/docs/guides' },
@@ -33,15 +34,16 @@ export function docsPage(
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>{`${title} · Paylink`}</title>
+        <link rel="icon" href={ICON} />
         <style>{raw(STYLE)}</style>
       </head>
       <body>
         {part !== null && <Header part={part} />}
         <div class="page">
+          <main>{content}</main>
           <nav class="contents" aria-label="Contents">
             {navigation}
           </nav>
-          <main>{content}</main>
         </div>
         {part !== null && <script>{raw(SCRIPT)}</script>}
       </body>

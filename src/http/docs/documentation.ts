@@ -1,11 +1,13 @@
+import { readFile } from 'node:fs/promises'
 import type { Hono } from 'hono'
+import { builtFile } from '../../web/built-files.ts'
 import { ERROR_CODES } from '../../wire/errors.ts'
 import type { ApiVariables } from '../api/answer-request.ts'
 import { ApiProblem } from '../api/problem.ts'
 import { API_PREFIX, type Route } from '../api/route.ts'
 import { DOCS_CSP } from './docs-layout.tsx'
 import { renderErrorCatalogue } from './errors-page.tsx'
-import { guideEntries, renderGuides, type SearchEntry } from './guides.tsx'
+import { GUIDE_PICTURES, guideEntries, renderGuides, type SearchEntry } from './guides.tsx'
 import { type OpenApiDocument, openApiDocument } from './openapi.ts'
 import { renderReference } from './reference-page.tsx'
 
@@ -29,7 +31,7 @@ const searchEntries = (document: OpenApiDocument): readonly SearchEntry[] => [
   })),
 ]
 
-/** Everything that is served below `/docs`, and `/openapi.json`: pages as HTML and files as JSON, by path. */
+/** Everything that is served below `/docs`, and `/openapi.json`: pages as HTML, files as JSON and pictures, by path. */
 export function documentationOf(routes: readonly Route[], baseUrl: string) {
   const document = openApiDocument(routes, baseUrl)
   const json = JSON.stringify(document)
@@ -39,6 +41,7 @@ export function documentationOf(routes: readonly Route[], baseUrl: string) {
       [`${API_PREFIX}/openapi.json`, json],
       ['/docs/search.json', JSON.stringify(searchEntries(document))],
     ]),
+    pictures: GUIDE_PICTURES,
     pages: new Map([
       ['/docs', renderReference(document)],
       ['/docs/errors', renderErrorCatalogue()],
@@ -49,7 +52,7 @@ export function documentationOf(routes: readonly Route[], baseUrl: string) {
 
 /** Serves the documentation, made once from the routes and the documents. */
 export function addDocumentation(app: Hono<ApiVariables>, routes: readonly Route[], baseUrl: string): void {
-  const { files, pages } = documentationOf(routes, baseUrl)
+  const { files, pages, pictures } = documentationOf(routes, baseUrl)
   for (const [path, file] of files) {
     app.get(path, (c) =>
       c.body(file, 200, {
@@ -71,7 +74,16 @@ export function addDocumentation(app: Hono<ApiVariables>, routes: readonly Route
       }),
     )
   }
-  for (const path of [...files.keys(), ...pages.keys()]) {
+  for (const [path, picture] of pictures) {
+    app.get(path, async (c) =>
+      c.body(await readFile(builtFile(picture)), 200, {
+        ...c.get('headers'),
+        'content-type': 'image/png',
+        'cache-control': `public, max-age=${CACHE_SECONDS}`,
+      }),
+    )
+  }
+  for (const path of [...files.keys(), ...pages.keys(), ...pictures.keys()]) {
     app.all(path, () => {
       throw new ApiProblem('method_not_allowed', { headers: { allow: 'GET, HEAD' } })
     })

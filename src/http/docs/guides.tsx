@@ -8,6 +8,8 @@ type Guide = {
   readonly name: string
   readonly title: string
   readonly headings: readonly { readonly id: string; readonly text: string; readonly depth: number }[]
+  /** The pictures that it shows, as paths below docs/images/. */
+  readonly pictures: readonly string[]
   readonly html: string
 }
 
@@ -16,7 +18,10 @@ const GUIDES_PATH = '/docs/guides'
 
 /** In which order the guides are listed; what is in no group is a decision. */
 export const GUIDE_GROUPS: readonly { readonly title: string; readonly names: readonly string[] }[] = [
-  { title: 'Start', names: ['setup', 'dashboard', 'payment-links', 'real-wallet', 'coming-from-elsewhere'] },
+  {
+    title: 'Start',
+    names: ['first-hour', 'setup', 'dashboard', 'payment-links', 'real-wallet', 'coming-from-elsewhere'],
+  },
   { title: 'Integrate', names: ['receiving-webhooks', 'events', 'errors', 'receipts', 'card', 'x402'] },
   { title: 'Money', names: ['payouts', 'books', 'keys'] },
   {
@@ -47,6 +52,13 @@ const guideOf = (name: string): Guide => {
   if (guide === undefined) throw new Error(`there is no docs/${name}.md`)
   return guide
 }
+
+/** The pictures of the guides: the path of each and the file of the build that has it, by its name for `builtFile`. */
+export const GUIDE_PICTURES: ReadonlyMap<string, string> = new Map(
+  GUIDES.flatMap(({ pictures }) =>
+    pictures.map((picture) => [`${GUIDES_PATH}/images/${picture}`, `images/${picture}`] as const),
+  ),
+)
 
 /** Every guide's page and their index, by path. */
 export function renderGuides(): ReadonlyMap<string, string> {

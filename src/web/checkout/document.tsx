@@ -1,5 +1,6 @@
 import { raw } from 'hono/html'
 import type { CheckoutState } from '../../core/checkout/checkout-state.ts'
+import { ICON } from '../icon.ts'
 import { AmountMain } from './amount-main.tsx'
 import { type Branding, brandStyle, NO_BRANDING } from './branding.ts'
 import { CheckoutMain } from './checkout-main.tsx'
@@ -13,8 +14,6 @@ import { ReceiptMain } from './receipt-main.tsx'
 import { Languages } from './shop.tsx'
 
 const RELOAD_SECONDS = 15
-const ICON =
-  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' rx='8' fill='%232b50d8'/%3E%3Cpath d='M9 17l5 5 10-11' fill='none' stroke='%23fff' stroke-width='3.5' stroke-linecap='round' stroke-linejoin='round'/%3E%3C/svg%3E"
 
 /** States that will hardly change by themselves: in them a page without script does not reload. */
 const RESTING: readonly CheckoutState[] = ['paid', 'overpaid', 'cancelled']
