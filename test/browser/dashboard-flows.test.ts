@@ -248,7 +248,10 @@ describe('a shop in test mode', () => {
     ] as const) {
       await open(`${path}?mode=live`)
       await banner.waitFor()
-      expect(await page.getByRole('button', { name: action }).first().isDisabled()).toBe(true)
+      await page.getByRole('heading', { name: /^No .* yet$/ }).waitFor()
+      const buttons = await page.getByRole('button', { name: action }).all()
+      expect(buttons.length).toBe(2)
+      for (const button of buttons) expect(await button.isDisabled()).toBe(true)
       await open(path)
       await page.getByRole('button', { name: action }).first().waitFor()
       expect(await page.getByRole('button', { name: action }).first().isEnabled()).toBe(true)

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { Mode } from '../api/ask.ts'
 import { importedInvoicesOf, invoicesOf } from '../api/reads.ts'
 import type { Invoice, InvoiceStatus } from '../api/types.ts'
@@ -46,6 +46,11 @@ export function InvoicesPage() {
   const hasImported = (useQuery(importedInvoicesOf(mode, { limit: '1' })).data?.data.length ?? 0) > 0
   const { status, asset, q, from, to } = search
   const isFiltered = [status, asset, q, from, to].some((value) => value !== undefined)
+  const makeButton = (
+    <Button look="primary" icon="plus" disabled={isWithoutNetworks} onClick={() => setIsMaking(true)}>
+      New invoice
+    </Button>
+  )
   return (
     <Page
       title="Invoices"
@@ -53,9 +58,7 @@ export function InvoicesPage() {
         <>
           {hasImported ? <ImportedLink q={undefined}>From before Paylink</ImportedLink> : null}
           <CsvButton name="invoices" path="/invoices" query={filterOf(search)} columns={CSV_COLUMNS} />
-          <Button look="primary" icon="plus" disabled={isWithoutNetworks} onClick={() => setIsMaking(true)}>
-            New invoice
-          </Button>
+          {makeButton}
         </>
       }
     >
@@ -69,7 +72,7 @@ export function InvoicesPage() {
           isFiltered ? (
             <NothingFound importedFor={hasImported ? q : undefined} />
           ) : (
-            <NothingYet onMake={() => setIsMaking(true)} mode={mode} />
+            <NothingYet button={makeButton} mode={mode} />
           )
         }
       />
@@ -126,15 +129,13 @@ const ImportedLink = ({ q, children }: { q: string | undefined; children: string
   </Link>
 )
 
-const NothingYet = ({ onMake, mode }: { onMake: () => void; mode: Mode }) => (
+const NothingYet = ({ button, mode }: { button: ReactNode; mode: Mode }) => (
   <Empty title="No invoices yet">
     <p>
       Your server creates them with the API, a payment link creates one for every buyer, or you create one
       here.
     </p>
-    <Button look="primary" onClick={onMake}>
-      Create invoice
-    </Button>
+    {button}
     <PostSnippet
       path="/invoices"
       apiKey={`sk_${mode}_…`}
