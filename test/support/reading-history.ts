@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, vi } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import type { BlockHistory } from '../../src/chain/adapter.ts'
@@ -22,6 +23,8 @@ const HOUR_MS = 3_600_000
 /** The providers' own clock runs so many times as fast: one that failed is left alone for half a minute. */
 const PACE = 20
 const FLOOD_MAX = 60
+const CUTS = 8
+const CUT_MS = 60
 const BOOKED_MS_MAX = 120_000
 /** What halts a network until its providers agree. Where the honest one hangs, the other's chain is a wholly different one. */
 const DISAGREEMENT = /until they agree|another provider does not find it there|left the chain more than/
@@ -144,7 +147,7 @@ export class ReadingHistory<Driven extends DrivenChain> {
   }
 
   #step(): Promise<void> {
-    switch (this.#random.below(10)) {
+    switch (this.#random.below(11)) {
       case 0:
       case 1:
         return this.#pay()
@@ -163,6 +166,8 @@ export class ReadingHistory<Driven extends DrivenChain> {
       case 8:
         this.#tellTheTruth()
         return this.#failFirst()
+      case 9:
+        return this.#cutDatabase()
       default:
         this.#tellTheTruth()
         return this.#failSecond()
@@ -266,6 +271,21 @@ export class ReadingHistory<Driven extends DrivenChain> {
       'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1',
       [`paylink-watcher-${family.driver.network}`],
     )
+  }
+
+  /** While a flood and a payment are recorded, every connection of the watcher's login is ended, again and again. */
+  async #cutDatabase(): Promise<void> {
+    const { watched } = this.#world
+    await this.#floodOne()
+    await watched.chain.mine(1)
+    for (let count = 0; count < CUTS; count++) {
+      await pause(this.#random.below(CUT_MS))
+      await watched.database.owner.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and usename = $1`,
+        [new URL(watched.database.urls.watcher).username],
+      )
+    }
   }
 
   async #watchAgain(): Promise<void> {
