@@ -53,7 +53,7 @@ test('sign-up, the first payment, webhook and payout, and what going live takes'
   await page.getByRole('heading', { name: 'Receipt' }).waitFor()
   await picture('receipt')
   await open('/invoices')
-  await page.getByText('$24.50').first().waitFor()
+  await page.getByRole('link', { name: 'Coffee beans, 1 kg' }).waitFor()
   await picture('invoices')
 
   await open('/developers/webhooks')
