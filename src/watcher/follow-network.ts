@@ -224,7 +224,10 @@ class LeadershipSession {
     return [chain, this.#waiting, this.#unexpired].filter((each) => each !== null).join('; ') || null
   }
 
-  /** Walks to the tip and reads the mempool there. */
+  /**
+   * Walks to the tip and reads the mempool there. A step that reached the tip of its time ends the walk, though more have
+   * come since: where blocks come faster than one is read, no look at the tip ever finds nothing new.
+   */
   async #pass(start: BlockRef, stop: AbortSignal): Promise<Pass> {
     const { adapter, clock } = this.#options
     let checkpoint = start
@@ -234,10 +237,11 @@ class LeadershipSession {
       const beganAt = clock()
       const moved = await this.#step(checkpoint)
       if (moved !== null) {
-        if (moved.hash !== checkpoint.hash) readings = 0
-        checkpoint = moved
+        if (moved.checkpoint.hash !== checkpoint.hash) readings = 0
+        checkpoint = moved.checkpoint
         recordedMs = performance.now()
-      } else {
+      }
+      if (moved === null || moved.isTip) {
         const mempool = await adapter.readMempool()
         if (mempool?.tip.hash === checkpoint.hash) {
           await recordMempool(this.#parts, mempool)
@@ -253,17 +257,19 @@ class LeadershipSession {
   }
 
   /** One step along the chain. Null at its tip; the same checkpoint where the chain moved meanwhile. */
-  async #step(checkpoint: BlockRef): Promise<BlockRef | null> {
+  async #step(
+    checkpoint: BlockRef,
+  ): Promise<{ readonly checkpoint: BlockRef; readonly isTip: boolean } | null> {
     const { adapter, observer } = this.#options
     const update = await adapter.nextUpdate(checkpoint, BLOCKS_PER_UPDATE)
     if (update === null) return null
     if (update.ancestor.hash !== checkpoint.hash) await refuseOtherChain(this.#parts)
     const moved = await recordUpdate(this.#parts, checkpoint, update)
-    if (moved === null) return checkpoint
+    if (moved === null) return { checkpoint, isTip: false }
     for (const { block } of update.blocks) observer?.onBlock?.(adapter.network, block.height)
     // A halted network stays halted until a whole pass succeeds.
     if (!this.#isHalted) await this.#saveHealth('ok', this.#notice, { tipHeight: update.tip.height })
-    return moved
+    return { checkpoint: moved, isTip: moved.hash === update.tip.hash }
   }
 
   /** The tip and mempool were read in full, beginning at `beganAt`: what was not paid by then may expire. */
