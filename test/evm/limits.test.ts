@@ -2,12 +2,12 @@ import { createServer, type RequestListener } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ChainUnavailable } from '../../src/chain/adapter.ts'
-import { EvmAdapter } from '../../src/chain/evm/evm-adapter.ts'
+import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
 import { HttpConnection } from '../../src/chain/http-connection.ts'
 import type { BlockRef } from '../../src/core/invoice/types.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { type Anvil, newEvmAddress, startAnvil } from '../support/anvil.ts'
-import { deployTestToken, type TestToken } from '../support/evm-contracts.ts'
+import { bytecodeOf, callData, deployTestToken, type TestToken } from '../support/evm-contracts.ts'
 import { type Lie, type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 
 const BLOCKS = 60
@@ -37,7 +37,7 @@ function everyFew(few: number): Lie {
   }
 }
 
-const adapterAt = (url: string): EvmAdapter =>
+const adapterAt = (url: string, changes: Partial<EvmAdapterOptions> = {}): EvmAdapter =>
   new EvmAdapter({
     chain: 'base',
     livemode: false,
@@ -45,6 +45,7 @@ const adapterAt = (url: string): EvmAdapter =>
     setting: 'TEST_BASE_RPC_URL',
     clock: systemClock,
     usdcContract: token.contract,
+    ...changes,
   })
 
 /** A block for each payment, in tokens and in coin by turns. */
@@ -56,6 +57,53 @@ async function payInBlocks(address: string, payments: number): Promise<string[]>
   }
   return sent
 }
+
+/** A node that gives a call so little gas, or refuses the gas that is asked for (EIP-7825). */
+const ADDRESS_DIGITS = 40
+const gasFor =
+  (addresses: number): Lie =>
+  (told, { params }) => {
+    const { data = '0x' } = params[0] as { data?: string }
+    if ((data.length - 2) / ADDRESS_DIGITS > addresses) throw new Error('EVM error OutOfGas')
+    return told
+  }
+const refusesGas: Lie = (told, { params }) => {
+  if ((params[0] as { gas?: string }).gas !== undefined)
+    throw new Error('transaction gas limit (50000000) is greater than the cap (16777216)')
+  return told
+}
+
+test.each<[string, Lie]>([
+  ['gives a call gas for seven balances', gasFor(7)],
+  ['refuses as much gas as is asked for', refusesGas],
+])('a node without traces that %s is asked for fewer at a time', async (_what, lie) => {
+  const proxy = await startRpcProxy(anvil.url)
+  const open = Array.from({ length: 50 }, newEvmAddress)
+  const openAddresses = async () => open.map(({ addressBytes }) => addressBytes)
+  const adapter = adapterAt(proxy.url, { nativeMode: 'balances', openAddresses })
+  try {
+    adapter.watched.add(open.map(({ addressBytes }) => addressBytes))
+    await adapter.connect()
+    // By a contract, which only balances show.
+    const payer = await anvil.deploy(await bytecodeOf('BatchPayer'))
+    const to = [open[0]?.address ?? '', open.at(-1)?.address ?? '']
+    const data = callData('pay(address[],uint256[])', to, [5n, 5n])
+    const checkpoint = await adapter.tip()
+    await anvil.send({ to: payer, data, value: 10n, gas: 200_000 })
+    await anvil.mine(1)
+    proxy.lie('eth_call', lie)
+    const update = await adapter.nextUpdate(checkpoint, 10)
+    expect(update?.blocks[0]?.transfers.map(({ amount }) => amount)).toEqual([5n, 5n])
+    const before = proxy.calls.length
+    await anvil.mine(1)
+    await adapter.nextUpdate(update?.blocks[0]?.block ?? checkpoint, 10)
+    // What was learned is kept.
+    expect(proxy.calls.slice(before).filter((method) => method === 'eth_call').length).toBeLessThan(10)
+  } finally {
+    await adapter.close()
+    await proxy.close()
+  }
+})
 
 test.each<[string, boolean, (proxy: RpcProxy) => void]>([
   ['ranges of more than seven blocks', false, (proxy) => proxy.lie('eth_getLogs', tooLarge)],

@@ -29,7 +29,9 @@ const BALANCES_PROGRAM = '0x5f5f5b36821015601d57813560601c3181526020019060140190
 const BALANCES_ACCOUNT = '0x00000000000000000000000000000000ba1a4ce5'
 const BALANCES_PER_CALL = 15_000
 /** 50 million: the most that geth gives to a call by default. */
-const BALANCES_GAS = '0x2faf080'
+const BALANCES_GAS = { gas: '0x2faf080' }
+/** Nodes may give less to a call, refuse to give so much (EIP-7825), or charge more for each balance. */
+const GAS_PATTERN = /out ?of ?gas|intrinsic gas|gas (limit|required|cap|too (high|low))|exceeds .*\bgas/i
 const WORD_DIGITS = 64
 
 const DIFF_TRACER = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } }
@@ -43,6 +45,8 @@ export type WithTransactions = {
 /** The questions we ask an EVM node. Blocks are identified by hash wherever their contents are read. */
 export class EvmNode {
   readonly rpc: EvmRpc
+  /** Halved where the node finds that a call takes too much gas. */
+  #balancesPerCall = BALANCES_PER_CALL
 
   constructor(url: string, setting: string, answerMsMax?: number) {
     this.rpc = new EvmRpc(url, setting, answerMsMax)
@@ -141,23 +145,35 @@ export class EvmNode {
   /** What these addresses (20 bytes each) hold after the block, in their order. */
   async balancesAt(hash: string, addresses: readonly Uint8Array[]): Promise<bigint[]> {
     const balances: bigint[] = []
-    for (let at = 0; at < addresses.length; at += BALANCES_PER_CALL) {
-      const requested = addresses.slice(at, at + BALANCES_PER_CALL)
-      const data = `0x${Buffer.concat(requested).toString('hex')}`
-      const override = { [BALANCES_ACCOUNT]: { code: BALANCES_PROGRAM } }
-      const call = [{ to: BALANCES_ACCOUNT, data, gas: BALANCES_GAS }, { blockHash: hash }, override]
-      const words = await this.rpc.call('eth_call', call, bytes)
-      if (words.length !== 2 + requested.length * WORD_DIGITS) {
-        throw new ChainUnavailable(
-          `the node at ${this.rpc.where} does not read balances by a state override: use one that does, or that traces`,
-        )
-      }
-      for (let place = 0; place < requested.length; place++) {
-        const from = 2 + place * WORD_DIGITS
-        balances.push(BigInt(`0x${words.slice(from, from + WORD_DIGITS)}`))
+    while (balances.length < addresses.length) {
+      const requested = addresses.slice(balances.length, balances.length + this.#balancesPerCall)
+      try {
+        balances.push(...(await this.#balancesOf(hash, requested)))
+      } catch (error) {
+        const isGasShort = error instanceof EvmRpcError && GAS_PATTERN.test(error.message)
+        if (!isGasShort || this.#balancesPerCall === 1) throw error
+        this.#balancesPerCall = Math.min(this.#balancesPerCall, Math.ceil(requested.length / 2))
       }
     }
     return balances
+  }
+
+  async #balancesOf(hash: string, requested: readonly Uint8Array[]): Promise<bigint[]> {
+    const data = `0x${Buffer.concat(requested).toString('hex')}`
+    const override = { [BALANCES_ACCOUNT]: { code: BALANCES_PROGRAM } }
+    // A node that did not take so much gas gives what it gives to any call.
+    const gas = this.#balancesPerCall === BALANCES_PER_CALL ? BALANCES_GAS : {}
+    const call = [{ to: BALANCES_ACCOUNT, data, ...gas }, { blockHash: hash }, override]
+    const words = await this.rpc.call('eth_call', call, bytes)
+    if (words.length !== 2 + requested.length * WORD_DIGITS) {
+      throw new ChainUnavailable(
+        `the node at ${this.rpc.where} does not read balances by a state override: use one that does, or that traces`,
+      )
+    }
+    return requested.map((_, place) => {
+      const from = 2 + place * WORD_DIGITS
+      return BigInt(`0x${words.slice(from, from + WORD_DIGITS)}`)
+    })
   }
 
   /** `decimals()` of a token contract; null where there is none at this address. */
