@@ -4,7 +4,7 @@ type GasMarket = {
   readonly baseFee: bigint
   /** The priority fee that block producers expect. */
   readonly tip: bigint
-  /** Base: the most a transaction pays for its data on Ethereum; 0 elsewhere. */
+  /** Base: the most a transaction pays for its data on Ethereum and to the chain's operator; 0 elsewhere. */
   readonly l1Fee: bigint
 }
 

@@ -14,7 +14,7 @@ import { DESTINATION_GAS_MAX, MAX_FEE_MAX, TRANSFER_GAS } from '../../../core/pa
 import type { FoundTerms } from '../../store/found-payouts.ts'
 import type { BroadcastVerdict } from '../broadcaster.ts'
 
-/** The chain's own contract that says what a place on Ethereum costs (OP Stack, GasPriceOracle since Fjord). */
+/** The chain's own contract that says what a place on Ethereum costs, and the operator (OP Stack since Isthmus). */
 const GAS_ORACLE = '0x420000000000000000000000000000000000000f'
 /** More bytes than a signed plain transfer has. */
 const TRANSFER_BYTES = 200n
@@ -282,18 +282,18 @@ export class EvmPayoutClient {
     }
   }
 
-  /** What a plain transfer pays at most for its place on Ethereum; a private chain has no such contract. */
+  /** What a plain transfer pays at most for its place on Ethereum, and to the operator; a private chain has no such contract. */
   async #l1Fee(): Promise<bigint> {
     if (evmNetworkOf(this.#chain).dataFee !== 'op_stack') return 0n
-    const answer = await this.#read(GAS_ORACLE, contractCall('getL1FeeUpperBound(uint256)', TRANSFER_BYTES))
-    if (answer !== '0x') {
-      const fee = BigInt(answer)
+    const place = await this.#read(GAS_ORACLE, contractCall('getL1FeeUpperBound(uint256)', TRANSFER_BYTES))
+    const operator = await this.#read(GAS_ORACLE, contractCall('getOperatorFee(uint256)', TRANSFER_GAS))
+    if (place !== '0x') {
+      const fee = BigInt(place) + (operator === '0x' ? 0n : BigInt(operator))
       return fee > MAX_FEE_MAX * TRANSFER_GAS ? MAX_FEE_MAX * TRANSFER_GAS : fee
     }
     if ((await this.parameters()).isolated) return 0n
-    throw new ChainUnavailable(
-      `the node at ${this.#node.rpc.where} does not say what a place on Ethereum costs`,
-    )
+    const { where } = this.#node.rpc
+    throw new ChainUnavailable(`the node at ${where} does not say what a place on Ethereum costs`)
   }
 
   /** Null where the network has no token of ours, or, on a private chain, nobody has put it there. */
