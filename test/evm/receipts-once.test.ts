@@ -1,4 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { EvmAdapter } from '../../src/chain/evm/evm-adapter.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { hex } from '../support/anvil.ts'
 import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { until } from '../support/until.ts'
@@ -47,6 +50,39 @@ test('without traces a block is read and proved from one answer, its receipts', 
   }
 })
 
+test('receipts that do not add up with balances are asked for again', async () => {
+  const { anvil } = watched.chain
+  const [payer = ''] = await anvil.rpc<string[]>('eth_accounts')
+  const { address, addressBytes } = await watched.chain.newAddress()
+  const open = [addressBytes, Buffer.from(payer.slice(2), 'hex')]
+  const adapter = new EvmAdapter({
+    chain: 'base',
+    livemode: false,
+    url: proxy.url,
+    setting: 'BASE_TEST_RPC_URL',
+    usdcContract: watched.chain.token.contract,
+    clock: systemClock,
+    nativeMode: 'balances',
+    openAddresses: async () => open,
+  })
+  try {
+    adapter.watched.add(open)
+    await adapter.connect()
+    const checkpoint = await adapter.tip()
+    await anvil.rpc('eth_sendTransaction', [{ from: payer, to: address, value: hex(AMOUNT) }])
+    await anvil.mine(1)
+    proxy.lie('eth_getBlockReceipts', (receipts) =>
+      (receipts as object[]).map((each) => ({ ...each, gasUsed: '0x1' })),
+    )
+    await expect(adapter.nextUpdate(checkpoint, 10)).rejects.toThrow(/does not add up/)
+    proxy.tellTheTruth()
+    const update = await adapter.nextUpdate(checkpoint, 10)
+    expect(update?.blocks[0]?.transfers).toMatchObject([{ asset: 'ETH_BASE', amount: AMOUNT }])
+  } finally {
+    await adapter.close()
+  }
+})
+
 test('receipts with another amount are never paid, and what their block proves takes its place', async () => {
   const watcher = await watched.watchAtTip({ adapter: watched.chain.adapter(proxy.url) })
   const victim = await watched.openInvoice([watcher])
@@ -65,4 +101,28 @@ test('receipts with another amount are never paid, and what their block proves t
   await until(async () => (await watched.state()).status === 'ok', { what: 'the network is followed again' })
   expect(await watched.availableBalance()).toBe(before + TRUE_AMOUNT)
   expect(await watched.eventsOf(victim.id)).not.toContain('paid')
+})
+
+test('of one block whose receipts were wrong all payments are taken back at once', async () => {
+  const halts: string[] = []
+  const onHealth = (_network: string, status: string, reason: string | null) => {
+    if (status === 'halted') halts.push(reason ?? '')
+  }
+  const adapter = watched.chain.adapter(proxy.url)
+  const watcher = await watched.watchAtTip({ adapter, changes: { observer: { onHealth } } })
+  const before = await watched.availableBalance()
+  const invoices = []
+  for (let count = 0; count < 8; count++) invoices.push(await watched.openInvoice([watcher]))
+  proxy.lie('eth_getBlockReceipts', (receipts) =>
+    (receipts as Receipt[]).map((each) => ({ ...each, logs: each.logs.flatMap((log) => [log, log]) })),
+  )
+  for (const { address } of invoices) await watched.chain.pay(address, AMOUNT)
+  await watched.chain.mine(4)
+  await until(async () => /do not have the root/.test((await watched.state()).reason ?? ''), {
+    what: 'the receipts are refused',
+  })
+  proxy.tellTheTruth()
+  for (const { id } of invoices) await watched.untilStatus(id, 'paid')
+  expect(await watched.availableBalance()).toBe(before + 8n * AMOUNT)
+  expect(halts.filter((reason) => /was read with a payment/.test(reason))).toHaveLength(1)
 })

@@ -102,7 +102,13 @@ export class BlockReader {
     const open = await this.#openAddresses(new Date(header.timestamp * 1_000), header.number)
     const block = await this.#node.blockOf(header.hash)
     const receipts = await this.#receipts.of(block)
-    return this.#scan.creditsIn(block, receipts, open)
+    try {
+      return await this.#scan.creditsIn(block, receipts, open)
+    } catch (error) {
+      // They may be what is wrong.
+      this.#receipts.forget(block.hash)
+      throw error
+    }
   }
 
   /** Where the logs say that nothing moved and the block's own filter says that something may have, receipts decide. */

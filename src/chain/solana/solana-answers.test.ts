@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
-import { blockWithAccountsSchema } from './solana-answers.ts'
+import {
+  blockWithAccountsSchema,
+  signatureEntriesSchema,
+  statusesSchema,
+  transactionSchema,
+} from './solana-answers.ts'
 
 const name = (letter: string) => letter.repeat(44)
 const token = { accountIndex: 1, mint: name('m'), owner: name('o'), uiTokenAmount: { amount: '5' } }
@@ -51,4 +56,25 @@ test.each([
   ['a token balance without an amount', { transaction, meta: { ...meta, postTokenBalances: [{}] } }],
 ])('a block whose transaction has %s is refused', (_what, listed) => {
   expect(blockWithAccountsSchema.safeParse(blockOf(listed)).success).toBe(false)
+})
+
+test('a transaction asked for by its name says whether it failed, or is refused', () => {
+  const message = { accountKeys: [name('a'), name('b')], recentBlockhash: name('h') }
+  const alone = { slot: 1, transaction: { message, signatures: ['s'.repeat(88)] } }
+  expect(transactionSchema.parse({ ...alone, meta })).toMatchObject({
+    failed: false,
+    pre: [10n, 2n ** 64n - 1n],
+  })
+  expect(transactionSchema.parse({ ...alone, meta: { ...meta, err: 'x' } })).toMatchObject({ failed: true })
+  const { err: _err, ...silent } = meta
+  expect(transactionSchema.safeParse({ ...alone, meta: silent }).success).toBe(false)
+})
+
+test('an entry of a list, or a status, that says not whether its transaction failed is refused', () => {
+  const entry = { signature: 's'.repeat(88), slot: 1 }
+  expect(signatureEntriesSchema.safeParse([{ ...entry, err: null }]).success).toBe(true)
+  expect(signatureEntriesSchema.safeParse([entry]).success).toBe(false)
+  const status = { slot: 1, confirmationStatus: 'finalized' }
+  expect(statusesSchema.safeParse({ value: [{ ...status, err: null }, null] }).success).toBe(true)
+  expect(statusesSchema.safeParse({ value: [status] }).success).toBe(false)
 })
