@@ -117,11 +117,11 @@ async function readOnce(
     readAtMs: clock().getTime(),
   })
   if (compared.kind === 'contradicted') {
-    const { booked, found } = compared
-    // Only a proof takes it back, and the contradiction is reported all the same: nobody here can choose between two claims.
-    // If the payment is there with another amount, that amount is recorded when these blocks are read again.
+    const { booked, found } = compared.first
+    // Only a proof takes them back, and the contradiction is reported all the same: nobody here can choose between two claims.
+    // If a payment is there with another amount, that amount is recorded when these blocks are read again.
     if (reading.isProven) {
-      const facts = withdrawn(network, booked, clock().getTime())
+      const facts = withdrawn(network, compared.booked, clock().getTime())
       await recordFacts(parts, facts, checkpoint.height)
     }
     const says = found === null ? 'does not find it' : `finds ${found}`
@@ -216,9 +216,8 @@ async function checkBlock(
   const disputed = [...ours, ...theirs].find((claim) => ours.includes(claim) !== theirs.includes(claim))
   if (disputed !== undefined) throw contradiction(disputed, ours.includes(disputed))
   const nowMs = clock().getTime()
-  for (const { block, ...gone } of ours) {
-    await recordFacts(parts, withdrawn(adapter.network, { ...gone, blockHash: block.hash }, nowMs), height)
-  }
+  const gone = ours.map(({ block, ...claim }) => ({ ...claim, blockHash: block.hash }))
+  await recordFacts(parts, withdrawn(adapter.network, gone, nowMs), height)
   await saveChecked(
     pool,
     claims.filter((claim) => !ours.includes(claim)),

@@ -15,8 +15,11 @@ export type BookedCredit = InvoiceOwner & {
 type Comparison =
   /** Facts that the first reading missed; nothing where both agree. */
   | { readonly kind: 'agreed'; readonly missed: readonly InvoiceFacts[] }
-  /** The books hold a credit that the second reading does not have, or has otherwise. */
-  | { readonly kind: 'contradicted'; readonly booked: BookedCredit; readonly found: bigint | null }
+  /** The books hold credits that the second reading does not have, or has otherwise: the first of them, and all. */
+  | { readonly kind: 'contradicted'; readonly first: Contradiction; readonly booked: readonly BookedCredit[] }
+
+/** `found`: the amount by the second reading; null where it has none. */
+type Contradiction = { readonly booked: BookedCredit; readonly found: bigint | null }
 
 /**
  * Compares what blocks hold by a second reading with what the first one put into the books. What the first left out is
@@ -30,15 +33,15 @@ export function compareReadings(reading: {
 }): Comparison {
   const { network, blocks, booked, readAtMs } = reading
   const facts = new FactsByInvoice()
+  const contradictions: Contradiction[] = []
   const open = new Map(booked.map((credit) => [inBlock(credit.blockHash, credit), credit]))
   for (const { block, transfers } of blocks) {
     for (const transfer of transfers) {
       const name = inBlock(block.hash, transfer)
       const known = open.get(name)
-      if (known !== undefined && known.amount !== transfer.amount) {
-        return { kind: 'contradicted', booked: known, found: transfer.amount }
-      }
       open.delete(name)
+      if (known !== undefined && known.amount !== transfer.amount)
+        contradictions.push({ booked: known, found: transfer.amount })
       if (known !== undefined) continue
       const firstSeenMs = Math.min(block.timeMs, readAtMs)
       // Reported without depth: it becomes final like any other, once this reading has passed its block.
@@ -46,18 +49,25 @@ export function compareReadings(reading: {
       facts.add(transfer, { ...identityOf(network, transfer), knownIn: null, firstSeenMs, ...place })
     }
   }
-  const [invented] = open.values()
-  return invented === undefined
+  for (const invented of open.values()) contradictions.push({ booked: invented, found: null })
+  const [first] = contradictions
+  return first === undefined
     ? { kind: 'agreed', missed: facts.list() }
-    : { kind: 'contradicted', booked: invented, found: null }
+    : { kind: 'contradicted', first, booked: contradictions.map(({ booked: credit }) => credit) }
 }
 
-/** That a credit was never in its block, by a reading that proves it. */
-export function withdrawn(network: Network, booked: BookedCredit, readAtMs: number): InvoiceFacts[] {
-  const { txid, outputIndex, asset, amount, blockHash: knownIn } = booked
-  const identity = { network, txid, outputIndex, asset, amount, minimumConfirmations: 1, knownIn }
+/** That credits were never in their blocks, by a reading that proves it. */
+export function withdrawn(
+  network: Network,
+  booked: readonly BookedCredit[],
+  readAtMs: number,
+): InvoiceFacts[] {
   const facts = new FactsByInvoice()
-  facts.add(booked, { ...identity, firstSeenMs: readAtMs, state: 'reorged' })
+  for (const credit of booked) {
+    const { txid, outputIndex, asset, amount, blockHash: knownIn } = credit
+    const identity = { network, txid, outputIndex, asset, amount, minimumConfirmations: 1, knownIn }
+    facts.add(credit, { ...identity, firstSeenMs: readAtMs, state: 'reorged' })
+  }
   return facts.list()
 }
 
