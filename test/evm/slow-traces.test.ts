@@ -87,6 +87,21 @@ test('a block whose traces never come is read by balances, and what is in it is 
   expect((await watched.state()).status).toBe('ok')
 })
 
+test('a block of which one transaction takes too long to trace is read by balances', async () => {
+  const adapter = watched.chain.adapter(first.url)
+  const watcher = await watched.watchAtTip({ adapter })
+  // As geth says it of one that takes more than five seconds.
+  first.lie('debug_traceBlockByHash', (traces) =>
+    (traces as { txHash: string }[]).map((trace, place) =>
+      place === 0 ? { txHash: trace.txHash, error: 'execution timeout' } : trace,
+    ),
+  )
+  const invoices = await payTwoWays(watcher)
+  for (const id of invoices) await watched.untilStatus(id, 'paid')
+  await untilSaid(/block \d+ was too much to trace \(.*execution timeout\).*paylink rescan/)
+  expect((await watched.state()).status).toBe('ok')
+})
+
 test('a payment by a contract that was read by balances counts once when its block is traced again', async () => {
   const slow = watched.chain.adapter(first.url)
   const watcher = await watched.watchAtTip({ adapter: slow })

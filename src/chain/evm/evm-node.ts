@@ -34,6 +34,9 @@ const BALANCES_GAS = { gas: '0x2faf080' }
 const GAS_PATTERN = /out ?of ?gas|intrinsic gas|gas (limit|required|cap|too (high|low))|exceeds .*\bgas/i
 const WORD_DIGITS = 64
 
+/** geth's word for one transaction, which whoever sent it may have made so, in place of its trace. */
+const TRACE_TIMEOUT = /time(d )?-?out/i
+
 const DIFF_TRACER = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } }
 
 /** A block by its hash, and its transactions or their ids. */
@@ -94,11 +97,18 @@ export class EvmNode {
     return block
   }
 
-  /** One for each transaction, in order. Throws `EvmRpcError` (`no_such_method`) where the node does not trace. */
+  /**
+   * One for each transaction, in order. Throws `EvmRpcError` (`no_such_method`) where the node does not trace, and
+   * `AnswerTooLarge` where one of them took too long.
+   */
   async tracesOf(header: EvmHeader): Promise<EvmTraces> {
     const answers = await this.rpc.call('debug_traceBlockByHash', [header.hash, DIFF_TRACER], tracesSchema)
     const traces = answers.map((answer) => {
       if (!('error' in answer)) return answer
+      if (TRACE_TIMEOUT.test(answer.error))
+        throw new AnswerTooLarge(
+          `the node at ${this.rpc.where} traces a transaction of block ${header.number} for too long: ${answer.error}`,
+        )
       throw new ChainUnavailable(
         `the node at ${this.rpc.where} cannot trace block ${header.number} (${answer.error}): where it keeps no state of blocks that old, use an archive node until they are read`,
       )
