@@ -4,8 +4,8 @@ import type { BlockTags } from '../../core/finality.ts'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import {
+  AnswerTooLarge,
   type BlockHistory,
-  ChainHalted,
   type ChainProvider,
   ChainUnavailable,
   type ChainUpdate,
@@ -14,21 +14,13 @@ import {
   type ScannedBlock,
 } from '../adapter.ts'
 import { requireFreshHead } from '../require-fresh-head.ts'
+import { clusterOf, OWN_CLUSTER, publicClusterOf } from './clusters.ts'
 import { AccountPolling, ForkLeft, TipLeft, TooManySignatures, Unexplained } from './poll-accounts.ts'
 import { readBlocks, readSlots } from './read-blocks.ts'
 import { SlotChain } from './slot-chain.ts'
 import { SOLANA_CODES, SolanaCallFailed, SolanaRpc } from './solana-rpc.ts'
 import { TransactionOutcome } from './transaction-outcome.ts'
 import { ownerOf, WatchedOwners } from './watched-owners.ts'
-
-/** Genesis hashes of the public clusters. */
-const CLUSTERS: ReadonlyMap<string, { readonly name: string; readonly livemode: boolean }> = new Map([
-  ['5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d', { name: 'mainnet-beta', livemode: true }],
-  ['EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxkrZBG', { name: 'devnet', livemode: false }],
-  ['4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpk2NsNY', { name: 'testnet', livemode: false }],
-])
-/** A private cluster. */
-const OWN_CLUSTER = 'localnet'
 
 /**
  * Open checkouts up to which their accounts are asked for: at a fifth of the bytes of all blocks, and with about as many
@@ -91,6 +83,8 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   #position: BlockRef | null = null
   /** Blocks are read, whatever the way, until then by `performance.now()`. */
   #blocks: { readonly untilMs: number; readonly notice: string } | null = null
+  /** That a block was passed over, said until then by `performance.now()`. */
+  #passedOver: { readonly untilMs: number; readonly notice: string } | null = null
   /** Open checkouts, and when by `performance.now()` they are listed again. */
   #open: { readonly untilMs: number; readonly owners: readonly string[] } = { untilMs: 0, owners: [] }
 
@@ -105,7 +99,8 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   }
 
   get notice(): string | null {
-    return this.#blocks?.notice ?? null
+    if (this.#passedOver !== null && performance.now() > this.#passedOver.untilMs) this.#passedOver = null
+    return this.#blocks?.notice ?? this.#passedOver?.notice ?? null
   }
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
@@ -125,12 +120,12 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   }
 
   async parameters(): Promise<string> {
-    return this.#recognize(await this.rpc.genesisHash())
+    return clusterOf(await this.rpc.genesisHash(), this.#options)
   }
 
   async identity(): Promise<string> {
     const genesis = await this.rpc.genesisHash()
-    return CLUSTERS.get(genesis)?.name ?? genesis
+    return publicClusterOf(genesis) ?? genesis
   }
 
   async knows({ height, hash }: { readonly height: number; readonly hash: string }): Promise<boolean> {
@@ -255,30 +250,52 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     const isUnseen =
       tipSlot === checkpoint.height && way === 'accounts' && this.#polling.hasUnseen(open, checkpoint)
     if (!isAhead && !isUnseen) return null
+    const range = { tipSlot, maxBlocks }
     if (way === 'accounts') {
-      try {
-        return await this.#polling.read(checkpoint, open, { tipSlot, maxBlocks })
-      } catch (error) {
-        // One of several nodes behind this address is behind the others, and will come.
-        if (error instanceof SolanaCallFailed && error.code === SOLANA_CODES.minContextSlot) return null
-        if (error instanceof Unexplained) this.#leaveAccounts(error)
-        // Somebody names one address in thousands of transactions: blocks cost the same whatever is in them.
-        else if (!(error instanceof TooManySignatures || error instanceof ForkLeft)) throw error
-        if (!isAhead) return null
-      }
+      const read = await this.#readAccounts(checkpoint, open, range)
+      if (read !== 'blocks') return read
+      if (!isAhead) return null
     }
     this.#polling.forget()
-    return readBlocks(
-      { rpc: this.rpc, chain: this.#chain, watched: this.watched },
-      checkpoint,
-      tipSlot,
-      maxBlocks,
-    )
+    const parts = { rpc: this.rpc, chain: this.#chain, watched: this.watched }
+    try {
+      return await readBlocks(parts, checkpoint, tipSlot, maxBlocks)
+    } catch (error) {
+      // Some hundreds of transactions that name as many accounts as they can make a block too long for anybody.
+      if (!(error instanceof AnswerTooLarge) || way === 'accounts' || this.#blocks !== null) throw error
+      const read = await this.#readAccounts(checkpoint, open, range)
+      if (read === 'blocks') throw error
+      this.#passOver(checkpoint, error)
+      return read
+    }
+  }
+
+  /** 'blocks' where they must be read instead. */
+  async #readAccounts(
+    checkpoint: BlockRef,
+    open: readonly string[],
+    range: { readonly tipSlot: number; readonly maxBlocks: number },
+  ): Promise<ChainUpdate | null | 'blocks'> {
+    try {
+      return await this.#polling.read(checkpoint, open, range)
+    } catch (error) {
+      // One of several nodes behind this address is behind the others, and will come.
+      if (error instanceof SolanaCallFailed && error.code === SOLANA_CODES.minContextSlot) return null
+      if (error instanceof Unexplained) this.#leaveAccounts(error)
+      // Somebody names one address in thousands of transactions: blocks cost the same whatever is in them.
+      else if (!(error instanceof TooManySignatures || error instanceof ForkLeft)) throw error
+      return 'blocks'
+    }
   }
 
   /** A block lists everything, validators' revenue too; each attempt to explain a balance takes time. */
   #leaveAccounts({ message }: Unexplained): void {
     this.#blocks = { untilMs: performance.now() + BLOCKS_MS, notice: `${message}: blocks are read instead` }
+  }
+
+  #passOver({ height }: BlockRef, { message }: AnswerTooLarge): void {
+    const notice = `a block above slot ${height} was too much to read (${message}): the accounts of open checkouts were read instead, and what came to closed ones there is found by paylink rescan`
+    this.#passedOver = { untilMs: performance.now() + BLOCKS_MS, notice }
   }
 
   /** It never changes, and is published before it pays for anything. */
@@ -303,29 +320,5 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     const { clock, rpcSetting } = this.#options
     const isOwn = this.#cluster === null || this.#cluster === OWN_CLUSTER
     requireFreshHead(tip, isOwn ? null : STALE_MS, { nowMs: clock().getTime(), setting: rpcSetting })
-  }
-
-  #recognize(genesisHash: string): string {
-    const { livemode, rpcSetting, privateChain = null } = this.#options
-    const cluster = CLUSTERS.get(genesisHash)
-    if (privateChain !== null) {
-      if (cluster === undefined && privateChain.genesis === genesisHash) return OWN_CLUSTER
-      throw new ChainHalted(
-        `${rpcSetting} is for staging and its node is on ${cluster?.name ?? 'another cluster than the one named'} (genesis ${genesisHash}): correct it`,
-      )
-    }
-    if (cluster?.livemode !== undefined && cluster.livemode !== livemode) {
-      throw new ChainHalted(
-        livemode
-          ? `${rpcSetting} is for live money and its node is on ${cluster.name}: point it to a node of mainnet-beta`
-          : `${rpcSetting} is for tests and its node is on mainnet-beta: point it to devnet, testnet or a cluster of your own`,
-      )
-    }
-    if (cluster === undefined && livemode) {
-      throw new ChainHalted(
-        `${rpcSetting} is for live money and its node is of an unknown cluster (genesis ${genesisHash}): correct it`,
-      )
-    }
-    return cluster?.name ?? OWN_CLUSTER
   }
 }
