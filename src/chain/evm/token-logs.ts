@@ -29,10 +29,13 @@ const TOKEN_OUTPUT = 1
 
 const TOPICS = 3
 const ADDRESS_AT = 12
+/** Far beyond all dollars. More is said only by a test token that anybody may mint, and a few such fill what books can hold. */
+const AMOUNT_MAX = 2n ** 128n - 1n
 
 /**
  * What a block's Transfer logs (EIP-20) credit to watched addresses, summed for each transaction, address and token.
- * Nothing but the pinned contracts' logs counts, nor a value of zero, nor what an address sends to itself. Mints do.
+ * Nothing but the pinned contracts' logs counts, nor a value of zero or beyond all dollars, nor what an address
+ * sends to itself. Mints do.
  */
 export function creditsOfLogs(
   logs: readonly EvmLog[],
@@ -47,7 +50,7 @@ export function creditsOfLogs(
     if (from === undefined || to === undefined || from === to || transactionHash == null) continue
     const addressBytes = hexToBytes(to.slice(2))
     const amount = data.length === 66 ? BigInt(data) : 0n
-    if (amount === 0n || !watched.hasShort(addressBytes, ADDRESS_AT)) continue
+    if (amount === 0n || amount > AMOUNT_MAX || !watched.hasShort(addressBytes, ADDRESS_AT)) continue
     const key = `${transactionHash}:${to}:${token.asset}`
     credits.set(key, {
       addressBytes: to.slice(2 + ADDRESS_AT * 2),
