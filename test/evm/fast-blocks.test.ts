@@ -6,7 +6,7 @@ import { WatchedChain } from '../support/watched-chain.ts'
 
 /** A block of Base since its Denim upgrade, and how far away a provider's node is. */
 const BLOCK_MS = 200
-const AWAY_MS = 60
+const AWAY_MS = 150
 /** Until what was read last is this old, the head is looked at in time. */
 const READ_MS_MAX = 10_000
 

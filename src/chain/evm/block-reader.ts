@@ -54,31 +54,34 @@ export class BlockReader {
 
   /** Blocks that follow one another, in order. */
   async read(headers: readonly EvmHeader[], mode: NativeMode): Promise<ScannedBlock[]> {
-    // Balances need each block's receipts, which hold its logs as well.
-    if (mode === 'balances')
-      return this.#readEach(headers, mode, async (header) =>
-        this.#tokenCredits(header, await this.#logsInReceipts(header)),
-      )
-    const logs = await this.#logsOf(headers)
-    return this.#readEach(headers, mode, (header) => this.#tokenCredits(header, logs.get(header.hash) ?? []))
+    const [only] = headers
+    // The receipts of a block hold its logs, prove them later, and say what its transactions did.
+    const logs =
+      mode === 'balances' && only !== undefined && headers.length === 1
+        ? new Map([[only.hash, await this.#logsInReceipts(only)]])
+        : await this.#logsOf(headers)
+    return this.#readAll(headers, mode, (header) => this.#tokenCredits(header, logs.get(header.hash) ?? []))
   }
 
   /** The same, with tokens by receipts that their headers prove. */
   readProven(headers: readonly EvmHeader[], mode: NativeMode): Promise<ScannedBlock[]> {
-    return this.#readEach(headers, mode, (header) => this.provenTokenCredits(header))
+    return this.#readAll(headers, mode, (header) => this.provenTokenCredits(header))
   }
 
-  #readEach(
+  async #readAll(
     headers: readonly EvmHeader[],
     mode: NativeMode,
     tokensOf: (header: EvmHeader) => Promise<FoundTransfer[]>,
   ): Promise<ScannedBlock[]> {
-    // Balances after one block are those before the next: read in order they are read once.
-    const limit = mode === 'traces' ? BLOCKS_IN_FLIGHT : 1
-    return concurrently(headers, limit, async (header) => ({
+    const native =
+      mode === 'traces'
+        ? await concurrently(headers, BLOCKS_IN_FLIGHT, (header) => this.#tracedCredits(header))
+        : await this.#creditsByBalances(headers)
+    const tokens = await concurrently(headers, BLOCKS_IN_FLIGHT, tokensOf)
+    return headers.map((header, index) => ({
       block: referenceOf(header),
       parentHash: header.parentHash,
-      transfers: [...(await this.#nativeCredits(header, mode)), ...(await tokensOf(header))],
+      transfers: [...(native[index] ?? []), ...(tokens[index] ?? [])],
     }))
   }
 
@@ -91,24 +94,23 @@ export class BlockReader {
     return creditsOfLogs(await this.#provenLogs(header), this.#tokens, this.#watched)
   }
 
-  async #nativeCredits(header: EvmHeader, mode: NativeMode): Promise<FoundTransfer[]> {
-    const traces = mode === 'traces' ? await this.#traces.of(header) : null
-    if (traces !== null) {
-      return [
-        ...creditsOfTraces(header, traces, this.#asset, this.#watched),
-        ...creditsOfWithdrawals(header, this.#asset, this.#watched),
-      ]
-    }
-    const open = await this.#openAddresses(new Date(header.timestamp * 1_000), header.number)
-    const block = await this.#node.blockOf(header.hash)
-    const receipts = await this.#receipts.of(block)
-    try {
-      return await this.#scan.creditsIn(block, receipts, open)
-    } catch (error) {
-      // They may be what is wrong.
-      this.#receipts.forget(block.hash)
-      throw error
-    }
+  async #tracedCredits(header: EvmHeader): Promise<FoundTransfer[]> {
+    const traces = await this.#traces.of(header)
+    if (traces === null) return (await this.#creditsByBalances([header])).flat()
+    return [
+      ...creditsOfTraces(header, traces, this.#asset, this.#watched),
+      ...creditsOfWithdrawals(header, this.#asset, this.#watched),
+    ]
+  }
+
+  /** For each block what it brought. */
+  async #creditsByBalances(headers: readonly EvmHeader[]): Promise<FoundTransfer[][]> {
+    const [first] = headers
+    if (first === undefined) return []
+    // What could be paid when the first of them came, and all that can be since.
+    const open = await this.#openAddresses(new Date(first.timestamp * 1_000), first.number)
+    const blocks = await concurrently(headers, BLOCKS_IN_FLIGHT, ({ hash }) => this.#node.blockOf(hash))
+    return this.#scan.creditsIn(blocks, (block) => this.#receipts.of(block), open)
   }
 
   /** Where the logs say that nothing moved and the block's own filter says that something may have, receipts decide. */

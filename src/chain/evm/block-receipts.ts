@@ -37,16 +37,11 @@ export class BlockReceipts {
     return receipts
   }
 
-  /** From now on they are asked for again. */
-  forget(hash: string): void {
-    this.#kept.delete(hash)
-  }
-
   /** The same, proved by the root in the block's header: all of them and unchanged, whoever handed them over. */
   async proven(header: EvmHeader): Promise<readonly EvmReceipt[]> {
     const receipts = await this.of(header)
     // Whether they are proved or not, nobody needs them again.
-    this.forget(header.hash)
+    this.#kept.delete(header.hash)
     if (receiptsRootOf(receipts) === header.receiptsRoot) return receipts
     throw new ChainUnavailable(
       `the node at ${this.#node.rpc.where} gave receipts of block ${header.number} that do not have the root in its header`,

@@ -1,5 +1,5 @@
 import { type Network, nativeAssetOf } from '../../core/assets.ts'
-import type { EvmChain } from '../../core/chain/evm-networks.ts'
+import { type EvmChain, evmNetworkOf } from '../../core/chain/evm-networks.ts'
 import {
   type EvmParameters,
   type EvmToken,
@@ -99,7 +99,10 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     const asset = nativeAssetOf(chain)
     const parts = { node: this.#node, traces: this.#traces, watched: this.watched }
     this.#reader = new BlockReader({ ...parts, tokens: this.#tokens, asset, openAddresses })
-    this.#walk = new EvmWalk(this.#node, (headers) => this.#reader.read(headers, this.#requireMode()))
+    const { reorgDepthMax } = evmNetworkOf(chain)
+    this.#walk = new EvmWalk(this.#node, reorgDepthMax, (headers) =>
+      this.#reader.read(headers, this.#requireMode()),
+    )
     const modeOf = (header: EvmHeader) => this.#modeAt(header)
     this.credits = new EvmCreditCheck({ node: this.#node, traces: this.#traces, asset, modeOf })
     this.tokens = new EvmTokenReader({ ...parts, tokens: this.#tokens, reader: this.#reader })

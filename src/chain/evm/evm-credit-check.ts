@@ -74,6 +74,6 @@ export class EvmCreditCheck implements CreditCheck {
     const unexplained = unverifiedIn(claims, directCredits(this.#asset, watched, block, receipts))
     if (unexplained.length === 0) return []
     const scan = new BalanceScan(this.#node, this.#asset, watched)
-    return unverifiedIn(claims, await scan.creditsIn(block, receipts, addresses))
+    return unverifiedIn(claims, (await scan.creditsIn([block], async () => receipts, addresses)).flat())
   }
 }

@@ -10,8 +10,6 @@ import { concurrently } from '../concurrently.ts'
 import type { EvmHeader } from './evm-answers.ts'
 import { type EvmNode, referenceOf } from './evm-node.ts'
 
-/** Two epochs of Ethereum: what consensus finalizes is never reorganised, and no fork has been longer. */
-const REORG_DEPTH_MAX = 128
 const HEADERS_IN_FLIGHT = 8
 /** A chain that grows while it is read is read again. */
 const WALK_ATTEMPTS_MAX = 3
@@ -23,11 +21,18 @@ const WALK_ATTEMPTS_MAX = 3
 export class EvmWalk {
   readonly #node: EvmNode
   readonly #read: (headers: readonly EvmHeader[]) => Promise<ScannedBlock[]>
+  readonly #depthMax: number
   /** The newest blocks of the chain as we walked it: a node forgets what was reorganised away. */
   #trail: readonly BlockRef[] = []
 
-  constructor(node: EvmNode, read: (headers: readonly EvmHeader[]) => Promise<ScannedBlock[]>) {
+  /** `depthMax`: blocks that a reorganisation may take back. */
+  constructor(
+    node: EvmNode,
+    depthMax: number,
+    read: (headers: readonly EvmHeader[]) => Promise<ScannedBlock[]>,
+  ) {
     this.#node = node
+    this.#depthMax = depthMax
     this.#read = read
   }
 
@@ -41,7 +46,7 @@ export class EvmWalk {
       const blocks = await this.#read(headers.above)
       const step = { ancestor: headers.ancestor, blocks, tip: referenceOf(tip) }
       const below = this.#trail.filter(({ height }) => height < step.ancestor.height)
-      this.#trail = [...below, step.ancestor, ...blocks.map(({ block }) => block)].slice(-REORG_DEPTH_MAX - 1)
+      this.#trail = [...below, step.ancestor, ...blocks.map(({ block }) => block)].slice(-this.#depthMax - 1)
       return step
     }
     throw new ChainUnavailable('the node gives blocks that do not follow one another')
@@ -64,7 +69,7 @@ export class EvmWalk {
     const ancestor = await this.#commonAncestor(checkpoint, tip)
     if (ancestor === null) return null
     // A reorganisation is connected up to the new tip in one step, so that a payment which only moved never left.
-    const limit = ancestor.hash === checkpoint.hash ? maxBlocks : Math.max(maxBlocks, REORG_DEPTH_MAX * 2)
+    const limit = ancestor.hash === checkpoint.hash ? maxBlocks : Math.max(maxBlocks, this.#depthMax * 2)
     const heights = Array.from(
       { length: Math.min(tip.number - ancestor.height, limit) },
       (_, index) => ancestor.height + 1 + index,
@@ -84,15 +89,26 @@ export class EvmWalk {
     const theirs = await this.#node.headerAt(checkpoint.height)
     if (theirs === null) return null
     if (theirs.hash === checkpoint.hash) return checkpoint
-    const lowest = Math.max(0, checkpoint.height - REORG_DEPTH_MAX)
+    const lowest = Math.max(0, checkpoint.height - this.#depthMax)
     const isRemembered = this.#trail.at(-1)?.hash === checkpoint.hash
-    for (const block of isRemembered ? this.#trail.slice(0, -1).reverse() : []) {
-      if (block.height < lowest) break
-      if ((await this.#node.headerAt(block.height))?.hash === block.hash) return block
-    }
+    const shared = isRemembered ? await this.#highestShared(this.#trail.slice(0, -1)) : undefined
+    if (shared !== undefined && shared.height >= lowest) return shared
     return isRemembered && (this.#trail[0]?.height ?? 0) <= lowest
       ? this.#tooDeep(checkpoint)
       : this.#ancestorBySideChain(checkpoint, lowest)
+  }
+
+  /** The highest of these blocks, which follow one another, on the node's best chain: all below it are there as well. */
+  async #highestShared(blocks: readonly BlockRef[]): Promise<BlockRef | undefined> {
+    let [below, from] = [-1, blocks.length]
+    while (from - below > 1) {
+      const middle = (below + from) >>> 1
+      const block = blocks[middle]
+      if (block === undefined) break
+      if ((await this.#node.headerAt(block.height))?.hash === block.hash) below = middle
+      else from = middle
+    }
+    return blocks[below]
   }
 
   /** We do not remember how we came to our block: the node may still hold its parents, beside its own chain. */
@@ -113,7 +129,7 @@ export class EvmWalk {
 
   #tooDeep(checkpoint: BlockRef): never {
     throw new ChainHalted(
-      `the node left the chain more than ${REORG_DEPTH_MAX} blocks below ${checkpoint.height}: find out which chain is right`,
+      `the node left the chain more than ${this.#depthMax} blocks below ${checkpoint.height}: find out which chain is right`,
     )
   }
 

@@ -31,6 +31,8 @@ type EvmNetwork = {
   readonly headAgeMsMax: number
   /** Pause between two looks at the head, milliseconds: a fraction of the chain's block time. */
   readonly probeIntervalMs: number
+  /** Blocks that a reorganisation may take back at most; a deeper one halts the network. */
+  readonly reorgDepthMax: number
   readonly dataFee: DataFee
   /** Wei per gas for the block's maker: where a node suggests none of its own, and the most that is believed of it. */
   readonly tip: { readonly usual: bigint; readonly max: bigint }
@@ -61,6 +63,8 @@ const EVM_NETWORKS = {
     // Twenty-five slots of twelve seconds: Ethereum has never missed so many in a row.
     headAgeMsMax: 300_000,
     probeIntervalMs: 2_000,
+    // Four epochs: what two of them have voted for is never taken back, and no fork has been longer.
+    reorgDepthMax: 128,
     dataFee: 'none',
     tip: { usual: 1_000_000_000n, max: 100_000_000_000n },
   },
@@ -82,9 +86,11 @@ const EVM_NETWORKS = {
     },
     sandboxChainId: 31_338,
     currency: ETHER,
-    // Sixty blocks. Where Base's sequencer stands for longer, nobody can pay, and nothing should expire.
+    // Where Base's sequencer stands for longer, nobody can pay, and nothing should expire.
     headAgeMsMax: 120_000,
     probeIntervalMs: 500,
+    // Four minutes of blocks of 200 ms (its Denim upgrade, November 2026; before, two seconds).
+    reorgDepthMax: 1_280,
     dataFee: 'op_stack',
     // A block has room there nearly always, and a thousandth of a gwei is common.
     tip: { usual: 10_000_000n, max: 5_000_000_000n },

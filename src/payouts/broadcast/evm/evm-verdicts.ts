@@ -25,7 +25,7 @@ async function finalReceiptOf(chain: EvmPayoutChain, txid: string): Promise<EvmR
 type Place = { readonly sender: Uint8Array; readonly nonce: number }
 
 /** A search goes so far below where a transaction was signed: a reorganisation may have put it lower. */
-const BELOW_SIGNING = 1_000
+const BELOW_SIGNING = 2_000
 
 /**
  * Whether no block will ever have one of these transactions: a final block has another one with their nonce, and that one is
