@@ -28,5 +28,5 @@ describeFlood({
   },
   count: 400,
   depth: 3,
-  blockMs: 2_000,
+  blockMs: 200,
 })
