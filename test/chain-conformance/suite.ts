@@ -359,7 +359,9 @@ function describeFaults({ amount }: ChainDriver, watchedChain: () => WatchedChai
     await watched.chain.pay(invoice.address, amount)
     await watched.chain.mine(1)
     await watched.untilStatus(invoice.id, 'paid')
-    await until(async () => (await watched.state()).status === 'ok', { what: 'the network is followed again' })
+    await until(async () => (await watched.state()).status === 'ok', {
+      what: 'the network is followed again',
+    })
   })
 
   test('a node that lies or fails credits nothing wrongly, skips nothing, and the network says what is wrong', async () => {

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { type Anvil, hex } from '../support/anvil.ts'
 import { evmDriver } from '../support/evm-driver.ts'
-import { startRpcProxy } from '../support/rpc-proxy.ts'
+import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
 
 /** A block of Base since its Denim upgrade, and how far away a provider's node is. */
@@ -20,7 +21,7 @@ test.each(['traces', 'balances'] as const)(
     try {
       const watcher = await watched.watchAtTip({ adapter: watched.chain.adapter(proxy.url) })
       proxy.delay(AWAY_MS)
-      for (let payment = 0; payment < 5; payment++) {
+      for (let payment = 0; payment < 3; payment++) {
         const invoice = await watched.openInvoice([watcher])
         await watched.chain.pay(invoice.address, watched.driver.amount)
         await watched.untilStatus(invoice.id, 'paid')
@@ -42,4 +43,81 @@ async function mineUntil({ chain }: Pick<WatchedChain, 'chain'>, stop: AbortSign
     await chain.mine(1)
     await pause(BLOCK_MS)
   }
+}
+
+/** Of the nodes behind one address each second one is so many blocks behind. */
+const BEHIND = 2
+
+test.each(['traces', 'balances'] as const)(
+  'a provider whose nodes are some blocks apart is followed to its tip all the same: by %s',
+  async (nativeMode) => {
+    const watched = await WatchedChain.open(evmDriver('USDC_BASE', { nativeMode }))
+    const proxy = await startRpcProxy(watched.chain.url)
+    const mining = new AbortController()
+    const mined = mineUntil(watched, mining.signal)
+    const failures: string[] = []
+    const onHealth = (_network: string, status: string, reason: string | null) => {
+      if (status !== 'ok') failures.push(reason ?? status)
+    }
+    try {
+      const adapter = watched.chain.adapter(proxy.url)
+      const watcher = await watched.watchAtTip({ adapter, changes: { observer: { onHealth } } })
+      await lagEachSecondCall(proxy, watched.chain.anvil)
+      for (let payment = 0; payment < 3; payment++) {
+        const invoice = await watched.openInvoice([watcher])
+        await watched.chain.pay(invoice.address, watched.driver.amount)
+        await watched.untilStatus(invoice.id, 'paid')
+        const { readAt } = await watched.state()
+        expect(Date.now() - (readAt?.getTime() ?? 0)).toBeLessThan(READ_MS_MAX)
+      }
+      expect(failures).toEqual([])
+    } finally {
+      mining.abort()
+      await mined
+      await proxy.close()
+      await watched.close()
+    }
+  },
+)
+
+type Block = { readonly number: string; readonly hash: string }
+
+async function lagEachSecondCall(proxy: RpcProxy, anvil: Anvil): Promise<void> {
+  const blocks: Block[] = []
+  for (let at = 0; at <= (await anvil.height()); at++)
+    blocks.push(await anvil.rpc<Block>('eth_getBlockByNumber', [hex(BigInt(at)), false]))
+  let calls = 0
+  const isBehind = () => ++calls % 2 === 0
+  const learn = (block: Block | null) => {
+    if (block !== null) blocks[Number(block.number)] = block
+  }
+  const isNew = (number: number) => number > blocks.length - 1 - BEHIND
+  const ofHash = (hash: unknown) => blocks.findIndex((block) => block?.hash === hash)
+  proxy.lie('eth_blockNumber', (height) =>
+    isBehind() ? hex(BigInt(Math.max(0, Number(height) - BEHIND))) : height,
+  )
+  proxy.lie('eth_getBlockByNumber', (told, { params: [place] }) => {
+    const block = told as Block | null
+    learn(block)
+    if (!isBehind() || block === null) return block
+    if (place === 'latest') return blocks[blocks.length - 1 - BEHIND] ?? block
+    return isNew(Number(block.number)) ? null : block
+  })
+  for (const method of ['eth_getBlockByHash', 'eth_getBlockReceipts'])
+    proxy.lie(method, (told, { params: [hash] }) => (isBehind() && isNew(ofHash(hash)) ? null : told))
+  const unknown = (hash: unknown) => {
+    if (isBehind() && isNew(ofHash(hash))) throw new Error('header not found')
+  }
+  proxy.lie('debug_traceBlockByHash', (told, { params: [hash] }) => {
+    unknown(hash)
+    return told
+  })
+  proxy.lie('eth_getLogs', (told, { params: [filter] }) => {
+    unknown((filter as { blockHash?: string }).blockHash ?? '')
+    return told
+  })
+  proxy.lie('eth_call', (told, { params: [, block] }) => {
+    unknown((block as { blockHash?: string }).blockHash ?? '')
+    return told
+  })
 }

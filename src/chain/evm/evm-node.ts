@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { z } from 'zod'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import { AnswerTooLarge, ChainUnavailable } from '../adapter.ts'
@@ -33,6 +34,11 @@ const BALANCES_GAS = { gas: '0x2faf080' }
 /** Nodes may give less to a call, refuse to give so much (EIP-7825), or charge more for each balance. */
 const GAS_PATTERN = /out ?of ?gas|intrinsic gas|gas (limit|required|cap|too (high|low))|exceeds .*\bgas/i
 const WORD_DIGITS = 64
+
+/** Nodes behind one address may be some blocks apart: what one of them named, another learns soon. */
+const KNOWN_ATTEMPTS_MAX = 6
+const KNOWN_PAUSE_MS = 80
+const UNKNOWN_PATTERN = /(block|header)s?( .*)? not found|unknown block/i
 
 /** geth's word for one transaction, which whoever sent it may have made so, in place of its trace. */
 const TRACE_TIMEOUT = /time(d )?-?out/i
@@ -92,7 +98,9 @@ export class EvmNode {
   }
 
   async blockOf(hash: string): Promise<EvmBlock> {
-    const block = await this.rpc.call('eth_getBlockByHash', [hash, true], blockSchema.nullable())
+    const block = await untilKnown(() =>
+      this.rpc.call('eth_getBlockByHash', [hash, true], blockSchema.nullable()),
+    )
     if (block?.hash !== hash) throw this.#unknown(hash)
     return block
   }
@@ -102,7 +110,9 @@ export class EvmNode {
    * `AnswerTooLarge` where one of them took too long.
    */
   async tracesOf(header: EvmHeader): Promise<EvmTraces> {
-    const answers = await this.rpc.call('debug_traceBlockByHash', [header.hash, DIFF_TRACER], tracesSchema)
+    const answers = await untilKnown(() =>
+      this.rpc.call('debug_traceBlockByHash', [header.hash, DIFF_TRACER], tracesSchema),
+    )
     const traces = answers.map((answer) => {
       if (!('error' in answer)) return answer
       if (TRACE_TIMEOUT.test(answer.error))
@@ -125,7 +135,9 @@ export class EvmNode {
   }
 
   async receiptsOf(block: WithTransactions): Promise<readonly EvmReceipt[]> {
-    const receipts = await this.rpc.call('eth_getBlockReceipts', [block.hash], receiptsSchema.nullable())
+    const receipts = await untilKnown(() =>
+      this.rpc.call('eth_getBlockReceipts', [block.hash], receiptsSchema.nullable()),
+    )
     if (receipts === null) throw this.#unknown(block.hash)
     if (areReceiptsOf(block, receipts)) return receipts
     throw new ChainUnavailable(
@@ -135,11 +147,8 @@ export class EvmNode {
 
   /** Transfers of these contracts in one block. A block that the node does not know is an error, never an empty answer. */
   logsOf(hash: string, contracts: readonly string[]): Promise<EvmLog[]> {
-    return this.rpc.call(
-      'eth_getLogs',
-      [{ blockHash: hash, address: contracts, topics: [TRANSFER_TOPIC] }],
-      logsSchema,
-    )
+    const filter = { blockHash: hash, address: contracts, topics: [TRANSFER_TOPIC] }
+    return untilKnown(() => this.rpc.call('eth_getLogs', [filter], logsSchema))
   }
 
   /** The same for a range of blocks; a node that has not come so far answers with nothing. */
@@ -174,7 +183,7 @@ export class EvmNode {
     // A node that did not take so much gas gives what it gives to any call.
     const gas = this.#balancesPerCall === BALANCES_PER_CALL ? BALANCES_GAS : {}
     const call = [{ to: BALANCES_ACCOUNT, data, ...gas }, { blockHash: hash }, override]
-    const words = await this.rpc.call('eth_call', call, bytes)
+    const words = await untilKnown(() => this.rpc.call('eth_call', call, bytes))
     if (words.length !== 2 + requested.length * WORD_DIGITS) {
       throw new ChainUnavailable(
         `the node at ${this.rpc.where} does not read balances by a state override: use one that does, or that traces`,
@@ -218,6 +227,20 @@ export class EvmNode {
 
   #unknown(hash: string): ChainUnavailable {
     return new ChainUnavailable(`the node at ${this.rpc.where} does not know block ${hash}`)
+  }
+}
+
+/** Asks again, for half a second, what is answered with null or that there is no such block. */
+async function untilKnown<Result>(ask: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const answer = await ask()
+      if (answer !== null || attempt === KNOWN_ATTEMPTS_MAX) return answer
+    } catch (error) {
+      const isUnknown = error instanceof EvmRpcError && UNKNOWN_PATTERN.test(error.message)
+      if (!isUnknown || attempt === KNOWN_ATTEMPTS_MAX) throw error
+    }
+    await setTimeout(KNOWN_PAUSE_MS)
   }
 }
 

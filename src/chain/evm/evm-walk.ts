@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import {
   ChainHalted,
@@ -11,8 +12,9 @@ import type { EvmHeader } from './evm-answers.ts'
 import { type EvmNode, referenceOf } from './evm-node.ts'
 
 const HEADERS_IN_FLIGHT = 8
-/** A chain that grows while it is read is read again. */
-const WALK_ATTEMPTS_MAX = 3
+/** A chain that grows while it is read is read again; nodes behind one address may be some blocks apart. */
+const WALK_ATTEMPTS_MAX = 8
+const WALK_PAUSE_MS = 80
 
 /**
  * Walks the node's best chain from a checkpoint. Every step is proved by the parent hashes in the headers; heights
@@ -39,8 +41,13 @@ export class EvmWalk {
   /** See `ChainAdapter.nextUpdate`. One call at the tip, and where one block has come its contents besides. */
   async next(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
     for (let attempt = 1; attempt <= WALK_ATTEMPTS_MAX; attempt++) {
+      if (attempt > 1) await setTimeout(WALK_PAUSE_MS)
       const tip = await this.tip()
       if (tip.hash === checkpoint.hash) return null
+      if (tip.number < checkpoint.height) {
+        if (attempt === WALK_ATTEMPTS_MAX) this.#lowerTip(checkpoint, tip)
+        continue
+      }
       const headers = await this.#headersAbove(checkpoint, tip, maxBlocks)
       if (headers === null) continue
       const blocks = await this.#read(headers.above)
@@ -66,7 +73,7 @@ export class EvmWalk {
         throw new ChainHalted(`the node gives block ${tip.hash} a wrong height`)
       return { ancestor: checkpoint, above: [tip] }
     }
-    const ancestor = await this.#commonAncestor(checkpoint, tip)
+    const ancestor = await this.#commonAncestor(checkpoint)
     if (ancestor === null) return null
     // A reorganisation is connected up to the new tip in one step, so that a payment which only moved never left.
     const limit = ancestor.hash === checkpoint.hash ? maxBlocks : Math.max(maxBlocks, this.#depthMax * 2)
@@ -84,8 +91,7 @@ export class EvmWalk {
   }
 
   /** The highest block that our chain and the node's best one share; null where the chain moves. */
-  async #commonAncestor(checkpoint: BlockRef, tip: EvmHeader): Promise<BlockRef | null> {
-    if (tip.number < checkpoint.height) this.#lowerTip(checkpoint, tip)
+  async #commonAncestor(checkpoint: BlockRef): Promise<BlockRef | null> {
     const theirs = await this.#node.headerAt(checkpoint.height)
     if (theirs === null) return null
     if (theirs.hash === checkpoint.hash) return checkpoint
