@@ -51,6 +51,8 @@ export class BalanceScan {
     const before = await this.#balancesBefore(first.parentHash, addresses)
     const after = await this.#balancesAt(last.hash, addresses)
     const unnamed = new Map<string, FoundTransfer[]>()
+    // Where they do not add up, those before may be what is wrong: next time they are asked for again.
+    this.#last = null
     await this.#locate(read, addresses, { before, after }, unnamed)
     this.#last = { hash: last.hash, balances: after }
     return read.map(({ block, direct }) => [...direct, ...(unnamed.get(block.hash) ?? [])])
@@ -80,7 +82,7 @@ export class BalanceScan {
     const last = blocks.at(-1)?.block
     if (last === undefined) return
     const explained = explainedIn(blocks)
-    const gained = addresses.flatMap((address): { address: string; amount: bigint }[] => {
+    const changed = addresses.flatMap((address): { address: string; amount: bigint }[] => {
       const amount = (after.get(address) ?? 0n) - (before.get(address) ?? 0n) - (explained.get(address) ?? 0n)
       // A sender may pay what no receipt sums up, as OP Stack's operator fee: that less came is no contradiction then.
       if (amount < 0n && !blocks.some(({ spent }) => spent.has(address))) {
@@ -88,11 +90,12 @@ export class BalanceScan {
           `the balance of ${address} does not add up over block ${last.number}: the node contradicts itself`,
         )
       }
-      return amount > 0n ? [{ address, amount }] : []
+      // Over several blocks, what a sender paid beyond its receipt may hide what came in another one.
+      return amount > 0n || (amount < 0n && blocks.length > 1) ? [{ address, amount }] : []
     })
-    if (gained.length === 0) return
+    if (changed.length === 0) return
     if (blocks.length === 1) {
-      const credits = gained.map(({ address, amount }) =>
+      const credits = changed.map(({ address, amount }) =>
         nativeCredit(this.#asset, last.hash, address, amount),
       )
       unnamed.set(last.hash, credits)
@@ -100,7 +103,7 @@ export class BalanceScan {
     }
     const half = blocks.length >>> 1
     const [lower, upper] = [blocks.slice(0, half), blocks.slice(half)]
-    const those = gained.map(({ address }) => address)
+    const those = changed.map(({ address }) => address)
     const between = await this.#balancesAt(lower.at(-1)?.block.hash ?? '', those)
     await this.#locate(lower, those, { before, after: between }, unnamed)
     await this.#locate(upper, those, { before: between, after }, unnamed)

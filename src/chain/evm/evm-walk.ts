@@ -52,7 +52,9 @@ export class EvmWalk {
       if (headers === null) continue
       const blocks = await this.#read(headers.above)
       const step = { ancestor: headers.ancestor, blocks, tip: referenceOf(tip) }
-      const below = this.#trail.filter(({ height }) => height < step.ancestor.height)
+      // Where another process or provider read on meanwhile, what we remember is not joined to the ancestor.
+      const place = this.#trail.findIndex(({ hash }) => hash === step.ancestor.hash)
+      const below = this.#trail.slice(0, Math.max(0, place))
       this.#trail = [...below, step.ancestor, ...blocks.map(({ block }) => block)].slice(-this.#depthMax - 1)
       return step
     }

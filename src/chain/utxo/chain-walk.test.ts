@@ -72,6 +72,26 @@ test('who does not remember the way says that the block where it joins is assume
   expect(update).toMatchObject({ isAncestorAssumed: true, ancestor: { height: TIP - 100 } })
 })
 
+test('a fork where somebody else read on is never joined at what was remembered from before', async () => {
+  const node = new Node()
+  const walk = new ChainWalk(node, 'LTC')
+  const refAt = async (height: number): Promise<BlockRef> => ({
+    height,
+    hash: await node.hashAt(height),
+    timeMs: 0,
+  })
+  node.height = 20
+  await walk.next(await refAt(10), 10)
+  node.height = TIP
+  await walk.next(await refAt(TIP - 5), 10)
+  const at = await refAt(TIP)
+  node.forkHeight = TIP - 30
+  node.branch = 'b'
+  node.height = TIP + 2
+  const update = await walk.next(at, 10)
+  expect(update).toMatchObject({ isAncestorAssumed: true, ancestor: { height: TIP - 100 } })
+})
+
 test('a node that gives a block below another height than it has halts', async () => {
   const { walk, node, at } = await walked(20, 101)
   const { header } = node

@@ -52,7 +52,9 @@ export class ChainWalk {
   }
 
   #remember({ ancestor, blocks }: ChainUpdate): void {
-    const below = this.#trail.filter(({ height }) => height < ancestor.height)
+    // Where another process or provider read on meanwhile, what we remember is not joined to the ancestor.
+    const place = this.#trail.findIndex(({ hash }) => hash === ancestor.hash)
+    const below = this.#trail.slice(0, Math.max(0, place))
     this.#trail = [...below, ancestor, ...blocks.map(({ block }) => block)].slice(-REORG_DEPTH_MAX - 1)
   }
 
