@@ -12,6 +12,8 @@ export type Credit = {
 const TRANSFERS_PER_BLOCK_MAX = 12
 const GAS = 1_500_000
 const DEPTH_MAX = 6
+/** Wei: enough for the fee of a sweep. */
+const SWEPT_FROM = 10n ** 16n
 
 type Contracts = {
   readonly token: TestToken
@@ -29,6 +31,10 @@ export class EvmWorkload {
   /** What each transaction credits, wherever it is mined. */
   readonly expected = new Map<string, readonly Credit[]>()
   sent = 0
+  sweeps = 0
+  /** Of the addresses, the first ones are open; only those are paid. */
+  opened = 20
+  readonly #swept = new Set<string>()
   readonly #random: Random
 
   private constructor(anvil: Anvil, contracts: Contracts, random: Random) {
@@ -54,7 +60,8 @@ export class EvmWorkload {
       const data = callData('mintMany(address[],uint256[])', senders, held)
       await anvil.send({ to: contract, data, gas: 20_000_000 })
     }
-    await anvil.mine(1)
+    // No reorganisation takes the contracts back.
+    await anvil.mine(1 + DEPTH_MAX)
     return new EvmWorkload(anvil, contracts, random)
   }
 
@@ -66,12 +73,35 @@ export class EvmWorkload {
       this.expected.set(await this.anvil.send({ gas: GAS, ...call }), credits)
       this.sent += 1
     }
+    if (this.#random.chance(0.3)) await this.#sweep()
     await this.anvil.mine(1)
+    if (this.#random.chance(0.1)) this.opened = Math.min(this.opened + 1, this.addresses.length)
+  }
+
+  get open(): readonly Buffer[] {
+    return this.addresses.slice(0, this.opened)
+  }
+
+  /** Sends part of what an open address holds elsewhere, now and then to another open one. */
+  async #sweep(): Promise<void> {
+    const from = `0x${this.addressBytes().toString('hex')}`
+    const held = BigInt(await this.anvil.rpc<string>('eth_getBalance', [from, 'latest']))
+    if (held < SWEPT_FROM) return
+    const isBetweenOpen = this.#random.chance(0.3)
+    const to = isBetweenOpen ? `0x${this.addressBytes().toString('hex')}` : newEvmAddress().address
+    const amount = held / BigInt(2 + this.#random.below(4))
+    await this.anvil.rpc('anvil_impersonateAccount', [from])
+    const call = { from, to, value: hex(amount), gas: hex(21_000n) }
+    const txid = await this.anvil.rpc<string>('eth_sendTransaction', [call])
+    this.#swept.add(txid)
+    this.sweeps += 1
+    if (isBetweenOpen && to !== from) this.expected.set(txid, [ether(to.slice(2), amount)])
   }
 
   /** Replaces up to six blocks; some of their transactions are gone for good. */
   async reorganise(): Promise<void> {
-    await this.anvil.reorganise(1 + this.#random.below(DEPTH_MAX), () => this.#random.chance(0.2))
+    const isLeftOut = (txid: string) => this.#swept.has(txid) || this.#random.chance(0.2)
+    await this.anvil.reorganise(1 + this.#random.below(DEPTH_MAX), isLeftOut)
   }
 
   /** What the blocks above `height` of the node's chain must credit, summed for each block, address and asset. */
@@ -93,7 +123,7 @@ export class EvmWorkload {
   }
 
   addressBytes(): Buffer {
-    return this.#random.pick(this.addresses)
+    return this.#random.pick(this.open)
   }
 
   amount(): bigint {
@@ -140,6 +170,11 @@ const KINDS: readonly Kind[] = [
   async function plain(workload) {
     const { addressBytes, to, amount } = one(workload)
     return { call: { to, value: amount }, credits: [ether(addressBytes, amount)] }
+  },
+  async function plainAndLarge(workload) {
+    const { addressBytes, to, amount } = one(workload)
+    const large = amount * 10n ** 12n
+    return { call: { to, value: large }, credits: [ether(addressBytes, large)] }
   },
   async function nothing(workload) {
     return { call: { to: one(workload).to, value: 0n }, credits: [] }
