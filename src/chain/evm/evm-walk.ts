@@ -8,6 +8,7 @@ import {
   type ScannedBlock,
 } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
+import { trailAfter } from '../trail.ts'
 import type { EvmHeader } from './evm-answers.ts'
 import { type EvmNode, referenceOf } from './evm-node.ts'
 
@@ -52,10 +53,8 @@ export class EvmWalk {
       if (headers === null) continue
       const blocks = await this.#read(headers.above)
       const step = { ancestor: headers.ancestor, blocks, tip: referenceOf(tip) }
-      // Where another process or provider read on meanwhile, what we remember is not joined to the ancestor.
-      const place = this.#trail.findIndex(({ hash }) => hash === step.ancestor.hash)
-      const below = this.#trail.slice(0, Math.max(0, place))
-      this.#trail = [...below, step.ancestor, ...blocks.map(({ block }) => block)].slice(-this.#depthMax - 1)
+      const read = blocks.map(({ block }) => block)
+      this.#trail = trailAfter(this.#trail, step.ancestor, read, this.#depthMax + 1)
       return step
     }
     throw new ChainUnavailable('the node gives blocks that do not follow one another')

@@ -1,5 +1,6 @@
 import type { BlockRef } from '../../core/invoice/types.ts'
 import { ChainHalted, ChainSyncing, ChainUnavailable } from '../adapter.ts'
+import { trailAfter } from '../trail.ts'
 import type { BlockHead } from './solana-answers.ts'
 import { SOLANA_CODES, SolanaCallFailed, type SolanaRpc } from './solana-rpc.ts'
 
@@ -25,9 +26,8 @@ export class SlotChain {
 
   /** Blocks that were read; those at or below what the others stand on were reported late, and lead nowhere new. */
   remember(ancestor: BlockRef, blocks: readonly BlockRef[]): void {
-    const below = this.#trail.filter(({ height }) => height < ancestor.height)
     const above = blocks.filter(({ height }) => height > ancestor.height)
-    this.#trail = [...below, ancestor, ...above].slice(-TRAIL_MAX)
+    this.#trail = trailAfter(this.#trail, ancestor, above, TRAIL_MAX)
   }
 
   forget(): void {

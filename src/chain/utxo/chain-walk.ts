@@ -8,6 +8,7 @@ import {
   forkTooDeep,
   type ScannedBlock,
 } from '../adapter.ts'
+import { trailAfter } from '../trail.ts'
 import { type BlockSource, knownHeader, placeBlock, readHeights, referenceOf } from './block-source.ts'
 import type { HeaderAnswer } from './node-answers.ts'
 
@@ -52,10 +53,8 @@ export class ChainWalk {
   }
 
   #remember({ ancestor, blocks }: ChainUpdate): void {
-    // Where another process or provider read on meanwhile, what we remember is not joined to the ancestor.
-    const place = this.#trail.findIndex(({ hash }) => hash === ancestor.hash)
-    const below = this.#trail.slice(0, Math.max(0, place))
-    this.#trail = [...below, ancestor, ...blocks.map(({ block }) => block)].slice(-REORG_DEPTH_MAX - 1)
+    const read = blocks.map(({ block }) => block)
+    this.#trail = trailAfter(this.#trail, ancestor, read, REORG_DEPTH_MAX + 1)
   }
 
   /** The common case: one block has come on top of ours. Its header says so, and its height follows. */
