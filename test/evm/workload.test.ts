@@ -55,6 +55,7 @@ class Follower {
 test(`${TRANSFERS} random transfers with reorganisations are found once each, with traces and without`, async () => {
   const random = seededRandom(SEED)
   const workload = await EvmWorkload.start(anvil, random)
+  workload.sweepsToo = true
   const options = {
     chain: 'base' as const,
     livemode: false,

@@ -31,6 +31,8 @@ export class EvmWorkload {
   /** What each transaction credits, wherever it is mined. */
   readonly expected = new Map<string, readonly Credit[]>()
   sent = 0
+  /** Whether payments are large enough to be swept, and are. */
+  sweepsToo = false
   sweeps = 0
   /** Of the addresses, the first ones are open; only those are paid. */
   opened = 20
@@ -73,7 +75,7 @@ export class EvmWorkload {
       this.expected.set(await this.anvil.send({ gas: GAS, ...call }), credits)
       this.sent += 1
     }
-    if (this.#random.chance(0.3)) await this.#sweep()
+    if (this.sweepsToo && this.#random.chance(0.3)) await this.#sweep()
     await this.anvil.mine(1)
     if (this.#random.chance(0.1)) this.opened = Math.min(this.opened + 1, this.addresses.length)
   }
@@ -173,7 +175,7 @@ const KINDS: readonly Kind[] = [
   },
   async function plainAndLarge(workload) {
     const { addressBytes, to, amount } = one(workload)
-    const large = amount * 10n ** 12n
+    const large = workload.sweepsToo ? amount * 10n ** 12n : amount
     return { call: { to, value: large }, credits: [ether(addressBytes, large)] }
   },
   async function nothing(workload) {
