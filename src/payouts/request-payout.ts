@@ -1,6 +1,7 @@
 import { ASSETS, type AssetId, isToken, networkOf } from '../core/assets.ts'
 import { formatCoinAmount, parseCoinAmount } from '../core/money.ts'
 import type { PaymentRules } from '../core/payment-rules.ts'
+import { gasCostOf, gasPriceOf } from '../core/payout/gas.ts'
 import type { Payout, PayoutSource } from '../core/payout/payout.ts'
 import { fixedPayoutMin, LIMIT_WINDOW_MS, planFee } from '../core/payout/payout-limits.ts'
 import { feeFor, INPUTS_MAX, mostThatFits, selectCoins, vbytesOf } from '../core/payout/select-coins.ts'
@@ -278,7 +279,7 @@ async function estimateFromHotWallet(
   const credit = await loadSweptCredit(tx, tenant, { ...of, counts: 'planned' })
   const others = await sumUnsignedPayouts(tx, tenant, { ...of, before: null })
   let missing = amount + others - credit
-  let transactions = 1n
+  let sweeps = 0n
   const { orphans, addresses, dust } = await listSweepSources(tx, tenant, { ...of, cost })
   for (const { amount: swept, isSigned } of [
     ...orphans,
@@ -287,10 +288,11 @@ async function estimateFromHotWallet(
     // What was signed before for a payout that failed comes along, needed or not.
     if (missing <= 0n && !isSigned) break
     missing -= swept
-    transactions += 1n
+    sweeps += 1n
   }
   // What others wait for is not its own. Where the rest is not in the merchant's balance either, the ledger says so.
   const lacks = missing - others
   if (lacks > 0n && lacks <= dust) return null
-  return isToken(asset) ? 0n : cost * transactions
+  if (isToken(asset)) return 0n
+  return cost * sweeps + gasCostOf(wallet.newAccountGas, gasPriceOf(wallet), wallet)
 }

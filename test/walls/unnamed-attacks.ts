@@ -168,7 +168,7 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   ...columns(
     'watcher update hot_wallet',
     `${PRICED_ANEW}; a contract or chain that is not its network's is refused`,
-    'address balance base_fee chain_id height nonce tip token_balance token_contract token_name token_version updated_at',
+    'address balance base_fee chain_id height new_account_gas nonce tip token_balance token_contract token_name token_version updated_at',
   ),
   ...columns(
     'watcher update frozen_deposit',

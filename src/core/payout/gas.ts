@@ -13,13 +13,17 @@ export type GasPrice = { readonly maxFee: bigint; readonly tip: bigint }
 
 /** A plain transfer of the native coin to an address without code (Yellow Paper, G_transaction). */
 export const TRANSFER_GAS = 21_000n
-/** A transfer of USDC takes 65,000 at most, and so much with room. What is left over is not paid. */
-export const TOKEN_TRANSFER_GAS = 120_000n
-/** A transfer of USDC by signature, which takes some 100,000. */
-export const TOKEN_SWEEP_GAS = 180_000n
+/**
+ * The most that a transfer of USDC may use, which takes 65,000 to a new holder. Each slot of storage that is new may cost
+ * 78,000 more one day (EIP-8037). What is left over is not paid.
+ */
+export const TOKEN_TRANSFER_GAS = 250_000n
+/** The same by signature, which takes some 100,000 and fills two new slots at most. */
+export const TOKEN_SWEEP_GAS = 400_000n
+const TOKEN_TRANSFER_GAS_USUAL = 65_000n
 const TOKEN_SWEEP_GAS_USUAL = 100_000n
-/** The most gas a destination with code may use. */
-export const DESTINATION_GAS_MAX = 200_000n
+/** The most gas that a payment of native coin may use: at an address with code, or for an account that is new. */
+export const DESTINATION_GAS_MAX = 400_000n
 /** No price above this is believed or paid. */
 export const MAX_FEE_MAX = 1_000_000_000_000n
 /** Nodes replace a pending transaction for a tenth more in both fields; we add an eighth, a tenth with room. */
@@ -70,8 +74,8 @@ export function affordablePrice(
   return maxFee < terms.least ? null : { maxFee, tip: lower(price.tip, maxFee) }
 }
 
-/** The gas a hot wallet should be able to pay for: twenty sweeps and payouts of a token. */
-const RESERVE_GAS = 20n * (TOKEN_SWEEP_GAS + TOKEN_TRANSFER_GAS)
+/** The gas a hot wallet should be able to pay for: forty usual sweeps and payouts of a token. */
+const RESERVE_GAS = 40n * (TOKEN_SWEEP_GAS_USUAL + TOKEN_TRANSFER_GAS_USUAL)
 
 /** Whether a hot wallet's own ether, wei, is nearly used up. */
 export const isLowOnGas = (own: bigint, market: GasMarket): boolean =>

@@ -1,4 +1,5 @@
 import type { AssetId, Network } from '../../core/assets.ts'
+import { DESTINATION_GAS_MAX, TRANSFER_GAS } from '../../core/payout/gas.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 
 /** How a network's hot wallet stands at the newest block, and what the network takes. Wei, but for the token's units. */
@@ -14,6 +15,8 @@ export type HotWallet = {
   readonly baseFee: bigint
   readonly tip: bigint
   readonly l1Fee: bigint
+  /** Gas of a plain payment that creates an account. */
+  readonly newAccountGas: bigint
   readonly token: HotToken | null
 }
 
@@ -37,6 +40,7 @@ type Row = {
   base_fee: bigint
   tip: bigint
   l1_fee: bigint
+  new_account_gas: bigint | null
   token_contract: Buffer | null
   token_name: string | null
   token_version: string | null
@@ -62,10 +66,15 @@ export async function loadHotWallet(
     baseFee: row.base_fee,
     tip: row.tip,
     l1Fee: row.l1_fee,
+    newAccountGas: within(row.new_account_gas ?? TRANSFER_GAS),
     token: tokenOf(row),
     updatedAt: row.updated_at,
   }
 }
+
+/** As far as it can be true: a payout's fee goes by it. */
+const within = (gas: bigint): bigint =>
+  gas < TRANSFER_GAS ? TRANSFER_GAS : gas > DESTINATION_GAS_MAX ? DESTINATION_GAS_MAX : gas
 
 function tokenOf(row: Row): HotToken | null {
   const { token_contract: contract, token_name: name, token_version: version, token_balance: balance } = row
@@ -77,13 +86,14 @@ function tokenOf(row: Row): HotToken | null {
 export async function saveHotWallet(db: Queryable, wallet: HotWallet, now: Date): Promise<void> {
   await db.query(
     `insert into hot_wallet (network, address, chain_id, height, nonce, balance, base_fee, tip, l1_fee, token_contract,
-       token_name, token_version, token_balance, updated_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+       token_name, token_version, token_balance, updated_at, new_account_gas)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
      on conflict (network) do update set address = excluded.address, chain_id = excluded.chain_id,
        height = excluded.height, nonce = excluded.nonce, balance = excluded.balance, base_fee = excluded.base_fee,
        tip = excluded.tip, l1_fee = excluded.l1_fee, token_contract = excluded.token_contract,
        token_name = excluded.token_name, token_version = excluded.token_version,
-       token_balance = excluded.token_balance, updated_at = excluded.updated_at`,
+       token_balance = excluded.token_balance, updated_at = excluded.updated_at,
+       new_account_gas = excluded.new_account_gas`,
     [
       wallet.network,
       wallet.address,
@@ -99,6 +109,7 @@ export async function saveHotWallet(db: Queryable, wallet: HotWallet, now: Date)
       wallet.token?.version ?? null,
       wallet.token?.balance ?? null,
       now,
+      wallet.newAccountGas,
     ],
   )
 }

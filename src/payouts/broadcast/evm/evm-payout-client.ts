@@ -10,25 +10,19 @@ import { domainSeparatorOf } from '../../../chain/evm/token-authorization.ts'
 import { type EvmChain, evmNetworkOf } from '../../../core/chain/evm-networks.ts'
 import { type EvmParameters, type EvmToken, evmParametersOf } from '../../../core/chain/evm-parameters.ts'
 import type { Realm } from '../../../core/chain/realm.ts'
-import { DESTINATION_GAS_MAX, MAX_FEE_MAX, TRANSFER_GAS } from '../../../core/payout/gas.ts'
+import { MAX_FEE_MAX, TRANSFER_GAS } from '../../../core/payout/gas.ts'
 import type { FoundTerms } from '../../store/found-payouts.ts'
 import type { BroadcastVerdict } from '../broadcaster.ts'
+import { gasOf, newAccountGasOf, type Payment, REVERT_PATTERN } from './payment-gas.ts'
 
 /** The chain's own contract that says what a place on Ethereum costs, and the operator (OP Stack since Isthmus). */
 const GAS_ORACLE = '0x420000000000000000000000000000000000000f'
 /** More bytes than a signed plain transfer has. */
 const TRANSFER_BYTES = 200n
-/** A destination's gas is estimated for the state of now, and may grow by a quarter. */
-const GAS_ROOM = { times: 5n, parts: 4n }
 const KNOWN_PATTERN = /already known|already imported|known transaction|alreadyknown/i
 /** Blocks read at a time for the transaction that used up a nonce, and searches that are remembered. */
 const SEARCH_BLOCKS = 20
 const SEARCHES_MAX = 1_000
-/** How an execution ends that did not revert: geth's words, and the names that revm gives them. */
-const HALT_PATTERN =
-  /invalid (opcode|jump)|stack (underflow|overflow|limit)|out of (bounds|gas|offset)|write protection|uint64 overflow|Invalid(Jump|FEOpcode)|OpcodeNotFound|Stack(Over|Under)flow|OutOf(Offset|Gas)/
-const REVERT_PATTERN =
-  /revert|vm execution error|invalid opcode|out of gas|gas required exceeds|stack underflow/i
 
 const price = { maxFeePerGas: quantity.optional(), maxPriorityFeePerGas: quantity.optional() }
 const called = { to: bytes.nullable(), value: quantity, input: bytes, gas: quantity }
@@ -55,6 +49,8 @@ export type EvmAccount = {
   readonly baseFee: bigint
   readonly tip: bigint
   readonly l1Fee: bigint
+  /** Gas of a plain payment that creates an account. */
+  readonly newAccountGas: bigint
   readonly token: { readonly name: string; readonly version: string; readonly balance: bigint } | null
 }
 
@@ -130,6 +126,7 @@ export class EvmPayoutClient {
         baseFee: head.baseFeePerGas ?? 0n,
         tip: await this.#tip(),
         l1Fee: await this.#l1Fee(),
+        newAccountGas: await newAccountGasOf(this.#node, account),
         token: await this.#tokenAccount(account),
       }
     })
@@ -212,29 +209,9 @@ export class EvmPayoutClient {
     return { to: to.toLowerCase(), input: input.toLowerCase(), value, price: { gas, maxFee, tip } }
   }
 
-  /**
-   * How much gas a payment of native coin to this address takes, with room; 0 where the address refuses it, or takes more
-   * than any may. Throws `EvmRpcError` where the node says something else.
-   */
-  async gasOf(payment: {
-    readonly from: Uint8Array
-    readonly to: Uint8Array
-    readonly value: bigint
-  }): Promise<bigint> {
-    const to = textOf(payment.to)
-    if ((await this.#node.rpc.call('eth_getCode', [to, 'latest'], bytes)) === '0x') return TRANSFER_GAS
-    const hex = (value: bigint) => `0x${value.toString(16)}`
-    // The code there may be anybody's, and the node runs no more of it than would be paid for.
-    const call = { from: textOf(payment.from), to, value: hex(payment.value), gas: hex(DESTINATION_GAS_MAX) }
-    try {
-      const estimate = await this.#node.rpc.call('eth_estimateGas', [call], quantity)
-      const gas = (estimate * GAS_ROOM.times) / GAS_ROOM.parts
-      return gas > DESTINATION_GAS_MAX ? 0n : gas
-    } catch (error) {
-      const message = error instanceof EvmRpcError && error.kind === 'other' ? error.message : ''
-      if (REVERT_PATTERN.test(message) || HALT_PATTERN.test(message)) return 0n
-      throw error
-    }
+  /** See `gasOf` of payment-gas.ts. */
+  gasOf(payment: Payment): Promise<bigint> {
+    return gasOf(this.#node, payment)
   }
 
   /** Why the token's contract would revert this call after a block, else the last one, in its own words; null where it would not. */

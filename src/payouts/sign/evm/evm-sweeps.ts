@@ -184,8 +184,9 @@ function buildNativeSweep(
   const { wallet, chainId, account, network } = terms
   const each = gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
   // The other sweeps and the payout itself have to be paid for as well.
+  const own = gasCostOf(wallet.newAccountGas, gasPriceOf(wallet), wallet)
   const others = sweeps.filter(({ id }) => id !== sweep.id)
-  const kept = others.reduce((sum, other) => sum + (other.cost ?? lastCostOf(signer, other) ?? each), each)
+  const kept = others.reduce((sum, other) => sum + (other.cost ?? lastCostOf(signer, other) ?? each), own)
   const costMax = payout.networkFeeMax - kept
   const least =
     last === undefined

@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto'
+import { encodeEvmAddress } from '../../../chain/evm/address.ts'
+import { quantity } from '../../../chain/evm/evm-answers.ts'
+import type { EvmNode } from '../../../chain/evm/evm-node.ts'
+import { EvmRpcError } from '../../../chain/evm/evm-rpc.ts'
+import { DESTINATION_GAS_MAX, TRANSFER_GAS } from '../../../core/payout/gas.ts'
+
+const ADDRESS_BYTES = 20
+/** A destination's gas is estimated for the state of now, and may grow by a quarter. */
+const ROOM = { times: 5n, parts: 4n }
+/** How an execution ends that did not revert: geth's words, and the names that revm gives them. */
+const HALT_PATTERN =
+  /invalid (opcode|jump)|stack (underflow|overflow|limit)|out of (bounds|gas|offset)|write protection|uint64 overflow|Invalid(Jump|FEOpcode)|OpcodeNotFound|Stack(Over|Under)flow|OutOf(Offset|Gas)/
+export const REVERT_PATTERN =
+  /revert|vm execution error|invalid opcode|out of gas|gas required exceeds|stack underflow/i
+
+/** Of native coin, wei, between addresses of 20 bytes. */
+export type Payment = { readonly from: Uint8Array; readonly to: Uint8Array; readonly value: bigint }
+
+/**
+ * How much gas a payment of native coin to this address takes, with room; 0 where the address refuses it, or takes more
+ * than any may. Throws `EvmRpcError` where the node says something else.
+ */
+export async function gasOf(node: EvmNode, payment: Payment): Promise<bigint> {
+  const hex = (value: bigint) => `0x${value.toString(16)}`
+  const [from, to] = [encodeEvmAddress(payment.from), encodeEvmAddress(payment.to)]
+  // The code there may be anybody's, and the node runs no more of it than would be paid for.
+  const call = { from, to, value: hex(payment.value), gas: hex(DESTINATION_GAS_MAX) }
+  try {
+    const estimate = await node.rpc.call('eth_estimateGas', [call], quantity)
+    if (estimate <= TRANSFER_GAS) return TRANSFER_GAS
+    const gas = (estimate * ROOM.times) / ROOM.parts
+    return gas > DESTINATION_GAS_MAX ? 0n : gas
+  } catch (error) {
+    const message = error instanceof EvmRpcError && error.kind === 'other' ? error.message : ''
+    if (REVERT_PATTERN.test(message) || HALT_PATTERN.test(message)) return 0n
+    throw error
+  }
+}
+
+/**
+ * The same for an address that nobody has used, where a state grows by an account (EIP-8037); what any payment takes where
+ * the node does not say, or `account` has nothing to send.
+ */
+export async function newAccountGasOf(node: EvmNode, account: Uint8Array): Promise<bigint> {
+  try {
+    return await gasOf(node, { from: account, to: randomBytes(ADDRESS_BYTES), value: 1n })
+  } catch (error) {
+    if (error instanceof EvmRpcError) return TRANSFER_GAS
+    throw error
+  }
+}

@@ -1,0 +1,67 @@
+import { parseTransaction } from 'viem'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
+import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
+
+const ETHER = 10n ** 18n
+const GWEI = 10n ** 9n
+/** A plain payment to an address without an account: 21,000, and 120 bytes of state at 1,530 each (EIP-8037). */
+const NEW_ACCOUNT_GAS = 204_600n
+
+let world: EvmPayoutWorld
+let proxy: RpcProxy
+beforeAll(async () => {
+  world = await EvmPayoutWorld.open('base')
+  proxy = await startRpcProxy(world.anvil.url)
+}, 60_000)
+afterAll(async () => {
+  await proxy?.close()
+  await world?.close()
+})
+
+/** A node that asks so much for a plain payment to anybody but the hot wallet. */
+function chargeForNewAccounts(): void {
+  const hot = encodeEvmAddress(world.hot).toLowerCase()
+  proxy.lie('eth_estimateGas', (estimate, { params: [call] }) => {
+    const { to } = call as { to: string }
+    return to.toLowerCase() === hot ? estimate : `0x${NEW_ACCOUNT_GAS.toString(16)}`
+  })
+}
+
+const trackerAtProxy = () => world.trackerOf([{ name: 'the node', chain: world.clientAt(proxy.url) }])
+
+test('where a new account costs ten times a plain payment, a payout to one is priced so, and arrives', async () => {
+  chargeForNewAccounts()
+  const tracker = trackerAtProxy()
+  const tenant = await world.openShop('ETH_BASE', [ETHER / 2n, ETHER / 2n])
+  await tracker.pass()
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  expect(payout.networkFee).toBeGreaterThan(NEW_ACCOUNT_GAS * GWEI)
+  for (let turn = 0; turn < 6 && (await world.load(tenant, payout.id)).status !== 'confirmed'; turn++) {
+    await tracker.pass()
+    await world.sign()
+    await tracker.pass()
+    await world.anvil.mine(1)
+  }
+  const done = await world.load(tenant, payout.id)
+  expect(done).toMatchObject({ status: 'confirmed' })
+  expect(done.networkFee).toBeLessThanOrEqual(payout.networkFeeMax)
+  const { rows } = await world.database.owner.query<{ raw: Buffer }>(
+    'select raw from payout_transaction where payout_id = $1',
+    [payout.id],
+  )
+  const { gas } = parseTransaction(`0x02${rows[0]?.raw.toString('hex').slice(2)}`)
+  expect(gas).toBeGreaterThanOrEqual(NEW_ACCOUNT_GAS)
+})
+
+test('a node that does not say what a new account costs is taken to charge what a plain payment does', async () => {
+  proxy.lie('eth_estimateGas', () => {
+    throw new Error('insufficient funds for transfer')
+  })
+  await trackerAtProxy().pass()
+  proxy.tellTheTruth()
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.until(tenant, payout.id, 'confirmed')
+})
