@@ -5,14 +5,14 @@ import { realmOf } from '../core/chain/realm.ts'
 import type { BookedCoin, Finding } from '../db/ledger/audit.ts'
 import type { ChainNode } from '../nodes/chain-nodes.ts'
 import { isUtxoNode } from '../nodes/chain-nodes.ts'
-import { UtxoPayoutClient } from '../payouts/broadcast/utxo/utxo-payout-client.ts'
+import { type Output, UtxoPayoutClient } from '../payouts/broadcast/utxo/utxo-payout-client.ts'
 import type { ChainRecord } from './audit-chain.ts'
 import type { ChainAudit } from './chain-audit.ts'
 import { closeAtStop } from './close-at-stop.ts'
 
 /**
  * The coins that the books say a merchant has, and those that its confirmed payouts spent, against the chain's own set of
- * unspent outputs. `stillBooked` gives what the books say now: a coin that was paid out, or taken back by the chain,
+ * unspent outputs, and what each pays to whom. `stillBooked` gives what the books say now: a coin that was paid out, or taken back by the chain,
  * meanwhile is no discrepancy.
  */
 export async function auditCoins(
@@ -30,18 +30,20 @@ export async function auditCoins(
   const close = closeAtStop(rpc, stop)
   try {
     const client = new UtxoPayoutClient(rpc, realmOf(node))
-    const missing: BookedCoin[] = []
+    const wrong = new Map<BookedCoin, string>()
     for (const coin of coins) {
-      if (!(await client.isUnspent(coin.txid, coin.outputIndex))) missing.push(coin)
+      const output = await client.unspent(coin)
+      if (output === null) wrong.set(coin, 'no unspent output on the chain')
+      else if (!isThat(coin, output)) wrong.set(coin, `the output pays ${output.amount} to ${output.script}`)
     }
-    const booked = missing.length === 0 ? new Set() : new Set((await stillBooked()).map(nameOf))
-    const findings = missing
-      .filter((coin) => booked.has(nameOf(coin)))
+    const booked = wrong.size === 0 ? new Set() : new Set((await stillBooked()).map(nameOf))
+    const findings = [...wrong]
+      .filter(([coin]) => booked.has(nameOf(coin)))
       .map(
-        (coin): Finding => ({
+        ([coin, found]): Finding => ({
           merchantId: coin.merchantId,
           subject: `${node.network} ${nameOf(coin)}`,
-          detail: `${coin.amount} stand in the books, and no unspent output on the chain`,
+          detail: `${coin.amount} stand in the books, and ${found}`,
         }),
       )
     for (const { merchantId, txid, outputIndex, payoutId } of spent) {
@@ -60,3 +62,7 @@ export async function auditCoins(
 
 const nameOf = ({ txid, outputIndex }: Pick<BookedCoin, 'txid' | 'outputIndex'>): string =>
   `${txid}:${outputIndex}`
+
+/** Every address of ours is a witness program of version 0 (BIP141). */
+const isThat = ({ amount, program }: BookedCoin, output: Output): boolean =>
+  output.amount === amount && (program === null || output.script === `0014${program.toString('hex')}`)

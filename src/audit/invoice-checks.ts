@@ -1,4 +1,10 @@
+import { COINS } from '../core/assets.ts'
 import type { AuditCheck } from './audit-check.ts'
+
+/** Every kind of money with the chain that it is on; rows for SQL. */
+const COIN_CHAINS = Object.values(COINS)
+  .map(({ id, chain }) => `('${id}', '${chain}')`)
+  .join(', ')
 
 /** Invoices against their addresses and transfers, as far as a query can tell; the rest is audit-invoices.ts. */
 export const INVOICE_CHECKS: readonly AuditCheck[] = [
@@ -40,6 +46,29 @@ export const INVOICE_CHECKS: readonly AuditCheck[] = [
     sql: `select t.merchant_id, t.id as subject, 'is of ' || t.network || ' and of the wrong mode' as detail
       from transfer t join invoice i on i.merchant_id = t.merchant_id and i.id = t.invoice_id
       where t.livemode <> i.livemode or t.livemode <> (t.network like '%-live')`,
+  },
+  {
+    name: 'transfer_is_on_its_chain',
+    rule: 'every transfer is of a network that has its coin, and none is left on another chain than was followed',
+    // Only a test network is ever pointed to another chain.
+    sql: `select t.merchant_id, t.id as subject, 'is ' || t.asset || ' on ' || t.network
+          || coalesce(', left on ' || t.left_on_chain, '') as detail
+      from transfer t left join network_state n on n.network = t.network
+      where not exists (select from (values ${COIN_CHAINS}) coin (asset, chain)
+          where coin.asset = t.asset and t.network in (coin.chain || '-live', coin.chain || '-test'))
+        or t.left_on_chain is not null and (t.livemode or t.left_on_chain = n.chain)`,
+  },
+  {
+    name: 'acceptance_was_decided',
+    rule: 'every invoice that counts as accepted was accepted by its merchant, with a payment that came to it',
+    sql: `select i.merchant_id, i.id as subject, 'counts as accepted, and ' || case when exists (select from transfer t
+          where t.merchant_id = i.merchant_id and t.invoice_id = i.id and t.resolution = 'accepted' and not t.dust)
+        then 'nobody decided so' else 'no payment of it was' end as detail
+      from invoice i where i.accepted_at is not null and not (
+        exists (select from invoice_resolution r
+          where r.merchant_id = i.merchant_id and r.invoice_id = i.id and r.resolution = 'accept')
+        and exists (select from transfer t
+          where t.merchant_id = i.merchant_id and t.invoice_id = i.id and t.resolution = 'accepted' and not t.dust))`,
   },
   {
     name: 'transfer_is_where_it_says',

@@ -287,6 +287,23 @@ const BREAKS: readonly [what: string, check: string, sql: string][] = [
     `update transfer set network = 'litecoin-live'`,
   ],
   [
+    'a transfer is of a coin that its network does not have',
+    'transfer_is_on_its_chain',
+    `update transfer set asset = 'BTC'`,
+  ],
+  [
+    'an invoice counts as accepted, which nobody decided',
+    'acceptance_was_decided',
+    `update invoice set accepted_at = now(); update transfer set resolution = 'accepted'`,
+  ],
+  [
+    'an invoice was accepted, and no payment of it',
+    'acceptance_was_decided',
+    `update invoice set accepted_at = now();
+     insert into invoice_resolution (merchant_id, invoice_id, request_id, livemode, resolution, actor, created_at)
+     select merchant_id, id, 'req_1', livemode, 'accept', 'x', now() from invoice`,
+  ],
+  [
     'a confirmed transfer is in no block',
     'transfer_is_where_it_says',
     `update transfer set block_hash = null, block_height = null`,

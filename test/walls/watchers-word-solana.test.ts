@@ -103,6 +103,22 @@ test('with the watcher’s login a made-up deposit is called swept into the vaul
   expect(unsealedSaid()).toContainEqual(expect.objectContaining({ payoutId: payout.id, unsealed: [id] }))
 })
 
+test('with the watcher’s login a made-up deposit is said to be about to be swept, and the audit names it', async () => {
+  const thief = await world.openShop([])
+  const address = await world.deposit(thief, SOL, { isPaid: false })
+  const id = await forgeSweep({ index: await indexOf(thief), lamports: SOL })
+  const held = `${NETWORK} SOL ${address}`
+  expect(await namedOf(held)).toEqual([`balances_${NETWORK}`])
+  await world.tracker().pass()
+  await world.sign()
+  const { rowCount } = await world.database.owner.query(
+    `update solana_chore set signed_at = now() - interval '25 hours' where id = $1 and ended_at is null`,
+    [id],
+  )
+  expect(rowCount).toBe(1)
+  expect(await namedOf(held)).toEqual([`balances_${NETWORK}`])
+})
+
 test('one transaction into the vault counts once, under however many names it was asked for', async () => {
   const { watcher } = world.database.pools
   const thief = await world.openShop([SOL])

@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
+import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { inspectOutcomes } from '../../src/doctor/inspect-signer.ts'
 import type { ChainNode } from '../../src/nodes/chain-nodes.ts'
 import { recordPayout } from '../../src/payouts/advance-payout.ts'
@@ -143,6 +144,33 @@ test('with the watcher’s login a made-up deposit is called swept, and nobody i
   await saveOutcomeSeal(watcher, { ...landed, seal, now: world.now })
   await turns()
   expect(await world.holds('ETH_BASE', payout.destination)).toBeGreaterThan(0n)
+})
+
+test('with the watcher’s login a made-up deposit is said to be about to be swept, and the audit names it', async () => {
+  const { watcher } = world.database.pools
+  const thief = await world.openShop('ETH_BASE', [])
+  const { id: transferId, addressBytes } = await forgeDeposit(thief, ETHER / 4n)
+  const payout = await world.payout(thief, 'ETH_BASE', '0.2')
+  const { rows } = await world.database.owner.query<{ idx: number }>(
+    'select idx from deposit_address where merchant_id = $1',
+    [thief.merchantId],
+  )
+  const { merchantId, livemode, network, asset } = payout
+  const sweep = { merchantId, livemode, id: newId('sweep', world.now), payoutId: payout.id, network, asset }
+  const address = Buffer.from(addressBytes)
+  const terms = { address, keyIndex: rows[0]?.idx ?? 0, amount: ETHER / 4n, nonce: 0, now: world.now }
+  await withTransaction(watcher, thief, (tx) =>
+    insertSweep(tx, { ...sweep, ...terms, transferIds: [transferId] }),
+  )
+  const held = `${network} ${asset} ${encodeEvmAddress(address)}`
+  expect(await namedOf(held)).toEqual(['balances_base-test'])
+  await world.sign()
+  const { rowCount } = await world.database.owner.query(
+    `update sweep_transaction set created_at = now() - interval '25 hours' where sweep_id = $1`,
+    [sweep.id],
+  )
+  expect(rowCount).toBe(1)
+  expect(await namedOf(held)).toEqual(['balances_base-test'])
 })
 
 /** What a watcher's login can write: another key's seals, of whatever outcomes. */

@@ -201,6 +201,8 @@ export type BookedCoin = {
   readonly txid: string
   readonly outputIndex: number
   readonly amount: bigint
+  /** Of the address that it pays, 20 bytes; none where its invoice has no address there, null where it is not known. */
+  readonly program: Buffer | null
 }
 
 /** Coins looked up on a chain in one audit, the largest ones. */
@@ -212,19 +214,21 @@ const COINS_MAX = 2_000
  */
 export async function listBookedCoins(db: Queryable, network: Network): Promise<BookedCoin[]> {
   const { rows } = await db.query<BookedCoin>(
-    `select merchant_id as "merchantId", txid, output_index as "outputIndex", amount from (
-       select merchant_id, network, txid, output_index, amount from transfer_part
-       where network = $1 and status = 'confirmed' and ledger_bucket = 'available' and left_on_chain is null
-         and amount > 0
+    `select merchant_id as "merchantId", txid, output_index as "outputIndex", amount, program from (
+       select t.merchant_id, t.network, t.txid, t.output_index, t.amount, coalesce(d.program, '') as program
+       from transfer_part t left join deposit_address d
+         on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2
+       where t.network = $1 and t.status = 'confirmed' and t.ledger_bucket = 'available' and t.left_on_chain is null
+         and t.amount > 0
        union all
-       select c.merchant_id, c.network, c.txid, c.output_index, c.amount
+       select c.merchant_id, c.network, c.txid, c.output_index, c.amount, c.program
        from payout_change c join payout p
          on p.merchant_id = c.merchant_id and p.id = c.payout_id and p.status = 'confirmed' and p.txid = c.txid
        where c.network = $1) coin
      where not exists (select from payout_input i where i.merchant_id = coin.merchant_id
        and i.network = coin.network and i.txid = coin.txid and i.output_index = coin.output_index)
      order by amount desc, txid, output_index limit ${COINS_MAX}`,
-    [network],
+    [network, keyspaceOfNetwork(network)],
   )
   return rows
 }
@@ -259,7 +263,10 @@ export type HeldMoney = {
 /** Addresses looked up on a chain in one audit, those that hold the most. */
 export const ADDRESSES_MAX = 500
 
-/** Balances that still lie at deposit addresses of an account-based network, except where a sweep is on its way. */
+/** Days after which a signed sweep that is not known to have taken its deposits has left them where they were. */
+export const SWEEP_DAYS_MAX = 1
+
+/** Balances that still lie at deposit addresses of an account-based network, except where a signed sweep is on its way. */
 export async function listHeldDeposits(db: Queryable, network: Network): Promise<HeldMoney[]> {
   const { rows } = await db.query<HeldMoney>(
     `select t.merchant_id as "merchantId", t.asset, d.program as "addressBytes", sum(t.amount) as amount
@@ -267,9 +274,11 @@ export async function listHeldDeposits(db: Queryable, network: Network): Promise
        on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2
      where t.network = $1 and t.asset = any($3) and t.status = 'confirmed'
        and t.ledger_bucket = 'available' and t.left_on_chain is null and t.amount > 0
-       and not exists (select from sweep_transfer s where s.merchant_id = t.merchant_id and s.transfer_id = t.id)
-       and not exists (select from sweep s where s.merchant_id = t.merchant_id and s.network = $1
-         and s.address = d.program and s.status = 'planned')
+       and not exists (select from sweep_transfer l join sweep s on s.merchant_id = l.merchant_id and s.id = l.sweep_id
+         where l.merchant_id = t.merchant_id and l.transfer_id = t.id and s.status <> 'planned')
+       and not exists (select from sweep s join sweep_transaction w on w.merchant_id = s.merchant_id and w.sweep_id = s.id
+         where s.merchant_id = t.merchant_id and s.network = $1 and s.address = d.program and s.status = 'planned'
+         and w.created_at > now() - interval '${SWEEP_DAYS_MAX} days')
      group by t.merchant_id, t.asset, d.program
      order by amount desc, d.program limit ${ADDRESSES_MAX}`,
     [network, keyspaceOfNetwork(network), ASSET_IDS],

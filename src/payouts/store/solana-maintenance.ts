@@ -1,4 +1,5 @@
 import type { Network } from '../../core/assets.ts'
+import { SWEEP_DAYS_MAX } from '../../db/ledger/audit.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
@@ -242,8 +243,11 @@ export async function listUnlandedSweeps(db: Queryable, network: Network): Promi
   return rows.map(({ id }) => id)
 }
 
-/** Deposit addresses with what must lie there by the books: paid to them and not swept; none of a sweep that has not ended. */
-const heldWhere = (filter: string): string => `with paid as (
+/**
+ * Deposit addresses with what must lie there by the books: paid to them and not swept; none of a sweep that has not ended,
+ * as far as `sweeps` says which count.
+ */
+const heldWhere = (filter: string, sweeps = 'true'): string => `with paid as (
     select t.merchant_id, d.idx as index, d.program, sum(t.amount) as amount
     from transfer t join deposit_address d
       on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2
@@ -258,7 +262,7 @@ const heldWhere = (filter: string): string => `with paid as (
       where c.network = $1 and c.kind in ('fund', 'reclaim') and c.landed and c.indexes @> array[paid.index]), 0) as funded
     from paid
     where not exists (select from solana_chore c
-      where c.network = $1 and c.ended_at is null and c.indexes @> array[paid.index])) held
+      where c.network = $1 and c.ended_at is null and c.indexes @> array[paid.index] and ${sweeps})) held
   where amount > swept order by expected desc, index limit $3`
 
 /** A merchant's, the richest first. Served by transfer's and deposit_address' keys, solana_chore_swept. */
@@ -277,16 +281,15 @@ export async function listSweepCandidates(
   return rows
 }
 
-/** Everybody's, the richest first. Reads every transfer of the network. */
+/** Everybody's, the richest first; one leaves when its sweep is signed. Reads every transfer of the network. */
 export async function listHeldLamports(
   db: Queryable,
   { network, keyspace, limit }: Place & { readonly limit: number },
 ): Promise<(SweepCandidate & { readonly merchantId: string })[]> {
-  const { rows } = await db.query<SweepCandidate & { merchantId: string }>(heldWhere('true'), [
-    network,
-    keyspace,
-    limit,
-  ])
+  const { rows } = await db.query<SweepCandidate & { merchantId: string }>(
+    heldWhere('true', `c.signed_at > now() - interval '${SWEEP_DAYS_MAX} days'`),
+    [network, keyspace, limit],
+  )
   return rows
 }
 

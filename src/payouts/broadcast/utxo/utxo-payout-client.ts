@@ -26,7 +26,13 @@ const spendersSchema = z.object({
 })
 const feeSchema = z.object({ feerate: z.number().positive().optional() })
 const heightSchema = z.int().nonnegative()
-const outputSchema = z.object({ bestblock: hashSchema }).nullable()
+const outputSchema = z
+  .object({
+    bestblock: hashSchema,
+    value: z.number(),
+    scriptPubKey: z.object({ hex: z.string() }),
+  })
+  .nullable()
 
 /** Blocks within which a payout should be taken. */
 const TARGET_BLOCKS = 6
@@ -58,14 +64,22 @@ export type Found = {
   /** Those of `unread` whose blocks the node has thrown away. */
   readonly pruned: ReadonlySet<string>
 }
-/** A transaction of a block, and what it pays. Base units; scripts in hex. */
+/** A transaction of a block, and what it pays. */
 export type Spender = {
   readonly txid: string
-  readonly outputs: readonly { readonly script: string; readonly amount: bigint }[]
+  readonly outputs: readonly Output[]
 }
+/** What an output pays, and whom. Base units; the script in hex. */
+export type Output = { readonly script: string; readonly amount: bigint }
 export type FoundBlock = { readonly hash: string; readonly confirmations: number }
 
 type Anchor = { readonly height: number; readonly hash: string; readonly isFound: boolean }
+
+type OutputAnswer = z.infer<typeof spendersSchema>['tx'][number]['vout'][number]
+const outputOf = ({ value = 0, scriptPubKey }: OutputAnswer): Output => ({
+  script: scriptPubKey?.hex ?? '',
+  amount: BigInt(Math.round(value * COIN)),
+})
 
 /**
  * What payouts need of a node of Bitcoin Core's family, without any index of transactions: it sends signed bytes, finds
@@ -135,7 +149,13 @@ export class UtxoPayoutClient {
    * Whether an output exists on the chain and no block spends it. What waits in the mempool does not count.
    */
   async isUnspent(txid: string, outputIndex: number): Promise<boolean> {
-    return (await this.#unspentAt({ txid, outputIndex })) !== null
+    return (await this.unspent({ txid, outputIndex })) !== null
+  }
+
+  /** What an output pays that exists on the chain and that no block spends; null where there is none. */
+  async unspent({ txid, outputIndex }: Outpoint): Promise<Output | null> {
+    const output = await this.#rpc.call('gettxout', [txid, outputIndex, false], outputSchema)
+    return output === null ? null : outputOf(output)
   }
 
   /** The tip up to which no block spends this output; null where one does, or none holds it. */
@@ -205,11 +225,7 @@ export class UtxoPayoutClient {
       )
       if (spender === undefined) continue
       this.#searches.set(name, height)
-      const outputs = spender.vout.map(({ value = 0, scriptPubKey }) => ({
-        script: scriptPubKey?.hex ?? '',
-        amount: BigInt(Math.round(value * COIN)),
-      }))
-      return { txid: spender.txid, outputs }
+      return { txid: spender.txid, outputs: spender.vout.map(outputOf) }
     }
     if (height <= tip) {
       this.#searches.set(name, height)
