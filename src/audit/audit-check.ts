@@ -4,7 +4,13 @@ import { type Tx, withSavepoint } from '../postgres/transaction.ts'
 import { describeError } from '../runtime/log.ts'
 
 /** A promise of the service, and the query that finds whatever breaks it: merchant_id, subject, detail. */
-export type AuditCheck = { readonly name: string; readonly rule: string; readonly sql: string }
+export type AuditCheck = {
+  readonly name: string
+  readonly rule: string
+  readonly sql: string
+  /** Finds whatever breaks this promise or another one that names the same query: where it finds nothing, none is asked alone. */
+  readonly unless?: string
+}
 
 /**
  * What `work` gives, or `otherwise` with why, where the database cannot read a value that is stored. The transaction goes
