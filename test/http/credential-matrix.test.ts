@@ -6,7 +6,7 @@ import { newId } from '../../src/runtime/new-id.ts'
 import { newApiKey } from '../../src/secrets/new-api-key.ts'
 import { SCOPES } from '../../src/wire/scopes.ts'
 import { createTestApi, type TestAnswer, type TestApi, type TestMerchant } from '../support/api.ts'
-import { type Resources, seedResources } from '../support/resources.ts'
+import { type ResourceKind, type Resources, seedResources } from '../support/resources.ts'
 import { DASHBOARD_ONLY, MANAGERS, MATRIX, rowOf, STEP_UP, TEST_ONLY } from '../support/route-matrix.ts'
 
 type World = { readonly test: Resources; readonly live: Resources }
@@ -58,6 +58,12 @@ test('every route stands in the matrix, and the matrix names no other', () => {
   const listed = [...STEP_UP, ...TEST_ONLY, ...MANAGERS, ...DASHBOARD_ONLY]
   expect(Object.keys(MATRIX)).toEqual(expect.arrayContaining(listed))
 })
+
+/** What an id in a body names. */
+const KIND_OF: { readonly [field: string]: ResourceKind } = {
+  endpoint_id: 'webhookEndpoint',
+  destination_id: 'payoutDestination',
+}
 
 const KEY_ROUTES = ROUTES.filter((route) => !DASHBOARD_ONLY.has(route.operationId))
 
@@ -146,6 +152,30 @@ describe.each(KEY_ROUTES.map((route) => [`${route.method.toUpperCase()} ${route.
         bodies.add(answer.text.replace(answer.body.error.request_id, ''))
       }
       expect([...bodies]).toHaveLength(1)
+    })
+
+    test('another merchant’s id in the body, or one of the other mode, is as good as an unknown one', async () => {
+      const { body, resource } = rowOf(route)
+      const named = (of: Resources) =>
+        Object.entries(body?.(of) ?? {}).filter(([name]) => name.endsWith('_id'))
+      for (const [at, [name, id]] of named(myResources.test).entries()) {
+        const unknown = formatId(KIND_OF[name] ?? 'event', new Uint8Array(16))
+        const foreign = [otherResources.test, otherResources.live, myResources.live].map(
+          (of) => named(of)[at]?.[1],
+        )
+        expect(new Set([id, unknown, ...foreign]).size).toBe(5)
+        const answers = new Set<string>()
+        for (const given of [unknown, ...foreign]) {
+          const target = resource === undefined ? '' : myResources.test[resource]
+          const answer = await api.call(route.method.toUpperCase(), route.path.replace(':id', target), {
+            key: mine.testKey,
+            body: { ...body?.(myResources.test), [name]: given },
+          })
+          expect(answer.status).toBeGreaterThanOrEqual(400)
+          answers.add(answer.text.replace(answer.body.error.request_id, ''))
+        }
+        expect([...answers]).toHaveLength(1)
+      }
     })
 
     test('a foreign id is 404 before any mistake in the request is reported', async () => {
