@@ -119,3 +119,26 @@ test("with the API's login nobody changes what the chain says of a payment, or w
     'visit_digest',
   ])
 })
+
+test("with the API's login nobody says that a node has tried what a payer signed, or seen it on the chain", async () => {
+  const tenant = await seedMerchant(database)
+  const { merchantId } = tenant
+  const write = (statement: string, values: unknown[]) =>
+    withTransaction(database.pools.api, tenant, (tx) => tx.query(statement, values))
+  const insert = async (id: string, status: string) =>
+    write(
+      `insert into x402_authorization (merchant_id, id, livemode, invoice_id, network, payer, recipient, key_index, value,
+         valid_after, valid_before, nonce, signature, status, txid, created_at)
+       values ($1, $2, false, $3, 'base-test', $4, $4, 0, 1, 0, 9999999999, $5, $6, $7, 'x', now())`,
+      [merchantId, id, (await seedInvoice(database, tenant)).id, ...bytes, status],
+    )
+  const bytes = [Buffer.alloc(20), Buffer.alloc(32), Buffer.alloc(65)]
+  for (const status of ['checked', 'settled'])
+    await expect(insert(`x402_${status}`, status), status).rejects.toThrow('the API may not write')
+  await insert('x402_1', 'waiting')
+  const update = 'update x402_authorization set status = $1, reason = $2, done_at = now()'
+  for (const status of ['checked', 'settled'])
+    await expect(write(update, [status, null]), status).rejects.toThrow('the API may not write')
+  expect((await write(update, ['refused', 'x'])).rowCount).toBe(1)
+  await expect(write(update, ['waiting', null])).rejects.toThrow('the API may not write')
+})
