@@ -1,4 +1,4 @@
-import { COINS } from '../core/assets.ts'
+import { ASSET_IDS, COINS, keyspaceOfNetwork, networkOf } from '../core/assets.ts'
 import type { AuditCheck } from './audit-check.ts'
 
 /** Every kind of money with the chain that it is on; rows for SQL. */
@@ -6,14 +6,35 @@ const COIN_CHAINS = Object.values(COINS)
   .map(({ id, chain }) => `('${id}', '${chain}')`)
   .join(', ')
 
+/** Of which account the addresses of a coin are. */
+const KEYSPACE = `case i.livemode::text || i.asset ${[true, false]
+  .flatMap((live) =>
+    ASSET_IDS.map((id) => `when '${live}${id}' then '${keyspaceOfNetwork(networkOf(id, live))}'`),
+  )
+  .join(' ')} end`
+
 /** Invoices against their addresses and transfers, as far as a query can tell; the rest is audit-invoices.ts. */
 export const INVOICE_CHECKS: readonly AuditCheck[] = [
   {
     name: 'invoice_has_its_address',
-    rule: "every invoice's address is one of its own deposit addresses",
+    rule: "every invoice's address is one of its own deposit addresses, for its coin",
     sql: `select i.merchant_id, i.id as subject, i.address || ' was not given to it' as detail from invoice i
       where not exists (select from deposit_address d where d.merchant_id = i.merchant_id
-        and d.invoice_id = i.id and d.livemode = i.livemode and d.address = i.address)`,
+        and d.invoice_id = i.id and d.livemode = i.livemode and d.address = i.address
+        and d.keyspace = ${KEYSPACE})`,
+  },
+  {
+    name: 'review_has_its_answer',
+    rule: 'every review that was answered was answered by a merchant’s decision',
+    sql: `select t.merchant_id, t.id as subject, 'is ' || t.resolution || ', and nobody decided so' as detail
+      from transfer t where t.resolution is not null and not exists (
+        select from invoice_resolution r where r.merchant_id = t.merchant_id and r.invoice_id = t.invoice_id
+          and r.resolution = case t.resolution when 'accepted' then 'accept' else 'dismiss' end)
+      union all
+      select i.merchant_id, i.id, 'its reorganisation is dismissed, and nobody decided so'
+      from invoice i where i.reorg_dismissed and not exists (
+        select from invoice_resolution r where r.merchant_id = i.merchant_id and r.invoice_id = i.id
+          and r.resolution = 'dismiss')`,
   },
   {
     name: 'address_is_given_once',
@@ -164,9 +185,9 @@ export const EVENT_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'milestone_is_told_once',
-    rule: 'created, payment_detected, paid, overpaid and expired are emitted at most once',
-    sql: `select merchant_id, resource_id as subject,
-        'emitted ' || created || ', ' || detected || ', ' || paid || ', ' || overpaid || ', ' || expired || ' times' as detail
+    rule: 'created, payment_detected, paid, overpaid and expired are emitted at most once, and where the invoice says so',
+    sql: `select coalesce(told.merchant_id, i.merchant_id) as merchant_id, coalesce(resource_id, i.id) as subject,
+        concat('emitted ', created, ', ', detected, ', ', paid, ', ', overpaid, ', ', expired, ' times, and says ', i.announced) as detail
       from (select merchant_id, resource_id,
           count(*) filter (where event_type = 'invoice.created') as created,
           count(*) filter (where event_type = 'invoice.payment_detected') as detected,
@@ -174,7 +195,12 @@ export const EVENT_CHECKS: readonly AuditCheck[] = [
           count(*) filter (where event_type = 'invoice.overpaid') as overpaid,
           count(*) filter (where event_type = 'invoice.expired') as expired
         from event group by merchant_id, resource_id) told
-      where greatest(created, detected, paid, overpaid, expired) > 1`,
+      full join (select merchant_id, id, announced, expired_at, expiry_reading from invoice where created_at > ${KEPT_SINCE}) i
+        on i.merchant_id = told.merchant_id and i.id = resource_id
+      where greatest(created, detected, paid, overpaid, expired) > 1 or i.expired_at is null and i.expiry_reading is not null
+        or i.id is not null and (i.announced -> 'detected', i.announced -> 'paid', i.announced -> 'overpaid', i.announced -> 'expired')
+          is distinct from (to_jsonb(coalesce(detected, 0) > 0), to_jsonb(coalesce(paid, 0) > 0),
+            to_jsonb(coalesce(overpaid, 0) > 0), to_jsonb(coalesce(expired, 0) > 0))`,
   },
   {
     name: 'event_tells_of_an_invoice',

@@ -116,6 +116,15 @@ export const PAYOUT_CHECKS: readonly AuditCheck[] = [
         and not (p.approved_by = '${JOURNAL_APPROVER}' and p.id in (select payout_id from lost_payout))`,
   },
   {
+    name: 'payout_says_when',
+    rule: 'a payout has the times of what became of it, and no others; one that failed says why',
+    sql: `select p.merchant_id, p.id as subject, 'is ' || p.status || ', and its times say something else' as detail
+      from payout p where (p.status = 'rejected') <> (p.rejected_at is not null) or (p.status = 'failed') <> (p.failed_at is not null)
+        or (p.rejected_by is null) <> (p.rejected_at is null) or (p.failure_code is null) <> (p.failed_at is null)
+        or (p.status = 'confirmed') <> (p.confirmed_at is not null)
+        or p.status in ('approved', 'submitted', 'confirmed') and p.approved_at is null`,
+  },
+  {
     name: 'payout_is_sent_once',
     rule: 'every submitted or confirmed payout was sent by one of its own signed transactions, within the approved fee',
     sql: `select p.merchant_id, p.id as subject, 'is ' || p.status || ' by ' || coalesce(p.txid, 'nothing') || ', which is none of its own' as detail

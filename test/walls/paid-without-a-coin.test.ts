@@ -122,7 +122,7 @@ test.each(['api', 'watcher'] as const)(
       }),
     )
     expect((await shown(invoiceId)).status).toBe('paid')
-    expect(named).toEqual(['acceptance_was_decided'])
+    expect(named).toEqual(['acceptance_was_decided', 'milestone_is_told_once'])
   },
 )
 

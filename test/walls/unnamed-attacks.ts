@@ -80,8 +80,6 @@ export const EMPTY: { readonly [chain in Chain]: readonly string[] } = {
 const columns = (of: string, reason: string, names: string): { readonly [attack: string]: string } =>
   Object.fromEntries(names.split(' ').map((name) => [`${of}.${name}`, reason]))
 
-const STATUS =
-  'the status can be consistent with its times and still untrue: a shop ships, or waits, without a payment'
 const READ_ANEW = 'the watcher writes it again with its next reading: payments are late meanwhile'
 const PRICED_ANEW =
   'fees are too high or too low until the watcher reads them again, and never above what was approved with the payout'
@@ -89,7 +87,6 @@ const HOLDS_UP =
   'payouts wait or are given up, and their money goes back to the balance; nothing is signed for it'
 const BY_SEAL =
   'a seal that the watcher’s key did not make counts for nothing: a payout waits until it is made anew'
-const BY_JOURNAL = 'a payout is shown as it is not; the signer signs each once, by its own journal'
 
 /** Attacks that succeed and that no audit names, each with what it can do all the same. */
 export const UNNAMED: { readonly [attack: string]: string } = {
@@ -97,20 +94,12 @@ export const UNNAMED: { readonly [attack: string]: string } = {
     'another time is kept of when an address was taken; one that goes back to the pool is named',
   'api update address.leased_until':
     'addresses are kept from other processes for a time, or offered to two; whichever takes one first has it alone',
-  'api update invoice.asset':
-    'a buyer is asked for the amount in another coin; no address of it is shown then',
   'api update invoice.asset_picked': 'a card buys another coin than the buyer chose, for the same invoice',
   'api update invoice.confirmations': 'an invoice is paid after fewer blocks, or more, than the shop wanted',
   'api update invoice.expires_at': 'a test invoice ends earlier; a live one cannot be moved',
   'api update invoice.rate': 'another price is shown beside the amount, which stays',
   'api update invoice.visit_digest':
     "a press of a payment link's button makes a second invoice, or finds none",
-  ...columns('api update invoice', STATUS, 'announced expiry_reading reorg_dismissed'),
-  ...columns('watcher update invoice', STATUS, 'announced expiry_reading reorg_dismissed'),
-  'api update payout.approved_at': 'another time is shown; the signer reads the time in the signed approval',
-  'api update payout.rejected_at': 'another time is shown beside a rejected payout',
-  'api update payout.rejected_by':
-    'another person is shown beside a rejected payout; the log of access names who it was',
   ...columns(
     'api update payment_rules',
     'what counts as paid, and the daily limit: see walls/unsealed-rows',
@@ -118,14 +107,10 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   ),
   'api update payout_destination.removed_at':
     'a destination is taken off the list, which holds its payouts up',
-  ...columns('watcher update payout', BY_JOURNAL, 'confirmed_at failed_at failure_code submitted_at'),
-  'api update transfer.resolution':
-    "a merchant's decision is made or undone: an invoice counts as paid, or as under review",
   'watcher update transfer.announced_confirming': 'one event more, or one less, reports a payment in a block',
   'watcher update transfer.announced_review': 'one event more, or one less, reports a payment under review',
   'watcher update transfer.late':
     'a payment is shown as late, or as in time; its amount counts in the same way',
-  'watcher update transfer.resolution': "a merchant's decision is made or undone, as with the API's login",
   'watcher update transfer.first_seen_at': 'a payment counts as in time, or as late, before it was judged',
   'watcher update transfer.confirmed_at': 'another time is shown beside a confirmed payment',
   'watcher update transfer.block_hash': 'the payment is looked for again, and found where it is',
