@@ -2,6 +2,7 @@ import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { inspectStoppedPayouts } from '../../src/doctor/inspect-signer.ts'
+import { writeNotices } from '../../src/mail/write-notices.ts'
 import { readValueLimits } from '../../src/payouts/sign/signing-limits.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { LivePayoutWorld } from '../support/live-payout-world.ts'
@@ -235,4 +236,21 @@ test('a clock that was years ahead holds back neither destinations nor limits on
   world.after(DAY_MS)
   await world.sign()
   expect(await world.reasonOf(next)).toBe('value_in_day')
+})
+
+test("however many destinations the API's login plants, the signer sees none sooner than it is warned of", async () => {
+  await world.sign()
+  for (let count = 0; count < 40; count++) await world.plant(tenant)
+  const { owner, pools } = world.database
+  const mail = { send: async () => {} }
+  const deps = { pool: pools.delivery, mail, log: world.log, baseUrl: 'https://pay.example.com' }
+  for (let turn = 1; turn <= 3; turn++) {
+    world.after(10_000)
+    await world.sign()
+    await writeNotices(deps)
+    const { rows } = await owner.query(
+      'select count(*)::int as seen, count(told_at)::int as told from destination_sighting',
+    )
+    expect(rows).toEqual([{ seen: 2 * turn, told: 2 * turn }])
+  }
 })

@@ -93,11 +93,15 @@ export type NewDestination = {
   readonly payableAt: Date
 }
 
-/** Destinations that the signer has seen and nobody was notified of, those that can be paid first. Served by destination_sighting_untold. */
+/**
+ * Destinations that the signer has seen and nobody was notified of, those that can be paid first, and each merchant's first
+ * before any merchant's second. Served by destination_sighting_untold.
+ */
 export async function listUntoldDestinations(db: Queryable, limit: number): Promise<NewDestination[]> {
   const { rows } = await db.query<NewDestination>(
     `select merchant_id as "merchantId", destination_id as id, asset, address, payable_at as "payableAt"
-     from destination_sighting where told_at is null and asset = any($2) order by payable_at limit $1`,
+     from destination_sighting where told_at is null and asset = any($2)
+     order by row_number() over (partition by merchant_id order by payable_at), payable_at limit $1`,
     [limit, ASSET_IDS],
   )
   return rows

@@ -17,8 +17,11 @@ import type { FirstSeen } from './first-seen.ts'
 /** The kind of these lines in the signer's file. */
 const KIND = 'live_destination'
 const LOOK_EVERY_MS = 10_000
-/** New destinations accepted in one pass, so that thousands of planted rows do not fill the disk at once. */
-const NEW_MAX = 200
+/**
+ * New destinations accepted in one look: fewer than delivery warns of in the same time, so that thousands of planted rows
+ * neither fill the disk nor keep the warning of another waiting until it can be paid.
+ */
+const NEW_MAX = 2
 const PAGE = 1_000
 /** Pages of destinations read when the signer starts. */
 const PAGES_MAX = 10_000
@@ -64,7 +67,7 @@ export class KnownDestinations {
     const isFirst = this.#lookedAtMs === null
     if (!isFirst && Math.abs(now.getTime() - (this.#lookedAtMs ?? 0)) < LOOK_EVERY_MS) return
     if (isFirst) await this.#compareAll(now)
-    else await this.#takeUp(await listUnsightedDestinations(this.#deps.pool, NEW_MAX), now)
+    await this.#takeUp(await listUnsightedDestinations(this.#deps.pool, NEW_MAX), now)
     await this.#takeUp(await listLiveFeeDestinations(this.#deps.pool, FEE_DESTINATIONS_MAX), now)
     this.#lookedAtMs = now.getTime()
   }
@@ -74,7 +77,11 @@ export class KnownDestinations {
     // This is the only moment at which the times in the rows are believed.
     if (!seen.hasBegun(KIND)) await this.#begin(!(await hasBegunList(pool, KIND)), now)
     await saveBegunList(pool, KIND, now)
-    for await (const page of pagesOf(pool)) await this.#takeUp(page, now)
+    for await (const page of pagesOf(pool)) {
+      // What the signer has never seen waits for its turn, as ever.
+      const seenOnce = page.filter((one) => one.isSighted || seen.since(KIND, keyOf(one)) !== null)
+      await this.#takeUp(seenOnce, now)
+    }
   }
 
   /** Begins the list: from the database if there never was a list, empty if one was lost. */
@@ -118,7 +125,7 @@ export class KnownDestinations {
   }
 }
 
-async function* pagesOf(pool: Pool): AsyncGenerator<ListedDestination[]> {
+async function* pagesOf(pool: Pool): AsyncGenerator<Awaited<ReturnType<typeof listLiveDestinations>>> {
   let after = { merchantId: '', id: '' }
   for (let page = 0; page < PAGES_MAX; page++) {
     const rows = await listLiveDestinations(pool, after, PAGE)

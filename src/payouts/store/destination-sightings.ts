@@ -16,14 +16,16 @@ const WELL_FORMED = `merchant_id ~ '^[0-9a-z_]{1,64}$' and id ~ '^[0-9a-z_]{1,64
   and address ~ '^[0-9A-Za-z]{1,128}$' and isfinite(usable_at)`
 const COLUMNS = `merchant_id as "merchantId", id, asset, address, usable_at as "usableAt"`
 
-/** A page of merchants' live destinations, those after `after`. Served by the primary key. */
+/** A page of merchants' live destinations, those after `after`. `isSighted`: the signer has said that it saw it. By primary keys. */
 export async function listLiveDestinations(
   db: Queryable,
   after: { readonly merchantId: string; readonly id: string },
   limit: number,
-): Promise<(ListedDestination & { readonly merchantId: string })[]> {
-  const { rows } = await db.query<ListedDestination & { readonly merchantId: string }>(
-    `select ${COLUMNS} from payout_destination
+): Promise<(ListedDestination & { readonly merchantId: string; readonly isSighted: boolean })[]> {
+  const { rows } = await db.query<ListedDestination & { merchantId: string; isSighted: boolean }>(
+    `select ${COLUMNS}, exists (select from destination_sighting s
+       where s.merchant_id = d.merchant_id and s.destination_id = d.id) as "isSighted"
+     from payout_destination d
      where livemode and removed_at is null and ${WELL_FORMED} and (merchant_id, id) > ($1, $2)
      order by merchant_id, id limit $3`,
     [after.merchantId, after.id, limit],
