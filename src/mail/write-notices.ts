@@ -18,6 +18,7 @@ import {
 import { listUnnotifiedApprovers, markApproverNotified } from '../payouts/store/approver-sightings.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Log } from '../runtime/log.ts'
+import { newId } from '../runtime/new-id.ts'
 import { repeat } from '../runtime/repeat.ts'
 import type { Mail } from './mail.ts'
 import {
@@ -41,6 +42,8 @@ const LEASE_SECONDS = 120
 /** No transaction of ours is open longer (statements end after 30 seconds). */
 const SETTLE_SECONDS = 60
 const EVENTS_MAX = 200
+/** Further than this the clocks of two machines are never apart. */
+const AHEAD_MS = 3_600_000
 const ENDPOINTS_MAX = 50
 /** Few, so that the mail server takes all of them: this e-mail has no second one. */
 const DESTINATIONS_MAX = 5
@@ -65,9 +68,15 @@ export async function writeNotices(deps: NoticeDeps, settleSeconds = SETTLE_SECO
     emails += await writeOfManagers(deps)
     emails += await writeOfDestinations(deps)
     emails += await writeOfApprovers(deps)
-    if (reached === '') reached = (await newestEventId(pool)) ?? 'evt_'
+    const beforeId = newId('event', new Date(Date.now() + AHEAD_MS))
+    if (reached === '') reached = (await newestEventId(pool, beforeId)) ?? 'evt_'
     else {
-      const events = await eventsForNotice(pool, { afterId: reached, settleSeconds, limit: EVENTS_MAX })
+      const events = await eventsForNotice(pool, {
+        afterId: reached,
+        beforeId,
+        settleSeconds,
+        limit: EVENTS_MAX,
+      })
       for (const event of events) {
         emails += await writeOne(deps, event)
         reached = event.id

@@ -90,8 +90,9 @@ async function addEvent(
   livemode: boolean,
   type: string,
   reason: string | null,
+  idOf = new Date(),
 ): Promise<void> {
-  const id = newId('event', new Date())
+  const id = newId('event', idOf)
   const body = {
     id,
     event_type: type,
@@ -113,6 +114,17 @@ async function addEvent(
     [merchantId, id, livemode, type, body.data.id, Buffer.from(JSON.stringify(body))],
   )
 }
+
+test('an event of a time to come, which the API’s login wrote, keeps no e-mail about another', async () => {
+  const { merchantId } = await people.signUp('Yves')
+  await round()
+  sent.length = 0
+  await addEvent(merchantId, true, 'invoice.paid', null, new Date('9000-01-01'))
+  await addEvent(merchantId, true, 'invoice.paid', null)
+  expect(await round()).toBe(1)
+  await addEvent(merchantId, true, 'invoice.paid', null)
+  expect(await round()).toBe(1)
+})
 
 test('live payments and decisions are mailed once to owners with a confirmed address, each switchable', async () => {
   const { browser, merchantId, email } = await people.signUp('Uma')

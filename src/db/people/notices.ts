@@ -27,28 +27,30 @@ export type NoticedEvent = { readonly id: string; readonly merchantId: string; r
 
 /**
  * Live events worth an e-mail after `eventId`. Ids are made a moment before their transaction commits: the newest
- * seconds are left for the next reading, so that none is passed by. Served by event_for_notice.
+ * seconds are left for the next reading, so that none is passed by. One from `beforeId` on is of a time to come: nobody made
+ * it, and reading past it would pass by all until then. Served by event_for_notice.
  */
 export async function eventsForNotice(
   db: Queryable,
-  input: { afterId: string; settleSeconds: number; limit: number },
+  input: { afterId: string; beforeId: string; settleSeconds: number; limit: number },
 ): Promise<NoticedEvent[]> {
   const { rows } = await db.query<{ id: string; merchant_id: string; body: Buffer }>(
     `select id, merchant_id, body from event
      where livemode and event_type in ('invoice.paid', 'invoice.overpaid', 'invoice.manual_review')
-       and id > $1 and created_at < now() - make_interval(secs => $2)
+       and id > $1 and id < $4 and created_at < now() - make_interval(secs => $2)
      order by id limit $3`,
-    [input.afterId, input.settleSeconds, input.limit],
+    [input.afterId, input.settleSeconds, input.limit, input.beforeId],
   )
   return rows.map(({ id, merchant_id: merchantId, body }) => ({ id, merchantId, body }))
 }
 
-/** The newest event there is, where reading starts on the first run: what is past is no news. */
-export async function newestEventId(db: Queryable): Promise<string | null> {
+/** The newest event there is before `beforeId`, where reading starts on the first run: what is past is no news. */
+export async function newestEventId(db: Queryable, beforeId: string): Promise<string | null> {
   const { rows } = await db.query<{ id: string }>(
     `select id from event
-     where livemode and event_type in ('invoice.paid', 'invoice.overpaid', 'invoice.manual_review')
+     where livemode and event_type in ('invoice.paid', 'invoice.overpaid', 'invoice.manual_review') and id < $1
      order by id desc limit 1`,
+    [beforeId],
   )
   return rows[0]?.id ?? null
 }
