@@ -10,7 +10,7 @@ import { freePort } from '../test/support/postgres-server.ts'
 import { median, percentile, printFigure, spread } from './support/figure.ts'
 import { driveHttp } from './support/http-load.ts'
 import { type Paylink, startPaylink } from './support/paylink.ts'
-import { createSignedPool } from './support/signed-pool.ts'
+import { createSignedPool, openNetwork } from './support/signed-pool.ts'
 
 const run = promisify(execFile)
 
@@ -128,21 +128,6 @@ const environment = async (database: TestDatabase, folder: string, port: number)
   RATE_LIMIT_TEST: '100000',
   OPEN_INVOICES_MAX: '1000000',
 })
-
-/** The rows that say that Litecoin's test network is followed: here nothing follows it. */
-async function openNetwork({ owner }: TestDatabase): Promise<void> {
-  await owner.query(
-    `insert into account_key (keyspace, path, created_at) values ('litecoin-test', 'm', now()) on conflict do nothing`,
-  )
-  await owner.query(
-    `insert into network_state (network, parameters, height, hash, tip_height, status, updated_at)
-     values ('litecoin-test', 'regtest', 1, 'aa', 1, 'ok', now())`,
-  )
-  await owner.query(
-    `insert into network_watch (network, keyspace, through, updated_at)
-     values ('litecoin-test', 'litecoin-test', 1000000000, now())`,
-  )
-}
 
 async function loadAt(ports: readonly number[], key: string, perSecond?: number): Promise<LoadResult> {
   const request = (): string => {

@@ -29,6 +29,14 @@ async function namesIn(root, folder) {
     .map((file) => posix.join(folder, file.slice(0, -'.md'.length)))
 }
 
+/** In pixels: a PNG begins with it (PNG §11.2.1), and an SVG of ours names it. */
+function sizeOf(bytes) {
+  const [, width, height] = /^<svg [^>]*width="(\d+)" height="(\d+)"/.exec(bytes.latin1Slice(0, 500)) ?? []
+  return width === undefined
+    ? { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) }
+    : { width, height }
+}
+
 function render(root, name, text, names) {
   const pictures = []
   const marked = new Marked(gfmHeadingId())
@@ -42,9 +50,8 @@ function render(root, name, text, names) {
       image({ href, text: description }) {
         const picture = posix.relative('images', posix.join(posix.dirname(name), href))
         pictures.push(picture)
-        // A PNG begins with its size (PNG §11.2.1), which keeps the page from moving when the picture comes.
-        const bytes = readFileSync(join(root, 'docs/images', picture))
-        const [width, height] = [bytes.readUInt32BE(16), bytes.readUInt32BE(20)]
+        // Its size keeps the page from moving when the picture comes.
+        const { width, height } = sizeOf(readFileSync(join(root, 'docs/images', picture)))
         return `<img src="/docs/guides/images/${picture}" alt="${escapeHtml(description)}" width="${width}" height="${height}" loading="lazy">`
       },
       table(token) {

@@ -10,14 +10,14 @@ const BATCH = 50
 
 /**
  * A pool of Litecoin's test addresses, signed as the signer signs them, whose key the processes on `dataDir` know. What
- * is measured is whoever gives them out: deriving them is another figure.
+ * is measured is whoever gives them out: deriving them is another figure. They are numbered from `first` on.
  */
-export async function createSignedPool(dataDir: string) {
+export async function createSignedPool(dataDir: string, first = 0) {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const key = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url')
   await writeAddressKeys(join(dataDir, 'address-keys.json'), new Map([[KEYSPACE, key]]))
   const write = addressWriter(KEYSPACE, 'regtest')
-  let next = 0
+  let next = first
   return {
     async fill({ owner }: TestDatabase, count: number): Promise<void> {
       for (const end = next + count; next < end; next += BATCH) {
@@ -38,4 +38,19 @@ export async function createSignedPool(dataDir: string) {
       await owner.query('vacuum analyze')
     },
   }
+}
+
+/** The rows that say that Litecoin's test network is followed: here nothing follows it. */
+export async function openNetwork({ owner }: TestDatabase): Promise<void> {
+  await owner.query(
+    `insert into account_key (keyspace, path, created_at) values ('litecoin-test', 'm', now()) on conflict do nothing`,
+  )
+  await owner.query(
+    `insert into network_state (network, parameters, height, hash, tip_height, status, updated_at)
+     values ('litecoin-test', 'regtest', 1, 'aa', 1, 'ok', now())`,
+  )
+  await owner.query(
+    `insert into network_watch (network, keyspace, through, updated_at)
+     values ('litecoin-test', 'litecoin-test', 1000000000, now())`,
+  )
 }

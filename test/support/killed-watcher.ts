@@ -22,7 +22,7 @@ export class KilledWatcher {
   }
 
   /** Started, and at the tip. */
-  static async start({ chain, database }: WatchedChain): Promise<KilledWatcher> {
+  static async start({ chain, database }: Pick<WatchedChain, 'chain' | 'database'>): Promise<KilledWatcher> {
     const order = { recipe: chain.recipe, databaseUrl: database.urls.watcher }
     const child = spawn(process.execPath, [PROGRAM, JSON.stringify(order)], {
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -78,7 +78,7 @@ export function addDocumentation(app: Hono<ApiVariables>, routes: readonly Route
     app.get(path, async (c) =>
       c.body(await readFile(builtFile(picture)), 200, {
         ...c.get('headers'),
-        'content-type': 'image/png',
+        'content-type': path.endsWith('.svg') ? 'image/svg+xml' : 'image/png',
         'cache-control': `public, max-age=${CACHE_SECONDS}`,
       }),
     )
