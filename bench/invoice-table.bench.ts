@@ -33,7 +33,7 @@ async function seed(): Promise<void> {
       for (let at = 0; at < count; at++) {
         idOf.push(formatId('invoice', uuidv7(STARTED_MS + (from + at) * STEP_MS, randomBytes(10))))
       }
-      await client.query(SEED_INVOICES, [merchant.id, idOf.slice(from), from, STARTED_MS, STEP_MS])
+      await client.query(SEED_INVOICES, [merchant.id, idOf.slice(from), from, STARTED_MS, STEP_MS, ROWS])
     }
     await client.query(SEED_TRANSFERS, [merchant.id])
     await client.query('vacuum analyze invoice')
@@ -48,7 +48,7 @@ const SEED_INVOICES = `
     allow_asset_selection, customer_email, external_reference, order_reference, address, created_at, expires_at, announced)
   select $1, id, false,
     case when i % 20000 = 7 then 'manual_review' when i % 5000 = 3 then 'partially_paid' when i % 5000 = 9 then 'overpaid'
-      when i % 10 = 1 then 'expired' when i % 50 = 5 then 'cancelled' when i > 999900 then 'awaiting_payment' else 'paid' end,
+      when i % 10 = 1 then 'expired' when i % 50 = 5 then 'cancelled' when i > $6::bigint - 100 then 'awaiting_payment' else 'paid' end,
     case when i < 2000 then 'SOL' when i % 100 = 0 then 'BTC' when i % 3 = 0 then 'LTC' when i % 3 = 1 then 'USDC_BASE' else 'ETH_BASE' end,
     1000, 4999, 'merchant', '{}', false, 'buyer' || (i % 50000) || '@example.com', 'order-' || i,
     case when i % 4 = 0 then 'cart-' || i end, 'address', to_timestamp(($4::float8 + i * $5::float8) / 1000),

@@ -40,7 +40,7 @@ test('nothing of a document is lost: tables, code and headings are there', () =>
   expect(page).not.toContain('.md"')
 })
 
-test('every picture of a guide is described, and is a PNG of the size that the page keeps free', async () => {
+test('every picture of a guide is described, and is a PNG or SVG of the size that the page keeps free', async () => {
   const shown = [...pages.values()].flatMap((page) => [
     ...page.matchAll(/<img src="([^"]+)" alt="([^"]+)" width="(\d+)" height="(\d+)" loading="lazy">/g),
   ])
@@ -48,7 +48,12 @@ test('every picture of a guide is described, and is a PNG of the size that the p
   expect(shown.length).toBeGreaterThan(10)
   for (const [, path = '', description, width, height] of shown) {
     const { format, ...size } = await sharp(fileURLToPath(builtFile(pictures.get(path) ?? ''))).metadata()
-    expect([path, format, String(size.width), String(size.height)]).toEqual([path, 'png', width, height])
+    expect([path, format, String(size.width), String(size.height)]).toEqual([
+      path,
+      path.endsWith('.svg') ? 'svg' : 'png',
+      width,
+      height,
+    ])
     expect(description?.length).toBeGreaterThan(10)
   }
 })
