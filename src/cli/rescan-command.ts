@@ -121,7 +121,7 @@ async function openSource(pool: Pool, node: ReadNode, watched: AddressSet | Watc
     if (!(watched instanceof WatchedOwners)) throw new Error('Solana is matched by its owners')
     const { livemode, privateChain = null, rpcUrl, rpcSetting, network } = node
     const feePayer = async () => (await loadSolanaSignerAccounts(pool, network))?.feePayer ?? null
-    const options = { livemode, privateChain, rpcUrl, rpcSetting, watched, feePayer }
+    const options = { livemode, privateChain, rpcUrl, rpcSetting, watched, feePayer, isPatient: true }
     const adapter = new SolanaAdapter({ ...options, clock: systemClock })
     return connected(adapter, [])
   }

@@ -80,12 +80,10 @@ export function id(prefix: string) {
 export const idView = (prefix: string) =>
   z.string().meta({ examples: [`${prefix}_01jd0w5f3e8gqv7n5k2m9x4c6t`] })
 
-/**
- * An e-mail address, loosely: something, `@`, a domain with a dot. Only a message sent proves more.
- */
 /** An address that we write to at a stranger's word: one mailbox, and nothing that a mail program reads as more. */
 export const mailboxAddress = z.email().max(254)
 
+/** An e-mail address, loosely: something, `@`, a domain with a dot. Only a message sent proves more. */
 export const emailAddress = z
   .string()
   .refine(

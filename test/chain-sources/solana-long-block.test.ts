@@ -1,3 +1,4 @@
+import { address, getAddressEncoder } from '@solana/kit'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { type DrivenSolana, solanaDriver } from '../support/solana-driver.ts'
@@ -42,4 +43,13 @@ test('a block that is too long to read keeps no payment in it or above it from c
   for (const { id } of invoices) await watched.untilStatus(id, 'paid')
   expect((await watched.state()).status).toBe('ok')
   expect(await watched.availableBalance()).toBe(available + 2n * watched.driver.amount)
+  // As `paylink rescan` reads it, which has no chain to keep up with.
+  const patient = watched.chain.adapter(proxy.url, true)
+  try {
+    patient.watched.add([Buffer.from(getAddressEncoder().encode(address(inIt.address)))])
+    const [block] = await patient.readFrom(tip + 1, 1)
+    expect(block?.transfers.map(({ amount }) => amount)).toEqual([watched.driver.amount])
+  } finally {
+    await patient.close()
+  }
 })

@@ -82,8 +82,8 @@ export class DrivenSolana implements DrivenChain {
     this.lies = solanaLies(this.url, way)
   }
 
-  adapter(rpcUrl = this.url): SolanaAdapter {
-    return new SolanaAdapter({ ...this.#options, rpcUrl, clock: systemClock })
+  adapter(rpcUrl = this.url, isPatient = false): SolanaAdapter {
+    return new SolanaAdapter({ ...this.#options, rpcUrl, clock: systemClock, isPatient })
   }
 
   /** The same chain, watched in another way. */

@@ -62,6 +62,8 @@ type SolanaAdapterOptions = {
   readonly probeIntervalMs?: number
   /** Shared with the chain's other providers; absent: the adapter's own. */
   readonly watched?: WatchedOwners
+  /** Reads blocks of any length, however long it takes, as who catches up on what was passed over. */
+  readonly isPatient?: boolean
 }
 
 /**
@@ -92,7 +94,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     this.network = `solana-${options.livemode ? 'live' : 'test'}`
     this.#options = options
     this.watched = options.watched ?? new WatchedOwners()
-    this.rpc = new SolanaRpc(options.rpcUrl, options.rpcSetting)
+    this.rpc = new SolanaRpc(options.rpcUrl, options.rpcSetting, options.isPatient)
     this.#chain = new SlotChain(this.rpc)
     this.#polling = new AccountPolling({ rpc: this.rpc, chain: this.#chain, watched: this.watched })
     this.#outcomes = new TransactionOutcome(this.rpc)

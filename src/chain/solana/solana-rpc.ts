@@ -89,9 +89,10 @@ export class SolanaRpc {
   readonly #transport: SolanaTransport
   readonly #setting: string
 
-  constructor(rpcUrl: string, setting: string) {
+  /** `isPatient`: see `SolanaTransport`. */
+  constructor(rpcUrl: string, setting: string, isPatient = false) {
     this.#setting = setting
-    this.#transport = new SolanaTransport(rpcUrl, setting)
+    this.#transport = new SolanaTransport(rpcUrl, setting, isPatient)
     this.#rpc = createSolanaRpcFromTransport(this.#transport.send as RpcTransport)
     this.#rpcWithAirdrops = createSolanaRpcFromTransport(this.#transport.send as RpcTransport)
   }

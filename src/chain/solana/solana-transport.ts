@@ -41,9 +41,10 @@ function endOfString(text: string, start: number): number {
   return text.length
 }
 
-/** A block of mainnet with its accounts is some megabytes. */
-const ANSWER_BYTES_MAX = 64 * 1024 * 1024
-const ANSWER_MS_MAX = 20_000
+/** A block of mainnet with its accounts is some megabytes. Somebody may fill one to a hundred times as much. */
+const ANSWER = { answerBytesMax: 64 * 1024 * 1024, answerMsMax: 20_000 }
+/** Below what a string of V8 can hold. */
+const LONG_ANSWER = { answerBytesMax: 500 * 1024 * 1024, answerMsMax: 300_000 }
 const CONNECTIONS_MAX = 8
 
 const failedSchema = z.object({ error: z.object({ code: z.number(), message: z.string() }) })
@@ -61,14 +62,14 @@ export class SolanaTransport {
   readonly #connection: HttpConnection
   readonly #setting: string
 
-  constructor(rpcUrl: string, setting: string) {
+  /** `isPatient`: takes answers that are too long, and too late, for who has to keep up with the chain. */
+  constructor(rpcUrl: string, setting: string, isPatient: boolean) {
     this.#setting = setting
     this.#connection = new HttpConnection(new URL(rpcUrl), {
       kind: 'the node',
       setting,
       connections: CONNECTIONS_MAX,
-      answerMsMax: ANSWER_MS_MAX,
-      answerBytesMax: ANSWER_BYTES_MAX,
+      ...(isPatient ? LONG_ANSWER : ANSWER),
     })
   }
 
