@@ -30,7 +30,7 @@ const SPARE_ADDRESSES = 200
 const LITOSHI = 100_000_000
 /** Payments a second, one on each page, spread evenly. */
 const UPDATES_PER_SECOND = 20
-const UPDATES = 300
+const UPDATES = Math.min(300, OPEN_PAGES)
 /** A page hears of a change within this, or the measurement fails. */
 const HEARD_MS_MAX = 20_000
 const SETTLE_MS = 6_000
