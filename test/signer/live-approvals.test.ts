@@ -241,8 +241,17 @@ test("planted members fill one merchant's part of the signer’s list, with an a
   await planted('organization_member', 'user_id', `'user_id', 'planted' || n`)
   await planted('person_passkey', 'user_id', `'user_id', 'planted' || n, 'credential_id', 'planted' || n`)
   const signer = await world.signer()
+  // As if most of them had been taken up, a few at a time.
+  const earlier = Array.from({ length: 495 }, (_, n) => `${shop.tenant.merchantId} ${n}`)
+  await signer.seen.note(
+    'approver',
+    earlier.map((key) => ({ key, seenAt: new Date(world.now.getTime() - HOUR_MS) })),
+  )
   const watch = new ApproverWatch()
-  for (let turn = 0; turn < 4; turn++) await watch.look(signer)
+  for (let turn = 0; turn < 12; turn++) {
+    await watch.look(signer)
+    world.after(10_000)
+  }
   const lines = (await readFile(join(world.folder, 'first-seen.jsonl'), 'utf8')).split('\n')
   expect(
     lines.filter((line) => line.includes(shop.tenant.merchantId) && line.includes('"approver"')),

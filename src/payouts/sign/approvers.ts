@@ -23,6 +23,12 @@ const PAGE = 500
 /** Credentials kept since the list began, of one merchant and of all: the file only grows, and rows can be planted. */
 const OF_MERCHANT_MAX = 500
 const IN_ALL_MAX = 200_000
+/**
+ * New credentials accepted in so long: fewer than delivery warns of in the same time, so that thousands of planted rows keep
+ * no other's warning waiting until it counts. The rest wait for a later look.
+ */
+const NEW_MAX = 2
+const NEW_WITHIN_MS = 10_000
 
 const SEAL_KEY_BYTES = 32
 const OWNER_LENGTH_MAX = 100
@@ -187,24 +193,31 @@ const isWhole = (credential: ApproverCredential): boolean =>
 
 const ownerOf = ({ merchantId }: ApproverCredential): string => merchantId.slice(0, OWNER_LENGTH_MAX)
 
-/** Those that fit on the list. The rest are logged once per merchant, and never count. */
+/**
+ * Those that are taken up now. What the list has no room for is logged once per merchant, and never counts; what is beyond
+ * the pace of warnings comes later. `isWarnedOf`: what counts at once is no news.
+ */
 function withinBounds(
   { seen, log, alerts }: ApproverDeps,
   unknown: readonly ApproverCredential[],
+  { now, isWarnedOf }: { readonly now: Date; readonly isWarnedOf: (one: ApproverCredential) => boolean },
 ): ApproverCredential[] {
   const added = new Map<string, number>()
   let inAll = 0
+  let warnings = seen.countBetween(APPROVER, new Date(now.getTime() - NEW_WITHIN_MS), now)
   return unknown.filter((one) => {
     if (seen.since(APPROVER, listedKey(seen, one)) !== null) return true
     const owner = ownerOf(one)
     const { all, ofWord } = seen.counts(APPROVER, owner)
     const here = added.get(owner) ?? 0
     const hasRoom = ofWord + here < OF_MERCHANT_MAX && all + inAll < IN_ALL_MAX
-    if (hasRoom) {
-      added.set(owner, here + 1)
-      inAll++
-    } else if (alerts.isNew(owner, FULL)) log.error({ merchantId: owner }, FULL)
-    return hasRoom
+    if (!hasRoom && alerts.isNew(owner, FULL)) log.error({ merchantId: owner }, FULL)
+    const isNews = isWarnedOf(one)
+    if (!hasRoom || (isNews && warnings >= NEW_MAX)) return false
+    added.set(owner, here + 1)
+    inAll++
+    if (isNews) warnings++
+    return true
   })
 }
 
@@ -217,7 +230,11 @@ async function note(deps: ApproverDeps, found: readonly ApproverCredential[]): P
   const now = clock()
   // Seen in the future: the clock was ahead then.
   const isNew = (one: ApproverCredential) => (seen.since(APPROVER, listedKey(seen, one)) ?? NEVER) > now
-  const unknown = withinBounds(deps, credentials.filter(isNew))
+  const upgradeEnds = seen.since(UPGRADED, 'until')
+  const isUpgrading = upgradeEnds !== null && now < upgradeEnds
+  // Passkeys that were there before were whole at once, and are on the list.
+  const isWarnedOf = ({ kind }: ApproverCredential) => !(isUpgrading && kind === 'totp')
+  const unknown = withinBounds(deps, credentials.filter(isNew), { now, isWarnedOf })
   const replaced = newlyReplaced(seen, credentials, now)
   await seen.note(
     REPLACED,
@@ -225,15 +242,9 @@ async function note(deps: ApproverDeps, found: readonly ApproverCredential[]): P
   )
   if (replaced.length > 0) await publish({ pool, seen }, replaced)
   if (unknown.length === 0) return
-  const upgradeEnds = seen.since(UPGRADED, 'until')
-  const isUpgrading = upgradeEnds !== null && now < upgradeEnds
   await seen.note(
     APPROVER,
-    unknown.map((one) => ({
-      key: listedKey(seen, one),
-      // Passkeys that were there before were whole at once, and are on the list.
-      seenAt: isUpgrading && one.kind === 'totp' ? BEFORE_THE_LIST : now,
-    })),
+    unknown.map((one) => ({ key: listedKey(seen, one), seenAt: isWarnedOf(one) ? now : BEFORE_THE_LIST })),
   )
   await publish({ pool, seen }, unknown)
 }

@@ -66,6 +66,14 @@ export class FirstSeen {
     return [...(this.#kinds.get(kind) ?? [])].flatMap(([key, ms]) => (ms < time.getTime() ? [key] : []))
   }
 
+  /** How many keys of a kind are known since a time in (`after`, `until`]. */
+  countBetween(kind: string, after: Date, until: Date): number {
+    const [from, to] = [after.getTime(), until.getTime()]
+    let count = 0
+    for (const ms of this.#kinds.get(kind)?.values() ?? []) if (ms > from && ms <= to) count++
+    return count
+  }
+
   /** How many keys of a kind are known in all, and how many begin with this word. */
   counts(kind: string, word: string): { readonly all: number; readonly ofWord: number } {
     return { all: this.#kinds.get(kind)?.size ?? 0, ofWord: this.#words.get(`${kind} ${word}`) ?? 0 }
