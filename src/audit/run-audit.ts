@@ -1,6 +1,12 @@
 import type { AccessSeals } from '../core/people/access-seals.ts'
 import { loadNetworkStates } from '../db/chain/network-state.ts'
-import { type Finding, findDisagreements, listBookedCoins, prepareAudit } from '../db/ledger/audit.ts'
+import {
+  type Finding,
+  findDisagreements,
+  listBookedCoins,
+  listOtherNetworks,
+  prepareAudit,
+} from '../db/ledger/audit.ts'
 import { type ChainNode, isEvmNode, isSolanaNode, isUtxoNode } from '../nodes/chain-nodes.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tx, withOneMoment } from '../postgres/transaction.ts'
@@ -91,6 +97,7 @@ export async function runAudit(
       const rule = 'Paylink wrote every person, member, second factor and API key'
       results.push({ name: 'access_is_sealed', rule, findings, notChecked: null })
     }
+    results.push(...(await uncheckedChains(tx, nodes)))
     return { results, records: await readChains(tx, nodes) }
   })
   onBackend(null)
@@ -161,6 +168,20 @@ const findsNothing = (tx: Tx, sql: string): Promise<boolean> =>
 /** What a check finds; a value that it cannot read is a finding, and keeps no other check from being made. */
 const findingsOf = (tx: Tx, check: string, find: () => Promise<Finding[]>): Promise<Finding[]> =>
   unlessUnreadable(tx, find, (detail) => [{ merchantId: null, subject: check, detail }])
+
+/** Networks with payments and without a node: nobody can say whether those payments are on their chain. */
+async function uncheckedChains(tx: Tx, nodes: readonly ChainNode[]): Promise<CheckResult[]> {
+  const networks = await listOtherNetworks(
+    tx,
+    nodes.map(({ network }) => network),
+  )
+  return networks.map((network) => ({
+    name: `chain_${network}`,
+    rule: `every transfer stands on the chain of ${network}`,
+    findings: [],
+    notChecked: 'no node of this network is in the settings',
+  }))
+}
 
 async function readChains(tx: Tx, nodes: readonly ChainNode[]) {
   const states = await loadNetworkStates(tx)

@@ -147,3 +147,11 @@ test('an unreachable node is reported as not checked, and nothing is called wron
     expect(notChecked).not.toContain('password')
   }
 })
+
+test('payments on a network whose node was taken out of the settings are reported as not checked', async () => {
+  const results = await runAudit(world.database.owner, [])
+  const [chain, ...others] = results.filter(({ notChecked }) => notChecked !== null)
+  expect(others).toEqual([])
+  expect(chain?.name).toBe('chain_litecoin-test')
+  expect(chain?.notChecked).toContain('no node of this network')
+})

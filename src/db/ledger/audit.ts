@@ -177,6 +177,15 @@ export async function listBlocksWithTransfers(
   return rows
 }
 
+/** Networks on which payments are recorded, beside those that are named here. Reads transfer. */
+export async function listOtherNetworks(db: Queryable, named: readonly Network[]): Promise<string[]> {
+  const { rows } = await db.query<{ network: string }>(
+    'select distinct network from transfer where network <> all($1) order by network',
+    [named],
+  )
+  return rows.map(({ network }) => network)
+}
+
 const ADDRESSES_PAGE = 10_000
 
 /** Every address that was given to an invoice in a keyspace, page by page. Served by deposit_address_by_program. */
