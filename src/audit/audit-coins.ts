@@ -10,9 +10,12 @@ import type { ChainRecord } from './audit-chain.ts'
 import type { ChainAudit } from './chain-audit.ts'
 import { closeAtStop } from './close-at-stop.ts'
 
+/** The newest blocks in which a payout that is not final yet is looked for. */
+const BLOCKS_SOUGHT = 500
+
 /**
  * The coins that the books say a merchant has, and those that its confirmed payouts spent, against the chain's own set of
- * unspent outputs, and what each pays to whom. `stillBooked` gives what the books say now: a coin that was paid out, or taken back by the chain,
+ * unspent outputs, and what each pays to whom; one may also have been spent by a payout of its own that is not final. `stillBooked` gives what the books say now: a coin that was paid out, or taken back by the chain,
  * meanwhile is no discrepancy.
  */
 export async function auditCoins(
@@ -31,11 +34,13 @@ export async function auditCoins(
   try {
     const client = new UtxoPayoutClient(rpc, realmOf(node))
     const wrong = new Map<BookedCoin, string>()
+    const missing: BookedCoin[] = []
     for (const coin of coins) {
       const output = await client.unspent(coin)
-      if (output === null) wrong.set(coin, 'no unspent output on the chain')
+      if (output === null) missing.push(coin)
       else if (!isThat(coin, output)) wrong.set(coin, `the output pays ${output.amount} to ${output.script}`)
     }
+    for (const coin of await notJustSpent(client, missing)) wrong.set(coin, 'no unspent output on the chain')
     const booked = wrong.size === 0 ? new Set() : new Set((await stillBooked()).map(nameOf))
     const findings = [...wrong]
       .filter(([coin]) => booked.has(nameOf(coin)))
@@ -58,6 +63,18 @@ export async function auditCoins(
   } finally {
     await close()
   }
+}
+
+/** Those that no signed payout has spent in the newest blocks. */
+async function notJustSpent(
+  client: UtxoPayoutClient,
+  missing: readonly BookedCoin[],
+): Promise<readonly BookedCoin[]> {
+  const txids = [...new Set(missing.flatMap(({ spentBy }) => spentBy))]
+  if (txids.length === 0) return missing
+  const fromHeight = Math.max(1, (await client.tipHeight()) - BLOCKS_SOUGHT + 1)
+  const { found } = await client.find(txids.map((txid) => ({ txid, fromHeight })))
+  return missing.filter(({ spentBy }) => !spentBy.some((txid) => found.has(txid)))
 }
 
 const nameOf = ({ txid, outputIndex }: Pick<BookedCoin, 'txid' | 'outputIndex'>): string =>

@@ -212,18 +212,25 @@ export type BookedCoin = {
   readonly amount: bigint
   /** Of the address that it pays, 20 bytes; none where its invoice has no address there, null where it is not known. */
   readonly program: Buffer | null
+  /** The signed transactions of a payout under way that spends it, if any. */
+  readonly spentBy: readonly string[]
 }
 
 /** Coins looked up on a chain in one audit, the largest ones. */
 const COINS_MAX = 2_000
 
 /**
- * The largest coins of a network that stand in a balance and that no payout spends: final deposits, and change of
- * confirmed payouts.
+ * The largest coins of a network that stand in a balance and that no payout has spent for good: final deposits, and change
+ * of confirmed payouts.
  */
 export async function listBookedCoins(db: Queryable, network: Network): Promise<BookedCoin[]> {
   const { rows } = await db.query<BookedCoin>(
-    `select merchant_id as "merchantId", txid, output_index as "outputIndex", amount, program from (
+    `select merchant_id as "merchantId", txid, output_index as "outputIndex", amount, program,
+       array(select t.txid from payout_input i join payout_transaction t
+           on t.merchant_id = i.merchant_id and t.payout_id = i.payout_id and t.network = i.network
+         where i.merchant_id = coin.merchant_id and i.network = coin.network and i.txid = coin.txid
+           and i.output_index = coin.output_index) as "spentBy"
+     from (
        select t.merchant_id, t.network, t.txid, t.output_index, t.amount, coalesce(d.program, '') as program
        from transfer_part t left join deposit_address d
          on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2
@@ -234,8 +241,10 @@ export async function listBookedCoins(db: Queryable, network: Network): Promise<
        from payout_change c join payout p
          on p.merchant_id = c.merchant_id and p.id = c.payout_id and p.status = 'confirmed' and p.txid = c.txid
        where c.network = $1) coin
-     where not exists (select from payout_input i where i.merchant_id = coin.merchant_id
-       and i.network = coin.network and i.txid = coin.txid and i.output_index = coin.output_index)
+     where not exists (select from payout_input i
+       join payout p on p.merchant_id = i.merchant_id and p.id = i.payout_id and p.status in ('confirmed', 'failed')
+       where i.merchant_id = coin.merchant_id and i.network = coin.network and i.txid = coin.txid
+         and i.output_index = coin.output_index)
      order by amount desc, txid, output_index limit ${COINS_MAX}`,
     [network, keyspaceOfNetwork(network)],
   )
