@@ -12,6 +12,20 @@ export type AuditCheck = {
   readonly unless?: string
 }
 
+/** PostgreSQL's code of a statement that took too long, or that somebody ended. */
+const QUERY_CANCELED = '57014'
+
+/** What `work` gives, or `otherwise` with why, where the database ended the query. The transaction goes on. */
+export const unlessEnded = <Result>(
+  tx: Tx,
+  work: () => Promise<Result>,
+  otherwise: (reason: string) => Result,
+): Promise<Result> =>
+  withSavepoint(tx, work, (error) => {
+    if (!(error instanceof DatabaseError) || error.code !== QUERY_CANCELED) throw error
+    return otherwise('its query took too long and was ended')
+  })
+
 /**
  * What `work` gives, or `otherwise` with why, where the database cannot read a value that is stored. The transaction goes
  * on, so that such a row keeps nothing else from being checked.

@@ -42,6 +42,24 @@ const part = () =>
 const read = async (path: string, method = 'GET') =>
   part().fetch(new Request(`https://pay.example.com${path}`, { method }))
 
+test('a check that takes too long is not checked, and keeps no other one from being made', async () => {
+  const blocker = await database.owner.connect()
+  try {
+    await blocker.query('begin; lock table invoice_resolution in access exclusive mode')
+    const results = await runAudit(database.pools.watcher, [], { checkMinutesMax: 1 / 600 })
+    const ended = results.filter(({ notChecked }) => notChecked !== null)
+    expect(ended.map(({ notChecked }) => notChecked)).toContain('its query took too long and was ended')
+    expect(ended.map(({ name }) => name)).toContain('review_has_its_answer')
+    expect(
+      results.filter(({ notChecked, findings }) => notChecked === null && findings.length === 0),
+    ).toHaveLength(results.length - ended.length)
+    expect(ended.length).toBeLessThan(results.length / 2)
+  } finally {
+    await blocker.query('rollback')
+    blocker.release()
+  }
+})
+
 test('before the first audit the public page says that there was none', async () => {
   const page = await (await read('/audit')).text()
   expect(page).toContain('have not been audited yet')
