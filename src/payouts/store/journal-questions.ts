@@ -19,8 +19,8 @@ export async function askJournal(
 ): Promise<boolean> {
   const { rows } = await db.query<{ answeredAt: Date | null }>(
     `select answered_at as "answeredAt" from journal_question
-     where merchant_id = $1 and intent_id = $2 and livemode = $3`,
-    [merchantId, intentId, livemode],
+     where merchant_id = $1 and intent_id = $2`,
+    [merchantId, intentId],
   )
   const youngest = new Date(now.getTime() - ANSWER_COUNTS_MS)
   const [question] = rows
@@ -36,11 +36,18 @@ export async function askJournal(
   return false
 }
 
-/** What is asked and not answered, longest waiting first. Served by journal_question_open. */
+/**
+ * What is asked and not answered, longest waiting first. Mode and network are those of the payout or sweep where it is known:
+ * a question that says others was asked by nobody of ours. Served by journal_question_open and the primary keys.
+ */
 export async function listJournalQuestions(db: Queryable, limit: number): Promise<JournalQuestion[]> {
   const { rows } = await db.query<JournalQuestion>(
-    `select merchant_id as "merchantId", livemode, intent_id as "intentId", network from journal_question
-     where answered_at is null order by asked_at limit $1`,
+    `select q.merchant_id as "merchantId", q.intent_id as "intentId",
+       coalesce(p.livemode, s.livemode, q.livemode) as livemode, coalesce(p.network, s.network, q.network) as network
+     from journal_question q
+     left join payout p on p.merchant_id = q.merchant_id and p.id = q.intent_id
+     left join sweep s on s.merchant_id = q.merchant_id and s.id = q.intent_id
+     where q.answered_at is null order by q.asked_at limit $1`,
     [limit],
   )
   return rows
@@ -49,25 +56,25 @@ export async function listJournalQuestions(db: Queryable, limit: number): Promis
 /** By primary key. */
 export async function answerJournalQuestion(
   db: Queryable,
-  { merchantId, livemode, intentId }: JournalQuestion,
+  { merchantId, intentId }: JournalQuestion,
   now: Date,
 ): Promise<void> {
   await db.query(
-    `update journal_question set answered_at = $4
-     where merchant_id = $1 and intent_id = $2 and livemode = $3 and answered_at is null`,
-    [merchantId, intentId, livemode, now],
+    `update journal_question set answered_at = $3
+     where merchant_id = $1 and intent_id = $2 and answered_at is null`,
+    [merchantId, intentId, now],
   )
 }
 
 /** Moves a question that could not be answered behind all open ones. By primary key. */
 export async function postponeJournalQuestion(
   db: Queryable,
-  { merchantId, livemode, intentId }: JournalQuestion,
+  { merchantId, intentId }: JournalQuestion,
   now: Date,
 ): Promise<void> {
   await db.query(
-    `update journal_question set asked_at = $4
-     where merchant_id = $1 and intent_id = $2 and livemode = $3 and answered_at is null`,
-    [merchantId, intentId, livemode, now],
+    `update journal_question set asked_at = $3
+     where merchant_id = $1 and intent_id = $2 and answered_at is null`,
+    [merchantId, intentId, now],
   )
 }
