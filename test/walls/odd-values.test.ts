@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { withTransaction } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { seedMerchant } from '../support/seed.ts'
 
 /** What a type of PostgreSQL's holds and no code of ours can read; grants-suite tries what a login can do with it. */
 
@@ -37,3 +39,20 @@ test('a time beyond all days is read as the first or the last of those that ther
   ]
   expect(JSON.parse(JSON.stringify(rows))).toEqual([{ a: first, b: first, c: now, d: last, e: last }])
 })
+
+test.each(['api', 'watcher'] as const)(
+  "the login of %s writes no event whose bytes would stop everybody's deliveries",
+  async (role) => {
+    const tenant = await seedMerchant(database)
+    const write = (body: string) =>
+      withTransaction(database.pools[role], tenant, (tx) =>
+        tx.query(
+          `insert into event (merchant_id, id, livemode, event_type, resource_id, sequence, body, created_at)
+           values ($1, 'evt_' || $2::text, $3, 'payout.requested', $2, 1, $4, now())`,
+          [tenant.merchantId, body, tenant.livemode, Buffer.from(body, 'hex')],
+        ),
+      )
+    for (const body of ['ff', '00', '7b', '']) await expect(write(body)).rejects.toThrow()
+    await write(Buffer.from('{}').toString('hex'))
+  },
+)
