@@ -89,7 +89,10 @@ test('a database of an earlier release is brought up to date with all that was i
   expect(await rowsIn(columns)).toEqual(before)
   const checks = await runAudit(database.owner, [])
   expect(checks.length).toBeGreaterThan(20)
-  expect(checks.filter(({ findings, notChecked }) => findings.length > 0 || notChecked !== null)).toEqual([])
+  expect(checks.filter(({ findings }) => findings.length > 0)).toEqual([])
+  // No node was given to ask about the payments.
+  const notChecked = checks.filter((check) => check.notChecked !== null).map(({ name }) => name)
+  expect(notChecked.filter((name) => !name.startsWith('chain_'))).toEqual([])
 })
 
 const post = (tx: Tx, tenant: Tenant): Promise<unknown> =>
