@@ -11,7 +11,11 @@ export const mailFrom = (baseUrl: string): string => `Paylink <no-reply@${new UR
  * Sends e-mails. `send` never throws and never makes its caller wait for a mail server. Those of one sender, which is
  * the addressee unless named, wait behind one another, and never long before those of others.
  */
-export type Mail = { send(message: Email, sender?: string): Promise<void> }
+export type Mail = {
+  send(message: Email, sender?: string): Promise<void>
+  /** Whether so many more would be taken now, each of its addressee's own. Absent: any number. */
+  hasRoom?(emails: number): boolean
+}
 
 type OpenMail = Mail & {
   /** Resolves when every e-mail under way was sent, or given up. */
@@ -25,6 +29,8 @@ const HANG_UP_MS = 500
 const UNDER_WAY_MAX = 50
 /** E-mails that wait for their turn; more are refused with a line in the log. Those to be sent again count as well. */
 const WAITING_MAX = { perKey: 500, all: 5_000 }
+/** Of these, kept for what is no shop's, such as a warning to a manager. */
+const OF_NO_SHOP = 1_000
 /** Waits before an e-mail that a server did not take for now is sent again; after the last it is given up. */
 const RETRY_AFTER_MS = [5_000, 60_000, 600_000]
 /** SMTP replies from here on are final (RFC 5321 §4.2.1). */
@@ -68,12 +74,12 @@ function openUnmarkedMail(options: { smtpUrl: string | null; from: string; log: 
   const giveUp = ({ message }: Waiting, reason: string): void =>
     log.error({ to: message.to, reason }, 'an e-mail could not be sent')
   const add = (waiting: Waiting): void => {
+    const kept = waiting.sender === waiting.message.to ? 0 : OF_NO_SHOP
     if (isClosing) giveUp(waiting, 'the service stops')
-    else if (queue.size + retries.size >= WAITING_MAX.all || !queue.add(waiting.sender, waiting)) {
-      giveUp(waiting, 'too many wait')
-    }
+    else if (room() <= kept || !queue.add(waiting.sender, waiting)) giveUp(waiting, 'too many wait')
     sendNext()
   }
+  const room = (): number => WAITING_MAX.all - queue.size - retries.size
   const sendNext = (): void => {
     while (underWay.size < UNDER_WAY_MAX) {
       const next = queue.take()
@@ -118,6 +124,7 @@ function openUnmarkedMail(options: { smtpUrl: string | null; from: string; log: 
   return {
     // How long a mail server takes would show a stranger whether an address is known.
     send: async (message, sender = message.to) => add({ message, sender, attempts: 0 }),
+    hasRoom: (emails) => room() >= emails,
     close: async () => {
       isClosing = true
       giveUpWaiting()

@@ -14,6 +14,7 @@ import {
   noticeAddressees,
   releaseNotices,
   takeStoppedEndpoints,
+  WARNED_MAX,
 } from '../db/people/notices.ts'
 import { listUnnotifiedApprovers, markApproverNotified } from '../payouts/store/approver-sightings.ts'
 import type { Pool } from '../postgres/pool.ts'
@@ -116,15 +117,21 @@ async function writeOfManagers({ pool, mail, log, baseUrl }: NoticeDeps): Promis
   await forgetFormerManagers(pool, FORMER_DAYS)
   await noteManagers(pool, MANAGERS_MAX)
   const leaving = await listLeavingManagers(pool, LEAVING_MAX)
+  let emails = 0
   for (const { merchantId, personId, email } of leaving) {
+    if (!hasRoom(mail)) break
     log.warn({ merchantId, personId }, 'an owner or admin left, or has another e-mail address')
     await mail.send(formerManagerEmail(baseUrl, merchantId, email))
     await markManagerLeft(pool, { merchantId, personId, email })
+    emails += 1
   }
-  return leaving.length
+  return emails
 }
 
-/** All owners and admins, and where they were until some days ago. */
+/** A warning that the queue has no room for is written in a later round: it has no second one. */
+const hasRoom = ({ hasRoom = () => true }: Mail): boolean => hasRoom(2 * WARNED_MAX)
+
+/** Owners and admins, and where they were until some days ago, of each as many as are warned, those known longest. */
 async function warnedOf(pool: Pool, merchantId: string): Promise<{ email: string; name: string }[]> {
   const managers = await listManagers(pool, merchantId)
   const former = await listFormerAddresses(pool, merchantId)
@@ -139,6 +146,7 @@ async function warnedOf(pool: Pool, merchantId: string): Promise<{ email: string
 async function writeOfDestinations({ pool, mail, baseUrl }: NoticeDeps): Promise<number> {
   let emails = 0
   for (const destination of await listUntoldDestinations(pool, DESTINATIONS_MAX)) {
+    if (!hasRoom(mail)) break
     for (const manager of await warnedOf(pool, destination.merchantId)) {
       await mail.send(destinationEmail(baseUrl, destination, manager))
       emails += 1
@@ -152,6 +160,7 @@ async function writeOfDestinations({ pool, mail, baseUrl }: NoticeDeps): Promise
 async function writeOfApprovers({ pool, mail, baseUrl }: NoticeDeps): Promise<number> {
   let emails = 0
   for (const approver of await listUnnotifiedApprovers(pool, APPROVERS_MAX)) {
+    if (!hasRoom(mail)) break
     for (const manager of await warnedOf(pool, approver.merchantId)) {
       await mail.send(approverEmail(baseUrl, approver, manager))
       emails += 1

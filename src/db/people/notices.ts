@@ -120,17 +120,23 @@ export async function markDestinationNotified(
   )
 }
 
+/** Managers of one shop who are warned of what may be a theft, and former ones beside them; no shop has as many. */
+export const WARNED_MAX = 100
+
 /**
- * All owners and admins, whatever they refused and whether or not their address is confirmed: of what may be a theft they
- * are reported in any case. Served by the keys.
+ * The owners and admins, those known longest first, whatever they refused and whether or not their address is confirmed: of what may be a theft they
+ * are warned in any case. Served by the keys.
  */
 export async function listManagers(
   db: Queryable,
   merchantId: string,
 ): Promise<{ email: string; name: string }[]> {
   const { rows } = await db.query<{ email: string; name: string }>(
-    `select email, person.name from organization_member member join person on person.id = member.user_id
-     where member.organization_id = $1 and member.role in ('owner', 'admin') order by email`,
+    `select person.email, person.name from organization_member member join person on person.id = member.user_id
+     left join known_manager k
+       on k.merchant_id = member.organization_id and k.person_id = member.user_id and k.email = person.email
+     where member.organization_id = $1 and member.role in ('owner', 'admin')
+     order by k.known_since, person.email limit ${WARNED_MAX}`,
     [merchantId],
   )
   return rows
@@ -225,7 +231,8 @@ export async function forgetFormerManagers(db: Queryable, days: number): Promise
 /** Where the managers of a shop were until lately, and are no more. By the key. */
 export async function listFormerAddresses(db: Queryable, merchantId: string): Promise<string[]> {
   const { rows } = await db.query<{ email: string }>(
-    `select distinct email from known_manager k where merchant_id = $1 and not ${IS_MANAGER} order by email limit 100`,
+    `select email from known_manager k where merchant_id = $1 and not ${IS_MANAGER}
+     group by email order by min(known_since), email limit ${WARNED_MAX}`,
     [merchantId],
   )
   return rows.map(({ email }) => email)
