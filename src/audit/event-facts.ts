@@ -39,11 +39,10 @@ const EVENTS_OF = (kind: 'invoice' | 'payout'): string =>
       from event where event_type like '${kind}.%' offset 0) body
     cross join lateral json_to_record(case json_typeof(body.data) when 'object' then body.data else '{}' end) as data(
       status text, asset text, amount text, usd_amount text, amount_detected text, amount_confirmed text, payments json,
-      expiry_reading json, destination text, txid text, approved_by text, approved_at text, submitted_at text, confirmed_at text,
-      failure_code text)) e`
+      expiry_reading json, destination text, txid text, submitted_at text, confirmed_at text, failure_code text)) e`
 
 /** A time of a payout, as exactly as events have it. */
-const seconds = (column: string): string => `date_trunc('milliseconds', p.${column})`
+const exactly = (column: string): string => `date_trunc('milliseconds', p.${column})`
 
 /** What is wrong with an invoice's event, asked of each by itself: what it is compared with is found by an index. */
 const OF_INVOICES = [
@@ -98,15 +97,15 @@ export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
   {
     name: 'event_tells_of_its_payout',
     rule: "a payout event reports its payout's coin, amount, destination and times, and of a transaction that was signed for it",
+    // When it was approved is not compared: what was not yet signed is approved again after a restore.
     sql: `select e.merchant_id, e.id as subject, concat('reports ', e.amount, ' to ', e.destination) as detail
       from ${EVENTS_OF('payout')} left join payout p on p.merchant_id = e.merchant_id and p.id = e.resource_id
       where p.id is null or e.asset is distinct from p.asset or e.destination is distinct from p.destination
         or ${units('e.amount', 'p.asset')} is distinct from p.amount
         or e.status = 'confirmed' and p.status not in ('submitted', 'confirmed')
-        or e.approved_by <> p.approved_by or e.failure_code <> p.failure_code
-        or e.approved_at::timestamptz is distinct from ${seconds('approved_at')} and e.approved_at is not null
-        or e.submitted_at::timestamptz is distinct from ${seconds('submitted_at')} and e.submitted_at is not null
-        or e.confirmed_at::timestamptz is distinct from ${seconds('confirmed_at')} and e.confirmed_at is not null
+        or e.failure_code <> p.failure_code
+        or e.submitted_at::timestamptz is distinct from ${exactly('submitted_at')} and e.submitted_at is not null
+        or e.confirmed_at::timestamptz is distinct from ${exactly('confirmed_at')} and e.confirmed_at is not null
         or e.txid is not null and not exists (select from payout_transaction t
           where t.merchant_id = p.merchant_id and t.payout_id = p.id and t.txid = e.txid)`,
   },

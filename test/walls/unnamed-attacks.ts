@@ -100,6 +100,7 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   'api update invoice.rate': 'another price is shown beside the amount, which stays',
   'api update invoice.visit_digest':
     "a press of a payment link's button makes a second invoice, or finds none",
+  'api update payout.approved_at': 'another time is shown; the signer reads the time in the signed approval',
   ...columns(
     'api update payment_rules',
     'what counts as paid, and the daily limit: see walls/unsealed-rows',
