@@ -186,7 +186,7 @@ export const EVENT_CHECKS: readonly AuditCheck[] = [
   {
     name: 'milestone_is_told_once',
     rule: 'created, payment_detected, paid, overpaid and expired are emitted at most once, and where the invoice says so',
-    sql: `select coalesce(told.merchant_id, i.merchant_id) as merchant_id, coalesce(resource_id, i.id) as subject,
+    sql: `select coalesce(emitted.merchant_id, i.merchant_id) as merchant_id, coalesce(resource_id, i.id) as subject,
         concat('emitted ', created, ', ', detected, ', ', paid, ', ', overpaid, ', ', expired, ' times, and says ', i.announced) as detail
       from (select merchant_id, resource_id,
           count(*) filter (where event_type = 'invoice.created') as created,
@@ -194,9 +194,9 @@ export const EVENT_CHECKS: readonly AuditCheck[] = [
           count(*) filter (where event_type = 'invoice.paid') as paid,
           count(*) filter (where event_type = 'invoice.overpaid') as overpaid,
           count(*) filter (where event_type = 'invoice.expired') as expired
-        from event group by merchant_id, resource_id) told
+        from event group by merchant_id, resource_id) emitted
       full join (select merchant_id, id, announced, expired_at, expiry_reading from invoice where created_at > ${KEPT_SINCE}) i
-        on i.merchant_id = told.merchant_id and i.id = resource_id
+        on i.merchant_id = emitted.merchant_id and i.id = resource_id
       where greatest(created, detected, paid, overpaid, expired) > 1 or i.expired_at is null and i.expiry_reading is not null
         or i.id is not null and (i.announced -> 'detected', i.announced -> 'paid', i.announced -> 'overpaid', i.announced -> 'expired')
           is distinct from (to_jsonb(coalesce(detected, 0) > 0), to_jsonb(coalesce(paid, 0) > 0),

@@ -55,9 +55,12 @@ test('where a new account costs ten times a plain payment, a payout to one is pr
   expect(gas).toBeGreaterThanOrEqual(NEW_ACCOUNT_GAS)
 })
 
-test('a node that does not say what a new account costs is taken to charge what a plain payment does', async () => {
+test.each([
+  ['does not say what a new account costs', 'insufficient funds for transfer'],
+  ['says that a new account costs more than any may', 'gas required exceeds allowance (400000)'],
+])('a node that %s stops no payout', async (_what, words) => {
   proxy.lie('eth_estimateGas', () => {
-    throw new Error('insufficient funds for transfer')
+    throw new Error(words)
   })
   await trackerAtProxy().pass()
   proxy.tellTheTruth()

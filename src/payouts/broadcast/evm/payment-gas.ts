@@ -40,11 +40,13 @@ export async function gasOf(node: EvmNode, payment: Payment): Promise<bigint> {
 
 /**
  * The same for an address that nobody has used, where a state grows by an account (EIP-8037); what any payment takes where
- * the node does not say, or `account` has nothing to send.
+ * the node does not say, says too much, or `account` has nothing to send.
  */
 export async function newAccountGasOf(node: EvmNode, account: Uint8Array): Promise<bigint> {
   try {
-    return await gasOf(node, { from: account, to: randomBytes(ADDRESS_BYTES), value: 1n })
+    const gas = await gasOf(node, { from: account, to: randomBytes(ADDRESS_BYTES), value: 1n })
+    // More than any payment may use: each is refused by itself, and those to known addresses go on.
+    return gas === 0n ? TRANSFER_GAS : gas
   } catch (error) {
     if (error instanceof EvmRpcError) return TRANSFER_GAS
     throw error
