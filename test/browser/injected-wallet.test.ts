@@ -295,7 +295,7 @@ describe('a wallet for SOL', () => {
     await inject(page, 'Ether only', async () => ({ result: null }))
     await page.goto(server.show('t', inSol))
     await expect.poll(() => page.locator('#wallets button').allTextContents()).toEqual(['Pay with Heron'])
-    const inUsdc = litecoinInvoice({ asset: 'USDC_BASE', address: `0x${'ab'.repeat(20)}` })
+    const inUsdc = litecoinInvoice({ id: 'inv_usdc', asset: 'USDC_BASE', address: `0x${'ab'.repeat(20)}` })
     await page.goto(server.show('u', inUsdc))
     await expect
       .poll(() => page.locator('#wallets button').allTextContents())
@@ -306,8 +306,8 @@ describe('a wallet for SOL', () => {
     const ask = async (token: string) =>
       (await fetch(`${server.url}/i/${token}/solana-transfer?from=${address}`)).status
     server.show('sol', inSol)
-    server.show('ltc', litecoinInvoice())
-    server.show('over', { ...inSol, cancelledAtMs: 1 })
+    server.show('ltc', litecoinInvoice({ id: 'inv_ltc' }))
+    server.show('over', { ...inSol, id: 'inv_over', cancelledAtMs: 1 })
     expect([await ask('sol'), await ask('ltc'), await ask('over'), await ask('none')]).toEqual([
       200, 404, 404, 404,
     ])

@@ -69,6 +69,16 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
       merchantName = 'Blue Heron Books',
       can: Partial<Pick<ShownInvoice, 'linkName' | 'otherCoins' | 'reopenable' | 'card' | 'receipt'>> = {},
     ): string {
+      // A page that is still open would go on to show the first token's content at the second.
+      const other = [...shown].find(
+        ([
+          each,
+          {
+            invoice: { id },
+          },
+        ]) => each !== token && id === invoice.id,
+      )
+      if (other !== undefined) throw new Error(`${invoice.id} is shown at ${other[0]} already`)
       shown.set(token, {
         invoice,
         merchantName,
