@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { entriesUpTo } from './cache-size.ts'
 
 /** More than one look at all networks can say something of: payouts, sweeps and what their providers answer. */
 export const REPORTED_MAX = 20_000
@@ -14,7 +15,7 @@ export const withoutNumbers = (message: string): string =>
  * runs. The newest are remembered; what was said longest ago may be said again.
  */
 export class DeduplicatedLog {
-  readonly #said = new LRUCache<string, true>({ max: REPORTED_MAX })
+  readonly #said = new LRUCache<string, true>(entriesUpTo(REPORTED_MAX))
 
   /** Whether this was not said of it before; from now on it was. `what`: the kind of alert, with its reason. */
   isNew(about: string, what: string): boolean {

@@ -9,6 +9,7 @@ import {
 } from '../core/address-batch.ts'
 import { AddressShares } from '../core/address-shares.ts'
 import type { Keyspace } from '../core/assets.ts'
+import { entriesUpTo } from '../runtime/cache-size.ts'
 import type { Log } from '../runtime/log.ts'
 import { type AddressKeys, readAddressKeys } from './address-keys.ts'
 import { isBatchSigned } from './batch-signature.ts'
@@ -34,7 +35,7 @@ export function createIssuedAddresses(options: {
   readonly log: Log
 }): IssuedAddresses {
   const { keysPath, log } = options
-  const checked = new LRUCache<string, Checked>({ max: CHECKED_MAX })
+  const checked = new LRUCache<string, Checked>(entriesUpTo(CHECKED_MAX))
   const refusals: { count: number; reason: string | null } = { count: 0, reason: null }
   let keys: AddressKeys | null = null
 

@@ -1,6 +1,7 @@
 import { address, getAddressEncoder, getProgramDerivedAddress } from '@solana/kit'
 import { LRUCache } from 'lru-cache'
 import type { BlockRef } from '../../core/invoice/types.ts'
+import { entriesUpTo } from '../../runtime/cache-size.ts'
 import { ChainUnavailable, type ChainUpdate, type FoundTransfer, type ScannedBlock } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
 import { findTransfers, NATIVE_MINT } from './find-transfers.ts'
@@ -21,8 +22,6 @@ const EXPLAIN_RETRY_MS = 80
 const CLOSED_PER_ROUND = ACCOUNTS_PER_CALL
 /** Accounts, two for each address, that are remembered: one that is forgotten is explained from its beginning again. */
 const REMEMBERED_MAX = 200_000
-/** By size: `max` would reserve the memory of all of them at once. */
-const REMEMBERED = { maxSize: REMEMBERED_MAX, sizeCalculation: () => 1 }
 /** What transactions did to accounts; catching up in steps reads each of them once. */
 const TOUCHES_MAX = 50_000
 
@@ -64,14 +63,14 @@ export class TooManySignatures extends Error {
  */
 export class AccountPolling {
   readonly #parts: ReadParts
-  readonly #known = new LRUCache<string, KnownAccount>(REMEMBERED)
-  readonly #tokenAccounts = new LRUCache<string, string>(REMEMBERED)
+  readonly #known = new LRUCache<string, KnownAccount>(entriesUpTo(REMEMBERED_MAX))
+  readonly #tokenAccounts = new LRUCache<string, string>(entriesUpTo(REMEMBERED_MAX))
   /** The slot up to which an account's transactions were reported and recorded; nothing is known of those above it. */
-  readonly #reportedThrough = new LRUCache<string, number>(REMEMBERED)
+  readonly #reportedThrough = new LRUCache<string, number>(entriesUpTo(REMEMBERED_MAX))
   /** What was reported last. It counts as recorded once the caller continues from its last block. */
   #reported: { readonly hash: string; readonly slot: number; readonly accounts: readonly string[] } | null =
     null
-  readonly #touched = new LRUCache<string, Touch>({ max: TOUCHES_MAX })
+  readonly #touched = new LRUCache<string, Touch>(entriesUpTo(TOUCHES_MAX))
   /** The block up to which `#known` was reported; another checkpoint makes it worthless. */
   #at: string | null = null
   #closedFrom = 0

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { entriesUpTo } from '../../runtime/cache-size.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { ChainUnavailable, type MempoolReading, type MempoolTransfer } from '../adapter.ts'
 import type { AddressSet } from '../address-set.ts'
@@ -35,7 +36,7 @@ export class EsploraMempool {
   readonly #asset: 'BTC' | 'LTC'
   readonly #clock: Clock
   readonly #openAddresses: (() => Promise<readonly Uint8Array[]>) | null
-  readonly #matched = new LRUCache<string, MatchedTransaction>({ max: MATCHED_MAX })
+  readonly #matched = new LRUCache<string, MatchedTransaction>(entriesUpTo(MATCHED_MAX))
   readonly #raws = new LRUCache<string, string>({
     maxSize: RAW_CHARACTERS_MAX,
     sizeCalculation: (raw) => raw.length,

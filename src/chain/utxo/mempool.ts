@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { BlockRef } from '../../core/invoice/types.ts'
+import { entriesUpTo } from '../../runtime/cache-size.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { ChainSyncing, ChainUnavailable, type MempoolReading, type MempoolTransfer } from '../adapter.ts'
 import type { AddressSet } from '../address-set.ts'
@@ -40,7 +41,7 @@ export class MempoolReader {
   /** When the last reading began of those on which `#seen` rests; null before the first. */
   #seenAtMs: number | null = null
   readonly #matched = new LRUCache<string, MatchedTransaction>({
-    max: MATCHED_MAX,
+    ...entriesUpTo(MATCHED_MAX),
     // Fetched again should it still be there.
     dispose: (_match, txid, reason) => {
       if (reason === 'evict') this.#seen.delete(txid)

@@ -6,6 +6,7 @@ import { isPruned, RPC_CODES, type RpcClient, RpcError } from '../../../chain/ut
 import { StaleBranches, type StaleTransaction } from '../../../chain/utxo/stale-branches.ts'
 import { type Outpoint, outpointKey } from '../../../core/chain/outpoint.ts'
 import type { Realm } from '../../../core/chain/realm.ts'
+import { entriesUpTo } from '../../../runtime/cache-size.ts'
 import type { BroadcastVerdict } from '../broadcaster.ts'
 
 const txidsSchema = z.object({ tx: z.array(hashSchema) })
@@ -89,7 +90,7 @@ export class UtxoPayoutClient {
   readonly #rpc: RpcClient
   readonly #realm: Realm
   /** Up to which block each transaction was sought, or in which it stands. */
-  readonly #anchors = new LRUCache<string, Anchor>({ max: ANCHORS_MAX })
+  readonly #anchors = new LRUCache<string, Anchor>(entriesUpTo(ANCHORS_MAX))
   /** The next block to be read for what spends an output. */
   readonly #searches = new LRUCache<string, number>({ max: SEARCHES_MAX })
 
