@@ -12,7 +12,7 @@ import { createX402Part } from '../../src/http/api/x402.ts'
 import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
 import { signX402 } from '../../src/payouts/sign/evm/sign-x402.ts'
 import type { SigningContext, SigningPoint } from '../../src/payouts/sign/signing-context.ts'
-import type { Tenant } from '../../src/postgres/transaction.ts'
+import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { invoiceToken } from '../../src/secrets/checkout-token.ts'
 import { anyAddress } from '../support/any-address.ts'
 import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
@@ -903,6 +903,33 @@ test.each(['dies', 'stands still'])(
     expect(await received(opened)).toBe(0n)
   },
 )
+
+test("what the signer has signed to carry is carried, whatever the API's login calls it: payouts go on", async () => {
+  const shop = await world.openShop('USDC_BASE', [AMOUNT])
+  const opened = await open()
+  const { header } = await signPayment(await payerWith(AMOUNT), await requirementsOf(opened.url))
+  const response = send(opened.url, header)
+  response.catch(() => {})
+  await vi.waitFor(async () => {
+    world.now = new Date()
+    await world.tracker().pass()
+    await signX402(await world.signer())
+    expect(await stored(opened)).toMatchObject([{ transactions: 1 }])
+  }, ANSWER_MS_MAX)
+  for (const changes of ['done_at = now()', "status = 'refused', reason = 'x', done_at = now()"]) {
+    const write = withTransaction(world.database.pools.api, tenant, (tx) =>
+      tx.query(`update x402_authorization set ${changes} where invoice_id = $1`, [opened.invoice.id]),
+    )
+    await expect(write, changes).rejects.toThrow('the API may not')
+  }
+  const payout = await world.payout(shop, 'USDC_BASE', '20')
+  await turnsUntil(async () => {
+    await world.sign()
+    return (await world.load(shop, payout.id)).status === 'confirmed'
+  })
+  expect((await world.load(shop, payout.id)).status).toBe('confirmed')
+  expect((await response).status).toBe(200)
+})
 
 test('a payment that expires as its transaction is written is carried, so that nothing waits for its nonce', async () => {
   const { opened, response } = await sendExpiring()
