@@ -103,7 +103,8 @@ export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
       where p.id is null or e.asset is distinct from p.asset or e.destination is distinct from p.destination
         or ${units('e.amount', 'p.asset')} is distinct from p.amount
         or e.status = 'confirmed' and p.status not in ('submitted', 'confirmed')
-        or e.failure_code <> p.failure_code
+        or e.status in ('failed', 'rejected') and p.status <> e.status or e.event_type is distinct from 'payout.' || e.status
+        or e.failure_code is distinct from p.failure_code and e.failure_code is not null
         or e.submitted_at::timestamptz is distinct from ${exactly('submitted_at')} and e.submitted_at is not null
         or e.confirmed_at::timestamptz is distinct from ${exactly('confirmed_at')} and e.confirmed_at is not null
         or e.txid is not null and not exists (select from payout_transaction t

@@ -167,3 +167,19 @@ test('the audit names each event of a payout to another address, or of another a
     expect(await namedOf(id), JSON.stringify(changes)).toEqual(['event_tells_of_its_payout'])
   }
 })
+
+test("the audit names each event by the API's login that says that a payout failed or was rejected", async () => {
+  const payout = await world.payout(shop, '0.1')
+  const shown = renderPayout(payout)
+  for (const changes of [
+    { status: 'failed' },
+    { status: 'failed', failure_code: 'fee_above_limit' },
+    { status: 'rejected' },
+    { status: payout.status, failure_code: 'fee_above_limit' },
+    { status: payout.status },
+  ]) {
+    const data = { ...shown, ...changes }
+    const id = await write('api', { type: 'payout.failed', resourceId: payout.id, data })
+    expect(await namedOf(id), JSON.stringify(changes)).toEqual(['event_tells_of_its_payout'])
+  }
+})
