@@ -27,6 +27,25 @@ test('no login writes an amount that is not a number', async () => {
   expect(rows.map(({ column }) => column)).toEqual([])
 })
 
+test("the API's login writes no value that is too long for who reads those of all merchants", async () => {
+  const { rows } = await database.owner.query<{ column: string }>(
+    `select concat_ws('.', c.relname, a.attname) as column
+     from pg_class c
+     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+       and a.atttypid in ('text'::regtype, 'bytea'::regtype, 'json'::regtype, 'jsonb'::regtype, 'text[]'::regtype)
+     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+       and has_column_privilege('paylink_api', c.oid, a.attnum, 'insert, update')
+       and (has_column_privilege('paylink_signer', c.oid, a.attnum, 'select')
+         or has_column_privilege('paylink_delivery', c.oid, a.attnum, 'select'))
+       and not exists (select from pg_index i where i.indrelid = c.oid and a.attnum = any (i.indkey))
+       and not exists (select from pg_constraint k where k.conrelid = c.oid and k.contype = 'c'
+         and pg_get_constraintdef(k.oid) ~ ('(octet_)?length\\(\\(?' || a.attname || '\\M'))
+     order by 1`,
+  )
+  // One for each payment of a sum: as long as that is.
+  expect(rows.map(({ column }) => column)).toEqual(['transfer.parts'])
+})
+
 test('a time beyond all days is read as the first or the last of those that there are', async () => {
   const { rows } = await database.pools.api.query(
     `select '-infinity'::timestamptz as a, '4000-01-01 BC'::timestamptz as b, '2026-11-25T10:00:00Z'::timestamptz as c,
