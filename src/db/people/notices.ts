@@ -70,6 +70,9 @@ export async function takeStoppedEndpoints(
   return rows.map(({ id, merchant_id: merchantId, url }) => ({ id, merchantId, url }))
 }
 
+/** Managers of one shop who get an e-mail, and former ones beside them who are warned; no shop has as many. */
+export const WARNED_MAX = 100
+
 /** Owners and admins with a confirmed address who did not refuse this kind. Served by the keys. */
 export async function noticeAddressees(
   db: Queryable,
@@ -77,11 +80,13 @@ export async function noticeAddressees(
   kind: NoticeKind,
 ): Promise<{ email: string; name: string }[]> {
   const { rows } = await db.query<{ email: string; name: string }>(
-    `select email, person.name from organization_member member join person on person.id = member.user_id
+    `select person.email, person.name from organization_member member join person on person.id = member.user_id
+     left join known_manager k
+       on k.merchant_id = member.organization_id and k.person_id = member.user_id and k.email = person.email
      where member.organization_id = $1 and member.role in ('owner', 'admin') and person.email_verified
        and not exists (select from notice_refusal
-                       where merchant_id = $1 and notice_refusal.user_id = person.id and kind = $2)
-     order by email`,
+                       where notice_refusal.merchant_id = $1 and notice_refusal.user_id = person.id and kind = $2)
+     order by k.known_since, person.email limit ${WARNED_MAX}`,
     [merchantId, kind],
   )
   return rows
@@ -119,9 +124,6 @@ export async function markDestinationNotified(
     [merchantId, id],
   )
 }
-
-/** Managers of one shop who are warned of what may be a theft, and former ones beside them; no shop has as many. */
-export const WARNED_MAX = 100
 
 /**
  * The owners and admins, those known longest first, whatever they refused and whether or not their address is confirmed: of what may be a theft they
