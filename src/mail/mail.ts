@@ -123,7 +123,9 @@ function openUnmarkedMail(options: { smtpUrl: string | null; from: string; log: 
   }
   return {
     // How long a mail server takes would show a stranger whether an address is known.
-    send: async (message, sender = message.to) => add({ message, sender, attempts: 0 }),
+    // With the API's login a shop can be given any id, somebody's address too.
+    send: async (message, shop) =>
+      add({ message, sender: shop === undefined ? message.to : `shop ${shop}`, attempts: 0 }),
     hasRoom: (emails) => room() >= emails,
     close: async () => {
       isClosing = true

@@ -67,3 +67,22 @@ test('e-mails of one merchant that a server refuses for now leave room for those
   await mail.close()
   server.close()
 }, 180_000)
+
+test('a shop whose id is somebody’s address crowds out no e-mail to them', async () => {
+  const silent = await startSilentServer()
+  const told: string[] = []
+  const log = pino({ level: 'error' }, { write: (line: string) => told.push(line) })
+  const mail = openMail({
+    smtpUrl: `smtp://127.0.0.1:${silent.port}`,
+    from: 'Paylink <no-reply@pay.example>',
+    log,
+  })
+  for (let number = 0; number < 550; number++)
+    await mail.send({ to: `${number}@planted.example`, subject: 'Paid', text: 'Paid' }, 'owner@shop.example')
+  expect([mail.hasRoom?.(200), told]).toEqual([true, []])
+  await mail.send({ to: 'owner@shop.example', subject: 'New destination', text: 'New' })
+  expect(told).toEqual([])
+  const closing = mail.close()
+  await silent.close()
+  await closing
+})
