@@ -6,6 +6,8 @@ import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 
 const ETHER = 10n ** 18n
 const GWEI = 10n ** 9n
+/** Of `transfer(address,uint256)` (EIP-20). */
+const TRANSFER_SELECTOR = '0xa9059cbb'
 /** A plain payment to an address without an account: 21,000, and 120 bytes of state at 1,530 each (EIP-8037). */
 const NEW_ACCOUNT_GAS = 204_600n
 
@@ -68,3 +70,36 @@ test.each([
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
   await world.until(tenant, payout.id, 'confirmed')
 })
+
+test.each([
+  ['ETH_BASE', ETHER],
+  ['USDC_BASE', 1_000_000n],
+] as const)(
+  'one provider of two by which a destination of %s refuses ends no payout',
+  async (asset, amount) => {
+    for (const method of ['eth_estimateGas', 'eth_call'])
+      proxy.lie(method, (answer, { params: [call] }) => {
+        const { data = '0x' } = call as { data?: string }
+        if (method === 'eth_call' && !data.startsWith(TRANSFER_SELECTOR)) return answer
+        throw new Error('execution reverted')
+      })
+    const tenant = await world.openShop(asset, [2n * amount])
+    const payout = await world.payout(tenant, asset, '1')
+    const chains = [proxy.url, world.anvil.url].map((url, at) => ({
+      name: `provider ${at}`,
+      chain: world.clientAt(url),
+    }))
+    const [lying, honest] = chains
+    if (lying === undefined || honest === undefined) throw new Error('there are two')
+    const tracker = world.trackerOf([lying, honest])
+    for (let turn = 0; turn < 6; turn++) {
+      await tracker.pass()
+      await world.sign()
+      await world.anvil.mine(1)
+    }
+    expect((await world.load(tenant, payout.id)).status).toBe('approved')
+    expect(world.logged.join('')).toContain('provider 1 does not say so')
+    proxy.tellTheTruth()
+    await world.until(tenant, payout.id, 'confirmed')
+  },
+)

@@ -114,8 +114,9 @@ export class EvmBroadcaster implements Broadcaster {
   }
 
   /**
-   * Whether the token's contract would let the destination be paid, as far as a node says. What it refuses is given up
-   * before gas is spent on it: asked before anything is swept, and once more before the payout is signed.
+   * Whether the token's contract would let the destination be paid, as far as a node says. What it refuses by another
+   * provider's word as well is given up before gas is spent on it: asked before anything is swept, and once more before
+   * the payout is signed.
    */
   async #isTaken(
     payout: Payout,
@@ -127,8 +128,11 @@ export class EvmBroadcaster implements Broadcaster {
     const to = parseEvmAddress(payout.destination)
     if (!isToken(payout.asset) || to === null) return true
     if (!isSwept && (await listSweepsOf(pool, tenant, payout.id)).length > 0) return true
-    const code = await tokenRefusal(this.providers.current, { hot, to })
+    const refusalBy = (chain: EvmPayoutChain) => tokenRefusal(chain, { hot, to })
+    const code = await refusalBy(this.providers.current)
     if (code === null) return true
+    if (!(await this.providers.anotherSays(payout.id, async (chain) => (await refusalBy(chain)) !== null)))
+      return false
     const refusal = { payoutId: payout.id, code, now: clock() }
     await withTransaction(pool, tenant, (tx) => insertPayoutRefusal(tx, tenant, refusal))
     return false
@@ -145,6 +149,12 @@ export class EvmBroadcaster implements Broadcaster {
     if (!(await this.#isTaken(payout, wallet, { isSwept: true }))) return
     const payment = { from: wallet.address, to, value: netAmountOf(payout) }
     const gas = isToken(payout.asset) ? TOKEN_TRANSFER_GAS : await this.providers.current.gasOf(payment)
+    // It ends the payout, which one mistaken provider may not.
+    if (
+      gas === 0n &&
+      !(await this.providers.anotherSays(payout.id, async (chain) => (await chain.gasOf(payment)) === 0n))
+    )
+      return
     await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
   }
 
