@@ -242,15 +242,17 @@ describe('a shop in test mode', () => {
   test('live mode without networks says so, sells nothing, and leads to the command that connects them', async () => {
     const { page, open } = shop
     const banner = page.getByText('No live networks are configured')
-    for (const [path, action] of [
-      ['/invoices', 'New invoice'],
-      ['/links', 'New link'],
+    for (const [path, action, count] of [
+      ['/invoices', 'New invoice', 2],
+      ['/links', 'New link', 2],
+      ['/payouts', 'New payout', 1],
+      ['/payouts/destinations', 'Add destination', 2],
     ] as const) {
       await open(`${path}?mode=live`)
       await banner.waitFor()
       await page.getByRole('heading', { name: /^No .* yet$/ }).waitFor()
       const buttons = await page.getByRole('button', { name: action }).all()
-      expect(buttons.length).toBe(2)
+      expect(buttons.length).toBe(count)
       for (const button of buttons) expect(await button.isDisabled()).toBe(true)
       await open(path)
       await page.getByRole('button', { name: action }).first().waitFor()

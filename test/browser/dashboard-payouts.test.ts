@@ -8,6 +8,7 @@ import {
   askFromPage,
   type Dashboard,
   emailOf,
+  pretendLiveNetworks,
   startDashboard,
   stepUp,
   turnOnSecondFactor,
@@ -150,6 +151,7 @@ test('an only owner adds an address, sees what arrives, requests, approves; it a
 
 test('in live mode a requester cannot approve; another manager does, by second factor; nobody else may', async () => {
   const asker = await dashboard.signUp('Ana Asker')
+  await pretendLiveNetworks(asker)
   const approver = await dashboard.signUp('Ben Approver')
   const merchantId = await merchantOf(asker)
   await dashboard.writeSealed('update person set email_verified = true')

@@ -9,6 +9,7 @@ import {
   emailLink,
   emailOf,
   PASSWORD,
+  pretendLiveNetworks,
   startDashboard,
   type Visitor,
 } from '../support/dashboard.ts'
@@ -32,7 +33,8 @@ afterAll(() => dashboard?.close())
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 
 /** Asks for a live payout to an address on the list, and shows its page. */
-async function requestLivePayout({ page, open }: Visitor, merchantId: string): Promise<string> {
+async function requestLivePayout(visitor: Visitor, merchantId: string): Promise<string> {
+  const { page, open } = visitor
   const { owner } = dashboard.database
   const address = randomLitecoinAddress('main')
   await creditLitecoin(owner, { merchantId, livemode: true }, { units: LTC, now: new Date() })
@@ -41,6 +43,7 @@ async function requestLivePayout({ page, open }: Visitor, merchantId: string): P
      values ($1, $2, true, 'LTC', $3, 'Cold wallet', 'x', now(), now())`,
     [merchantId, newId('payoutDestination', new Date()), address],
   )
+  await pretendLiveNetworks(visitor)
   await open('/payouts?mode=live')
   await press(page, 'New payout')
   await page.getByLabel('Amount in LTC').fill('0.5')

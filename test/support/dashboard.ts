@@ -92,6 +92,13 @@ export async function startDashboard(env: { readonly [name: string]: string } = 
   }
 }
 
+/** The pages hear that live mode has the networks of test mode, as on a server that sells in both. */
+export async function pretendLiveNetworks({ context }: Visitor): Promise<void> {
+  await context.route('**/api/v1/assets', (route) =>
+    route.continue({ headers: { ...route.request().headers(), 'paylink-mode': 'test' } }),
+  )
+}
+
 export const emailOf = (name: string): string => `${name.toLowerCase().replaceAll(' ', '.')}@example.com`
 
 /** Fills the one form of sign-up and sends it. */

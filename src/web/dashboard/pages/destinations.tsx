@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { destinationsOf } from '../api/reads.ts'
 import type { AssetName, CreatePayoutDestination, PayoutDestination } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
+import { useIsWithoutNetworks } from '../app/live-networks.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
@@ -26,6 +27,7 @@ export function DestinationsPage() {
   const { isManager, mayWrite } = useAccount()
   const mayChange = mode === 'live' ? isManager : mayWrite
   const destinations = useQuery(destinationsOf(mode))
+  const isWithoutNetworks = useIsWithoutNetworks()
   const [isAdding, setIsAdding] = useState(false)
   const [looking, setLooking] = useState<PayoutDestination | null>(null)
   const [ending, setEnding] = useState<PayoutDestination | null>(null)
@@ -33,7 +35,7 @@ export function DestinationsPage() {
     done: 'The destination is off the list.',
   })
   const addButton = mayChange ? (
-    <Button look="primary" icon="plus" onClick={() => setIsAdding(true)}>
+    <Button look="primary" icon="plus" disabled={isWithoutNetworks} onClick={() => setIsAdding(true)}>
       Add destination
     </Button>
   ) : undefined

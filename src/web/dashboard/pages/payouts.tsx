@@ -3,6 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { destinationsOf, payoutsOf } from '../api/reads.ts'
 import type { Payout, PayoutStatus } from '../api/types.ts'
+import { useIsWithoutNetworks } from '../app/live-networks.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { PAYOUT_LABELS, PayoutBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
@@ -29,6 +30,7 @@ export function PayoutsPage() {
   const { mayWrite } = useAccount()
   const search = route.useSearch()
   const navigate = route.useNavigate()
+  const isWithoutNetworks = useIsWithoutNetworks()
   const [isAsking, setIsAsking] = useState(false)
   const { status, asset, q } = search
   const payouts = useQuery(payoutsOf(mode, { status, asset, q, ...pageQuery(search) }))
@@ -48,7 +50,7 @@ export function PayoutsPage() {
             Destinations
           </Link>
           {mayWrite ? (
-            <Button look="primary" icon="plus" onClick={() => setIsAsking(true)}>
+            <Button look="primary" icon="plus" disabled={isWithoutNetworks} onClick={() => setIsAsking(true)}>
               New payout
             </Button>
           ) : null}
