@@ -6,6 +6,7 @@ import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 
 const ETHER = 10n ** 18n
 const GWEI = 10n ** 9n
+const DAY_MS = 24 * 3_600_000
 /** Of `transfer(address,uint256)` (EIP-20). */
 const TRANSFER_SELECTOR = '0xa9059cbb'
 /** A plain payment to an address without an account: 21,000, and 120 bytes of state at 1,530 each (EIP-8037). */
@@ -13,12 +14,15 @@ const NEW_ACCOUNT_GAS = 204_600n
 
 let world: EvmPayoutWorld
 let proxy: RpcProxy
+let second: RpcProxy
 beforeAll(async () => {
   world = await EvmPayoutWorld.open('base')
   proxy = await startRpcProxy(world.anvil.url)
+  second = await startRpcProxy(world.anvil.url)
 }, 60_000)
 afterAll(async () => {
   await proxy?.close()
+  await second?.close()
   await world?.close()
 })
 
@@ -103,3 +107,40 @@ test.each([
     await world.until(tenant, payout.id, 'confirmed')
   },
 )
+
+test('while two providers refuse a payout’s destination in words of their own, others are confirmed', async () => {
+  const [stuck, other] = [
+    await world.openShop('ETH_BASE', [ETHER]),
+    await world.openShop('ETH_BASE', [ETHER]),
+  ]
+  const refused = await world.payout(stuck, 'ETH_BASE', '1')
+  const refuse = (at: RpcProxy, words: string) =>
+    at.lie('eth_estimateGas', (estimate, { params: [call] }) => {
+      const { to } = call as { to: string }
+      if (to.toLowerCase() !== refused.destination.toLowerCase()) return estimate
+      throw new Error(words)
+    })
+  refuse(proxy, 'execution reverted')
+  refuse(second, 'EVM error: words that nobody knows')
+  const tracker = world.trackerOf([
+    { name: 'the first', chain: world.clientAt(proxy.url) },
+    { name: 'the second', chain: world.clientAt(second.url) },
+  ])
+  const payout = await world.payout(other, 'ETH_BASE', '1')
+  for (let turn = 0; turn < 12 && (await world.load(other, payout.id)).status !== 'confirmed'; turn++) {
+    await tracker.pass()
+    await world.sign()
+    await world.anvil.mine(1)
+  }
+  expect((await world.load(other, payout.id)).status).toBe('confirmed')
+  expect((await world.load(stuck, refused.id)).status).toBe('approved')
+  world.now = new Date(world.now.getTime() + DAY_MS + 1)
+  for (let turn = 0; turn < 4; turn++) {
+    await tracker.pass()
+    await world.sign()
+  }
+  expect(await world.load(stuck, refused.id)).toMatchObject({
+    status: 'failed',
+    failureCode: 'destination_refuses',
+  })
+})

@@ -5,6 +5,7 @@ import type { Pool } from '../../postgres/pool.ts'
 import { type Clock, isDue } from '../../runtime/clock.ts'
 import { DeduplicatedLog, withoutNumbers } from '../../runtime/deduplicated-log.ts'
 import type { Log } from '../../runtime/log.ts'
+import { isRefused } from './unless-refused.ts'
 
 /** A provider that failed is left alone for this long, where another one serves. */
 const AWAY_MS = 30_000
@@ -141,7 +142,8 @@ export class PayoutProviders<Chain extends PayoutProvider> {
         reasons.push(`${provider.name} does not say so`)
       } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error
-        this.#silentSinceMs.set(provider, nowMs)
+        // One that refuses this question, which may be about a payee's own code, answers others.
+        if (!isRefused(error)) this.#silentSinceMs.set(provider, nowMs)
         reasons.push(error.message)
       }
     }

@@ -28,7 +28,7 @@ export async function unlessRefused<Result>(
 }
 
 /** Whether the node is there and serves, and says no to this question. */
-const isRefused = (error: Error): boolean =>
+export const isRefused = (error: Error): boolean =>
   (error instanceof EvmRpcError && error.kind === 'other') ||
   (error instanceof SolanaCallFailed && error.code !== SOLANA_CODES.nodeUnhealthy) ||
   (error instanceof RpcError && error.code !== RPC_CODES.warmingUp)

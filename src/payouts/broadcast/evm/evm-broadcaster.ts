@@ -5,6 +5,7 @@ import { hotWalletOf } from '../../../chain/evm/hot-wallet.ts'
 import { isToken, keyspaceOfNetwork } from '../../../core/assets.ts'
 import { TOKEN_TRANSFER_GAS } from '../../../core/payout/gas.ts'
 import { netAmountOf, type Payout } from '../../../core/payout/payout.ts'
+import { isWaitOver } from '../../../core/payout/payout-limits.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { loadAccountKey } from '../../../db/addresses/account-keys.ts'
 import { type HotWallet, saveHotWallet } from '../../../db/addresses/hot-wallets.ts'
@@ -131,11 +132,16 @@ export class EvmBroadcaster implements Broadcaster {
     const refusalBy = (chain: EvmPayoutChain) => tokenRefusal(chain, { hot, to })
     const code = await refusalBy(this.providers.current)
     if (code === null) return true
-    if (!(await this.providers.anotherSays(payout.id, async (chain) => (await refusalBy(chain)) !== null)))
-      return false
+    if (!(await this.#isGivenUp(payout, async (chain) => (await refusalBy(chain)) !== null))) return false
     const refusal = { payoutId: payout.id, code, now: clock() }
     await withTransaction(pool, tenant, (tx) => insertPayoutRefusal(tx, tenant, refusal))
     return false
+  }
+
+  /** Whether a provider's word ends the payout: one alone may be mistaken, and is believed once the wait is over. */
+  async #isGivenUp(payout: Payout, saysSo: (chain: EvmPayoutChain) => Promise<boolean>): Promise<boolean> {
+    if (isWaitOver(payout, this.#parts.clock().getTime())) return true
+    return this.providers.anotherSays(payout.id, saysSo)
   }
 
   /** Asks once, when all is swept, how much gas the destination takes. */
@@ -149,12 +155,8 @@ export class EvmBroadcaster implements Broadcaster {
     if (!(await this.#isTaken(payout, wallet, { isSwept: true }))) return
     const payment = { from: wallet.address, to, value: netAmountOf(payout) }
     const gas = isToken(payout.asset) ? TOKEN_TRANSFER_GAS : await this.providers.current.gasOf(payment)
-    // It ends the payout, which one mistaken provider may not.
-    if (
-      gas === 0n &&
-      !(await this.providers.anotherSays(payout.id, async (chain) => (await chain.gasOf(payment)) === 0n))
-    )
-      return
+    const saysSo = async (chain: EvmPayoutChain) => (await chain.gasOf(payment)) === 0n
+    if (gas === 0n && !(await this.#isGivenUp(payout, saysSo))) return
     await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
   }
 

@@ -8,9 +8,9 @@ import { DESTINATION_GAS_MAX, TRANSFER_GAS } from '../../../core/payout/gas.ts'
 const ADDRESS_BYTES = 20
 /** A destination's gas is estimated for the state of now, and may grow by a quarter. */
 const ROOM = { times: 5n, parts: 4n }
-/** How an execution ends that did not revert: geth's words, and the names that revm gives them. */
+/** How an execution ends that did not revert: geth's words, Nethermind's, and the names that revm gives them. */
 const HALT_PATTERN =
-  /invalid (opcode|jump)|stack (underflow|overflow|limit)|out of (bounds|gas|offset)|write protection|uint64 overflow|Invalid(Jump|FEOpcode)|OpcodeNotFound|Stack(Over|Under)flow|OutOf(Offset|Gas)/
+  /invalid (opcode|jump)|gas spent exceeded|NotActivated|stack (underflow|overflow|limit)|out of (bounds|gas|offset)|write protection|uint64 overflow|Invalid(Jump|FEOpcode)|OpcodeNotFound|Stack(Over|Under)flow|OutOf(Offset|Gas)/
 export const REVERT_PATTERN =
   /revert|vm execution error|invalid opcode|out of gas|gas required exceeds|stack underflow/i
 
