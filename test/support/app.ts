@@ -76,15 +76,12 @@ export async function startApp(options: StartOptions): Promise<App> {
   const child = spawnProgram(['start'], env, 'ignore', options.program, options.cwd)
   const written = collect(child)
   const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
-  await until(
-    () => {
-      if (written.stdout().includes('Stop with Ctrl-C')) return true
-      if (child.exitCode !== null)
-        throw new Error(`the program ended with ${child.exitCode}:\n${written.stderr()}`)
-      return false
-    },
-    { timeoutMs: READY_MS_MAX },
-  )
+  await ready(child, () => {
+    if (written.stdout().includes('Stop with Ctrl-C')) return true
+    if (child.exitCode !== null)
+      throw new Error(`the program ended with ${child.exitCode}:\n${written.stderr()}`)
+    return false
+  })
   const baseUrl = `http://127.0.0.1:${port}`
   const apiKey = /Test API key +(\S+)/.exec(written.stdout())?.[1]
   const checkoutUrl = /Open checkout +(\S+)/.exec(written.stdout())?.[1]
@@ -114,6 +111,16 @@ export async function startApp(options: StartOptions): Promise<App> {
   }
 }
 
+/** One that is never ready is ended: nobody else has it to end. */
+async function ready(child: ChildProcess, isReady: () => boolean): Promise<void> {
+  try {
+    await until(isReady, { timeoutMs: READY_MS_MAX })
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
+  }
+}
+
 /** One or several roles as a process of their own; ready when it says what it runs. */
 export async function startRoles(
   roles: readonly string[],
@@ -123,14 +130,11 @@ export async function startRoles(
   const child = spawnProgram(['start', ...roles], { ...NO_EXCHANGES, ...env }, 'ignore', program)
   const written = collect(child)
   const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
-  await until(
-    () => {
-      if (child.exitCode !== null)
-        throw new Error(`${roles} ended with ${child.exitCode}:\n${written.stderr()}`)
-      return written.stdout().includes('paylink runs')
-    },
-    { timeoutMs: READY_MS_MAX },
-  )
+  await ready(child, () => {
+    if (child.exitCode !== null)
+      throw new Error(`${roles} ended with ${child.exitCode}:\n${written.stderr()}`)
+    return written.stdout().includes('paylink runs')
+  })
   return {
     ...written,
     stop: async () => {
