@@ -175,6 +175,12 @@ export class WatchedChain<Driven extends DrivenChain = DrivenChain> {
     )
   }
 
+  /** When the watcher has looked at the tip again, though more blocks may have come since. */
+  async untilReadSince(moment: Date): Promise<void> {
+    const isRead = async () => ((await this.state()).readAt?.getTime() ?? 0) >= moment.getTime()
+    await until(isRead, { what: 'the watcher has read the tip again' })
+  }
+
   /** When the watcher has said of its network how it is, once more. */
   async untilSaidAgain(): Promise<void> {
     const saidAt = async () => {
