@@ -18,6 +18,7 @@ import { latestMigration } from '../postgres/migrate.ts'
 import { createNotifier } from '../postgres/notify.ts'
 import type { OpenDatabase } from '../postgres/open-database.ts'
 import type { Pool } from '../postgres/pool.ts'
+import { createCurrencyRates } from '../rates/currency-rates.ts'
 import { exchangesAt } from '../rates/exchanges.ts'
 import { keepPrices } from '../rates/keep-prices.ts'
 import { createPriceBook } from '../rates/price-book.ts'
@@ -195,8 +196,11 @@ async function startSite(
     const { baseUrl, serviceFeeBps, smtpUrl, x402, staging } = config
     const sendsReceipts = smtpUrl !== null
     const own = { listenUrl: context.urls.api, baseUrl, serviceFeeBps, onramps, sendsReceipts, x402, staging }
+    const currencyRates = createCurrencyRates({ urls: config.currencyUrls, clock, log: priceLogOf(context) })
+    stops.add('the currency rates', () => currencyRates.stop())
+    currencyRates.start()
     const { openCheckout } = await import('../roles/checkout.ts')
-    const checkout = openCheckout({ ...shared, ...own })
+    const checkout = openCheckout({ ...shared, ...own, currencyRates })
     stops.add('the checkout', () => checkout.stop())
     endStreams = checkout.endStreams
     parts.push(...checkout.parts)
@@ -238,6 +242,10 @@ async function publishKeys(config: Config, keyring: Keyring, log: Log): Promise<
   }
 }
 
+/** In the sandbox an unreachable exchange is normal: the built-in table stands in for it. */
+const priceLogOf = ({ config, log }: Pick<SiteContext, 'config' | 'log'>) =>
+  config.sandbox ? log.child({}, { level: 'error' }) : log
+
 /** Opens what the API and the checkout share. */
 function openShared(context: SiteContext, stops: StopList) {
   const { config, clock, log, keyring, metrics, nodes, poolOf, sandbox, onFatal } = context
@@ -245,9 +253,7 @@ function openShared(context: SiteContext, stops: StopList) {
   const notifier = createNotifier(pool, (error) => logLost(log, error))
   stops.add("the API's notifications", () => notifier.close())
   const sources = exchangesAt(config.priceSources, config.priceUrls)
-  // In the sandbox an unreachable exchange is normal: the built-in table stands in for it.
-  const priceLog = config.sandbox ? log.child({}, { level: 'error' }) : log
-  const prices = createPriceBook({ sources, sandboxPrices: true, clock, log: priceLog })
+  const prices = createPriceBook({ sources, sandboxPrices: true, clock, log: priceLogOf(context) })
   stops.add('the prices', () => prices.stop())
   // The start waits for no exchange: until one answers, an asset is unavailable, or priced by the sandbox's table.
   prices.start().catch(onFatal)

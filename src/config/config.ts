@@ -66,6 +66,7 @@ export type Config = {
   readonly testUsdcAddresses: { readonly [chain: string]: string | null }
   readonly priceSources: readonly PriceSourceName[]
   readonly priceUrls: { readonly [source in PriceSourceName]: string | null }
+  readonly currencyUrls: { readonly [source in 'coinbase' | 'ecb']: string | null }
   readonly webhookAllowPrivate: boolean
   /** Which compatibility APIs are served; none unless named. */
   readonly compatApis: readonly CompatApiName[]
@@ -157,6 +158,8 @@ const VARIABLES = {
   PRICE_COINBASE_URL: must('an http or https URL', httpUrl),
   PRICE_KRAKEN_URL: must('an http or https URL', httpUrl),
   PRICE_BITSTAMP_URL: must('an http or https URL', httpUrl),
+  CURRENCY_COINBASE_URL: must('an http or https URL', httpUrl),
+  CURRENCY_ECB_URL: must('an http or https URL', httpUrl),
   WEBHOOK_ALLOW_PRIVATE: flag,
   X402: flag,
   COMPAT_APIS: must(`a comma-separated list of ${COMPAT_API_NAMES.join(', ')}, each once`, compatApis),
@@ -208,6 +211,10 @@ export function loadConfig(env: Environment): Config {
       coinbase: read(env, 'PRICE_COINBASE_URL') ?? null,
       kraken: read(env, 'PRICE_KRAKEN_URL') ?? null,
       bitstamp: read(env, 'PRICE_BITSTAMP_URL') ?? null,
+    },
+    currencyUrls: {
+      coinbase: read(env, 'CURRENCY_COINBASE_URL') ?? null,
+      ecb: read(env, 'CURRENCY_ECB_URL') ?? null,
     },
     webhookAllowPrivate: read(env, 'WEBHOOK_ALLOW_PRIVATE') ?? false,
     compatApis: read(env, 'COMPAT_APIS') ?? [],

@@ -2,13 +2,15 @@ import { backupTimeOf, newestOfEach } from '../backup/backup-name.ts'
 import { openStore } from '../backup/open-store.ts'
 import type { Config } from '../config/config.ts'
 import { formatPrice } from '../core/money.ts'
+import { CURRENCIES } from '../core/rates/currencies.ts'
 import { agreePrice, type Observation } from '../core/rates/median.ts'
-import { isCurrency, PRICE_SYMBOLS, type PriceSymbol } from '../core/rates/plausible-price.ts'
+import { PRICE_SYMBOLS, type PriceSymbol } from '../core/rates/plausible-price.ts'
 import { ConnectFailed } from '../delivery/outcome-code.ts'
 import { createDnsResolver, resolveBySystem } from '../delivery/resolve-host.ts'
 import { connectVetted } from '../delivery/vetted-connect.ts'
 import { smtpTransport } from '../mail/mail.ts'
 import { configuredNodes } from '../nodes/chain-nodes.ts'
+import { createCurrencyRates } from '../rates/currency-rates.ts'
 import { exchangesAt } from '../rates/exchanges.ts'
 import { fetchPrice, openExchangeConnections, REQUEST_TIMEOUT_MS } from '../rates/fetch-price.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -23,6 +25,7 @@ import { inspectCards } from './inspect-setup.ts'
 export async function inspectLive(config: Config, clock: Clock): Promise<Finding[]> {
   const found = await Promise.all([
     inspectLivePrices(config, clock),
+    inspectCurrencies(config, clock),
     inspectLiveNetworks(configuredNodes(config), clock),
     inspectCards(config.onramps, clock),
     inspectMail(config.smtpUrl),
@@ -68,9 +71,22 @@ async function inspectPrice(
   const said = `Price of ${symbol}: ${quotes.flat().join(', ')}`
   if (agreePrice(observations, clock().getTime()).kind === 'agreed')
     return ok(`${said}; apart by ${spreadOf(observations)} %`)
-  const none = `${said}; no two fresh ones agree`
-  if (isCurrency(symbol)) return notice(`${none}, and buyers read prices in dollars alone`)
-  return fault(`${none}, and invoices in it are refused`)
+  return fault(`${said}; no two fresh ones agree, and invoices in it are refused`)
+}
+
+/** The currencies that buyers see beside the price. */
+async function inspectCurrencies({ currencyUrls: urls }: Config, clock: Clock): Promise<Finding[]> {
+  const rates = createCurrencyRates({ urls, clock })
+  try {
+    await rates.refresh()
+    const agreed = rates.dollarsPerCurrency(true).size
+    const said = `Currencies beside the price: ${agreed} of ${CURRENCIES.length}`
+    const faults = rates.report().flatMap(({ name, fault }) => (fault === null ? [] : [`${name}: ${fault}`]))
+    if (agreed > 0) return [ok(said)]
+    return [notice(`${said} (${faults.join('; ') || 'the sources disagree'}); buyers read dollars alone`)]
+  } finally {
+    await rates.stop()
+  }
 }
 
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`

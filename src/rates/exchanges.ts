@@ -24,7 +24,7 @@ type ReadTicker =
 export type Exchange = {
   readonly name: ExchangeName
   readonly baseUrl: string
-  /** Its name for the US dollar market of each coin and currency; what has none is not traded there. */
+  /** Its name for the US dollar market of each coin; what has none is not traded there. */
   readonly markets: { readonly [name in PriceSymbol]?: string }
   pathOf(market: string): string
   read(body: unknown, market: string): ReadTicker
@@ -68,8 +68,6 @@ const KRAKEN_LONG_NAMES: { readonly [market: string]: string } = {
   XBTUSD: 'XXBTZUSD',
   LTCUSD: 'XLTCZUSD',
   ETHUSD: 'XETHZUSD',
-  EURUSD: 'ZEURZUSD',
-  GBPUSD: 'ZGBPZUSD',
 }
 
 const kraken: Exchange = {
@@ -81,8 +79,6 @@ const kraken: Exchange = {
     ETH: 'ETHUSD',
     USDC: 'USDCUSD',
     SOL: 'SOLUSD',
-    EUR: 'EURUSD',
-    GBP: 'GBPUSD',
   },
   // One market a request: an unknown one fails the whole list it stands in.
   pathOf: (market) => `/0/public/Ticker?pair=${market}`,
@@ -125,8 +121,6 @@ const bitstamp: Exchange = {
     ETH: 'ethusd',
     USDC: 'usdcusd',
     SOL: 'solusd',
-    EUR: 'eurusd',
-    GBP: 'gbpusd',
   },
   pathOf: (market) => `/api/v2/ticker/${market}/`,
   read: (body, market) => {

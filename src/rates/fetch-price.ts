@@ -6,11 +6,14 @@ import { type Exchange, tickerUrl } from './exchanges.ts'
 export const REQUEST_TIMEOUT_MS = 5_000
 const CONNECT_TIMEOUT_MS = 3_000
 const CONNECTIONS_PER_EXCHANGE = 6
-/** A ticker is under a kilobyte. */
+/** A ticker is under a kilobyte, a list of all currencies some twenty. */
 const BODY_BYTES_MAX = 64 * 1024
 
 export type FetchedPrice =
   | { readonly kind: 'price'; readonly price: bigint; readonly exchangeTimeMs: number | null }
+  | FetchFailure
+
+type FetchFailure =
   /** The exchange answered, and what it says cannot be. */
   | { readonly kind: 'bad_answer'; readonly reason: string }
   /** The exchange is there, and did not answer this time: an error of its own, too slow, cut short. */
@@ -18,21 +21,41 @@ export type FetchedPrice =
   /** Nobody answered: no route, no name, no connection. */
   | { readonly kind: 'unreachable'; readonly reason: string }
 
+type FetchOptions = {
+  readonly dispatcher: Dispatcher
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
 /** Asks one exchange for one coin's price. Never throws for what the outside does. */
 export async function fetchPrice(
   exchange: Exchange,
   symbol: PriceSymbol,
   market: string,
-  options: { readonly dispatcher: Dispatcher; readonly timeoutMs: number; readonly signal: AbortSignal },
+  options: FetchOptions,
 ): Promise<FetchedPrice> {
-  const deadline = AbortSignal.timeout(options.timeoutMs)
-  let answer: unknown
+  const fetched = await fetchText(tickerUrl(exchange, market), options)
+  if (fetched.kind !== 'text') return fetched
   try {
-    const response = await request(tickerUrl(exchange, market), {
+    return priceOf(exchange, symbol, market, JSON.parse(fetched.text))
+  } catch (error) {
+    if (error instanceof SyntaxError) return { kind: 'bad_answer', reason: 'not JSON' }
+    throw error
+  }
+}
+
+/** The whole answer of an address, at most 64 KiB of it. Never throws for what the outside does. */
+export async function fetchText(
+  url: string,
+  options: FetchOptions,
+): Promise<{ readonly kind: 'text'; readonly text: string } | FetchFailure> {
+  const deadline = AbortSignal.timeout(options.timeoutMs)
+  try {
+    const response = await request(url, {
       dispatcher: options.dispatcher,
       signal: AbortSignal.any([deadline, options.signal]),
       // Coinbase refuses requests that do not say what made them.
-      headers: { accept: 'application/json', 'user-agent': 'paylink' },
+      headers: { accept: 'application/json, text/xml', 'user-agent': 'paylink' },
     })
     // A body that is given up emits an error of its own; what matters of it was reported by then.
     response.body.on('error', () => {})
@@ -43,11 +66,10 @@ export async function fetchPrice(
     }
     const text = await readCapped(response.body)
     if (text === null) return { kind: 'bad_answer', reason: `more than ${BODY_BYTES_MAX} bytes` }
-    answer = JSON.parse(text)
+    return { kind: 'text', text }
   } catch (error) {
     return failureOf(error)
   }
-  return priceOf(exchange, symbol, market, answer)
 }
 
 async function readCapped(body: Dispatcher.ResponseData['body']): Promise<string | null> {
@@ -97,11 +119,10 @@ export function openExchangeConnections(): Agent {
   })
 }
 
-function failureOf(error: unknown): FetchedPrice {
+function failureOf(error: unknown): FetchFailure {
   if (error instanceof NotConnected) {
     return { kind: 'unreachable', reason: errorCode(error.cause) ?? 'no connection' }
   }
-  if (error instanceof SyntaxError) return { kind: 'bad_answer', reason: 'not JSON' }
   if (error instanceof Error && error.name === 'TimeoutError')
     return { kind: 'no_answer', reason: 'too slow' }
   return { kind: 'no_answer', reason: errorCode(error) ?? 'the connection failed' }

@@ -9,13 +9,7 @@ import {
   type Observation,
   PRICE_AGE_MS_MAX,
 } from '../core/rates/median.ts'
-import {
-  CURRENCIES,
-  type Currency,
-  PRICE_SYMBOLS,
-  type PriceSymbol,
-  parsePlausiblePrice,
-} from '../core/rates/plausible-price.ts'
+import { PRICE_SYMBOLS, type PriceSymbol, parsePlausiblePrice } from '../core/rates/plausible-price.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Exchange } from './exchanges.ts'
 import { type FetchedPrice, fetchPrice, openExchangeConnections, REQUEST_TIMEOUT_MS } from './fetch-price.ts'
@@ -52,8 +46,6 @@ export type AssetPriceReport = {
 /** The prices of all coins, kept fresh in the background: a quote reads memory and waits for nobody. */
 export type PriceBook = {
   quote(asset: AssetId, livemode: boolean): Quote
-  /** What each currency is worth now, in US dollars as a decimal; without those that no two exchanges agree on. */
-  dollarsPerCurrency(livemode: boolean): { readonly [currency in Currency]?: string }
   /** Every asset, for `/rates`, `/readyz` and `paylink doctor`. */
   report(): AssetPriceReport[]
   /** Asks every exchange once; resolves when all have answered or failed. */
@@ -84,7 +76,7 @@ const REFRESH_JITTER = 0.2
 const FIRST_ROUND_WAIT_MS = 2_000
 const NOT_REQUESTED = 'not asked yet'
 
-/** One exchange's view of one coin or currency. */
+/** One exchange's view of one coin. */
 type Feed = {
   readonly exchange: Exchange
   readonly symbol: PriceSymbol
@@ -120,7 +112,6 @@ export function createPriceBook(options: PriceBookOptions): PriceBook {
   return {
     quote: (asset, livemode) =>
       quoteOf(feeds, options, ASSETS[asset].priceSymbol, livemode, clock().getTime()),
-    dollarsPerCurrency: (livemode) => dollarsPerCurrency(feeds, options, livemode, clock().getTime()),
     report: () => ASSET_IDS.map((asset) => reportOf(feeds, options, asset, clock().getTime())),
     refresh,
     start: async () => {
@@ -232,19 +223,6 @@ function quoteOf(
   }
 }
 
-function dollarsPerCurrency(
-  feeds: readonly Feed[],
-  options: PriceBookOptions,
-  livemode: boolean,
-  nowMs: number,
-): { readonly [currency in Currency]?: string } {
-  const known = CURRENCIES.flatMap((currency) => {
-    const quote = quoteOf(feeds, options, currency, livemode, nowMs)
-    return quote.kind === 'quote' ? [[currency, quote.evidence.usdPerUnit] as const] : []
-  })
-  return Object.fromEntries(known)
-}
-
 function agree(feeds: readonly Feed[], symbol: PriceSymbol, nowMs: number): AgreedPrice {
   const ofSymbol = feeds.filter((feed) => feed.symbol === symbol)
   const observations = ofSymbol.flatMap((feed) => (feed.observation === null ? [] : [feed.observation]))
@@ -316,8 +294,6 @@ const SANDBOX_USD: { readonly [name in PriceSymbol]: string } = {
   ETH: '4000',
   USDC: '1',
   SOL: '200',
-  EUR: '1.1',
-  GBP: '1.25',
 }
 
 const SANDBOX_SOURCE = 'sandbox'

@@ -26,6 +26,7 @@ import type { Onramps } from '../onramp/open-onramps.ts'
 import { createSandboxOnramp } from '../onramp/sandbox-onramp.ts'
 import { listenFor, type Notifier } from '../postgres/notify.ts'
 import type { Pool } from '../postgres/pool.ts'
+import type { CurrencyRates } from '../rates/currency-rates.ts'
 import type { PriceBook } from '../rates/price-book.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
@@ -61,7 +62,8 @@ type CheckoutRoleDeps = {
   log: Log
   keyring: Keyring
   networks: NetworkStates
-  prices: Pick<PriceBook, 'quote' | 'dollarsPerCurrency'>
+  prices: Pick<PriceBook, 'quote'>
+  currencyRates: Pick<CurrencyRates, 'dollarsPerCurrency'>
   notifier: Omit<Notifier, 'close'>
   listenUrl: string
   /** Origin of the site, which receipts name as their issuer. */
@@ -123,7 +125,7 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
       return transaction === null ? null : { chain, transaction }
     },
     tokenOf,
-    dollarsPerCurrency: deps.prices.dollarsPerCurrency,
+    dollarsPerCurrency: deps.currencyRates.dollarsPerCurrency,
     ...brandingFrom(deps.pool),
     staging: deps.staging === true,
     card,

@@ -6,7 +6,7 @@ import { INVOICES_BY_PAGE, litecoinInvoice } from '../support/checkout-invoice.t
 import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
 import { axeFaults, complaintsOf } from '../support/page-checks.ts'
 
-/** $49.99 with a euro at 1.10 dollars and a pound at 1.25. */
+/** $49.99 with a euro at 1.10 dollars, a pound at 1.25, a yen at 0.0067 and a real at 0.18. */
 let browser: Browser
 let server: CheckoutServer
 beforeAll(async () => {
@@ -24,7 +24,10 @@ test.each([
   ['ar', ''],
   ['en-GB', '≈ £39.99'],
   ['en-US', ''],
-  ['ja-JP', ''],
+  ['ja-JP', '≈ ￥7,461'],
+  ['pt-BR', '≈ R$ 277,72'],
+  ['fr-CH', '≈ 41,66 CHF'],
+  ['es-AR', ''],
 ])('a browser in %s reads beside the price: %s', async (locale, expected) => {
   const context = await browser.newContext({ locale, viewport: { width: 360, height: 800 } })
   const page = await context.newPage()

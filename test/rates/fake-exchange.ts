@@ -21,8 +21,6 @@ const KRAKEN_NAMES: { readonly [pair: string]: string } = {
   XBTUSD: 'XXBTZUSD',
   LTCUSD: 'XLTCZUSD',
   ETHUSD: 'XETHZUSD',
-  EURUSD: 'ZEURZUSD',
-  GBPUSD: 'ZGBPZUSD',
 }
 const DEFAULT_PRICES: readonly (readonly [RegExp, string])[] = [
   [/BTC|XBT/i, '97000.50'],
@@ -30,8 +28,6 @@ const DEFAULT_PRICES: readonly (readonly [RegExp, string])[] = [
   [/ETH/i, '3900.10'],
   [/USDC/i, '0.9999'],
   [/SOL/i, '201.3'],
-  [/EUR/i, '1.085'],
-  [/GBP/i, '1.27'],
 ]
 
 /** The default price of a market, whatever the exchange calls it. */
@@ -82,9 +78,9 @@ function marketOf(name: ExchangeName, url: string): string | null {
     case 'coinbase':
       return /^\/products\/((?:BTC|LTC|ETH|SOL)-USD)\/ticker$/.exec(url)?.[1] ?? null
     case 'kraken':
-      return /^\/0\/public\/Ticker\?pair=((?:XBT|LTC|ETH|SOL|USDC|EUR|GBP)USD)$/.exec(url)?.[1] ?? null
+      return /^\/0\/public\/Ticker\?pair=((?:XBT|LTC|ETH|SOL|USDC)USD)$/.exec(url)?.[1] ?? null
     case 'bitstamp':
-      return /^\/api\/v2\/ticker\/((?:btc|ltc|eth|sol|usdc|eur|gbp)usd)\/$/.exec(url)?.[1] ?? null
+      return /^\/api\/v2\/ticker\/((?:btc|ltc|eth|sol|usdc)usd)\/$/.exec(url)?.[1] ?? null
   }
 }
 

@@ -110,15 +110,6 @@ test('USDC is priced by the two exchanges that trade it, and is not taken for a 
   expect(fakes.coinbase.requests.some((url) => url.includes('USDC'))).toBe(false)
 })
 
-test('a currency has a price where its two exchanges agree, and else none; it prices no coin', async () => {
-  await book.refresh()
-  expect(book.dollarsPerCurrency(true)).toEqual({ EUR: '1.085', GBP: '1.27' })
-  fakes.kraken.behave({ price: (market) => (market === 'EURUSD' ? '1.12' : honestPrice(market)) })
-  await book.refresh()
-  expect(book.dollarsPerCurrency(true)).toEqual({ GBP: '1.27' })
-  for (const asset of ALL) expect(priceOf(asset)).not.toBe('unavailable')
-})
-
 test('a quote asks no exchange', async () => {
   await book.refresh()
   const before = EXCHANGE_NAMES.map((name) => fakes[name].requests.length)

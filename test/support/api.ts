@@ -9,7 +9,6 @@ import { createOpenInvoiceLimit } from '../../src/flows/steps/open-invoice-limit
 import { type ApiApp, createApiApp } from '../../src/http/api/app.ts'
 import type { ApiDeps } from '../../src/http/api/deps.ts'
 import { createNetworkStates } from '../../src/http/api/network-states.ts'
-import type { PriceBook } from '../../src/rates/price-book.ts'
 import { openAccessSeals } from '../../src/secrets/access-seals.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
 import { SCOPES, type Scope } from '../../src/wire/scopes.ts'
@@ -38,7 +37,7 @@ const PRICES: { readonly [asset in AssetId]: string } = {
 export type TestApi = {
   readonly app: ApiApp
   readonly database: TestDatabase
-  readonly deps: ApiDeps & { readonly prices: Pick<PriceBook, 'dollarsPerCurrency'> }
+  readonly deps: ApiDeps
   /** The service's time of day and its growing milliseconds, moved together. */
   readonly time: { now: Date; advance(ms: number): void }
   /** Assets that have no price until taken out again. */
@@ -166,7 +165,6 @@ function fixedPrices(unpriced: ReadonlySet<AssetId>, clock: () => Date): TestApi
       const sources = [{ name: 'test', usdPerUnit: formatPrice(price), at: quotedAt }]
       return { kind: 'quote', price, evidence: { usdPerUnit: formatPrice(price), quotedAt, sources } }
     },
-    dollarsPerCurrency: () => ({}),
     report: () => [],
   }
 }

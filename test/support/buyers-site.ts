@@ -9,7 +9,13 @@ export async function startBuyersSite(
   changes: Partial<Parameters<typeof openCheckout>[0]> = {},
 ): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const { log } = api.deps
-  const checkout = openCheckout({ ...api.deps, listenUrl: api.database.urls.api, sandbox: null, ...changes })
+  const checkout = openCheckout({
+    ...api.deps,
+    currencyRates: { dollarsPerCurrency: () => new Map() },
+    listenUrl: api.database.urls.api,
+    sandbox: null,
+    ...changes,
+  })
   const port = await freePort()
   const server = await startHttpServer({ host: '127.0.0.1', port, parts: checkout.parts, log })
   return {

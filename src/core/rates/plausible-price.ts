@@ -1,20 +1,12 @@
 import type { Asset } from '../assets.ts'
 import { parsePrice } from '../money.ts'
 
-/** What a buyer may read a price in besides US dollars (ISO 4217): each has a dollar market at two exchanges. */
-export const CURRENCIES = ['EUR', 'GBP'] as const
-export type Currency = (typeof CURRENCIES)[number]
+export type PriceSymbol = Asset['priceSymbol']
 
-export type PriceSymbol = Asset['priceSymbol'] | Currency
-
-export const PRICE_SYMBOLS: readonly PriceSymbol[] = ['BTC', 'LTC', 'ETH', 'USDC', 'SOL', ...CURRENCIES]
-
-export const isCurrency = (symbol: PriceSymbol): symbol is Currency =>
-  CURRENCIES.some((currency) => currency === symbol)
+export const PRICE_SYMBOLS: readonly PriceSymbol[] = ['BTC', 'LTC', 'ETH', 'USDC', 'SOL']
 
 /**
- * US dollars between which a coin's or a currency's price may lie. Far wider than any market moves: what is outside is a mistake
- * of units (the pair turned over, cents, thousands, another coin), and two exchanges can make the same one.
+ * US dollars between which a coin's price may lie. Far wider than any market moves: what is outside is a mistake of units (the pair turned over, cents, thousands, another coin), and two exchanges can make the same one.
  */
 const PLAUSIBLE_USD: { readonly [name in PriceSymbol]: readonly [lowest: string, highest: string] } = {
   BTC: ['1000', '20000000'],
@@ -22,8 +14,6 @@ const PLAUSIBLE_USD: { readonly [name in PriceSymbol]: readonly [lowest: string,
   ETH: ['50', '1000000'],
   USDC: ['0.5', '2'],
   SOL: ['1', '50000'],
-  EUR: ['0.5', '3'],
-  GBP: ['0.5', '4'],
 }
 
 /**

@@ -16,9 +16,9 @@ import type {
   SwitchRequest,
 } from '../../core/checkout/checkout-pages.ts'
 import type { ReceiptRequest } from '../../core/checkout/receipt-request.ts'
+import type { DollarsPerCurrency } from '../../core/rates/currencies.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Branding } from './branding.ts'
-import type { DollarsPerCurrency } from './local-price.tsx'
 import type { Scenario } from './test-panel.tsx'
 
 /** Buying the invoice's coin by card, at a provider. */
@@ -71,7 +71,7 @@ export type CheckoutDeps = {
   }) => Promise<{ readonly chain: string; readonly transaction: string } | null>
   /** The token of an invoice's page. */
   readonly tokenOf: (invoice: OwnInvoice) => string
-  /** See `PriceBook`. */
+  /** See `CurrencyRates`. */
   readonly dollarsPerCurrency: (livemode: boolean) => DollarsPerCurrency
   /** How the merchant's pages look. */
   readonly readBranding: (merchantId: string) => Promise<Branding>

@@ -3,8 +3,8 @@ import type { CardPurchase } from '../../core/card/card-purchase.ts'
 import type { CheckoutFacts } from '../../core/checkout/checkout-pages.ts'
 import type { CheckoutView } from '../../core/checkout/checkout-state.ts'
 import type { CoinOffer } from '../../core/checkout/coin-offers.ts'
+import type { DollarsPerCurrency } from '../../core/rates/currencies.ts'
 import type { Branding } from './branding.ts'
-import type { DollarsPerCurrency } from './local-price.tsx'
 import type { PageLanguage } from './page-request.ts'
 
 /** What went wrong with the last thing asked of a page. */

@@ -1,7 +1,7 @@
-import type { Currency } from '../../core/rates/plausible-price.ts'
+import type { DollarsPerCurrency } from '../../core/rates/currencies.ts'
 
-/** What a currency is worth in US dollars, as decimals. */
-export type DollarsPerCurrency = { readonly [currency in Currency]?: string }
+/** More digits than an amount about a price needs. */
+const DIGITS = 5
 
 /**
  * About how much a price is in the buyer's own currency, which only the script knows. The price stays the one in US
@@ -14,13 +14,17 @@ export function LocalPrice({
   cents: bigint
   dollarsPerCurrency: DollarsPerCurrency
 }) {
+  const shown = [...dollarsPerCurrency].map(([currency, dollars]) => [
+    currency,
+    String(Number(dollars.toPrecision(DIGITS))),
+  ])
   return (
     <p
       class="local-price"
       id="local-price"
       dir="ltr"
       data-cents={String(cents)}
-      data-dollars-per={new URLSearchParams(dollarsPerCurrency).toString()}
+      data-dollars-per={new URLSearchParams(shown).toString()}
       hidden
     />
   )

@@ -6,9 +6,13 @@ export function showLocalPrice(locale: string): void {
   const shown = document.getElementById('local-price')
   if (!shown) return
   const country = /-([A-Z]{2})\b/.exec(navigator.language)?.[1] ?? new Intl.Locale(locale).maximize().region
-  const currency = country === 'GB' ? 'GBP' : EURO_COUNTRIES.includes(country ?? '-') ? 'EUR' : ''
-  const dollars = Number(new URLSearchParams(shown.dataset.dollarsPer).get(currency))
-  if (!dollars) return
+  const dollarsPer = new URLSearchParams(shown.dataset.dollarsPer)
+  // A currency's code begins with its country's (ISO 4217).
+  const currency = EURO_COUNTRIES.includes(country ?? '-')
+    ? 'EUR'
+    : [...dollarsPer.keys()].find((code) => country && code.startsWith(country))
+  const dollars = Number(dollarsPer.get(currency ?? ''))
+  if (!currency || !dollars) return
   const amount = Number(shown.dataset.cents) / 100 / dollars
   shown.textContent = `≈ ${amount.toLocaleString(locale, { style: 'currency', currency })}`
   shown.hidden = false

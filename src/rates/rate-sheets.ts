@@ -1,0 +1,83 @@
+import { z } from 'zod'
+import { CURRENCIES, type Currency, type DollarsPerCurrency } from '../core/rates/currencies.ts'
+
+/** The rates of one answer, and when they were true; null: now. */
+type SheetRates = { readonly dollarsPer: DollarsPerCurrency; readonly atMs: number | null }
+
+/** A list of many currencies' rates in one answer. */
+export type RateSheet = {
+  readonly name: 'coinbase' | 'ecb'
+  readonly baseUrl: string
+  readonly path: string
+  /** It is asked again so long after an answer. */
+  readonly everyMs: number
+  /** Its rates count so long from the time that they were true. */
+  readonly goodForMs: number
+  /** Null where the text is not what is documented. */
+  read(text: string): SheetRates | null
+}
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+// Coinbase App API, "Get Exchange Rates": units of each currency for one of the base currency.
+const coinbaseAnswer = z.object({
+  data: z.object({ currency: z.literal('USD'), rates: z.record(z.string(), z.string().max(40)) }),
+})
+
+const coinbase: RateSheet = {
+  name: 'coinbase',
+  baseUrl: 'https://api.coinbase.com',
+  path: '/v2/exchange-rates?currency=USD',
+  everyMs: MINUTE_MS,
+  goodForMs: 10 * MINUTE_MS,
+  read: (text) => {
+    const parsed = coinbaseAnswer.safeParse(jsonOf(text))
+    if (!parsed.success) return null
+    const { rates } = parsed.data.data
+    return { dollarsPer: dollarsPer((currency) => 1 / unitsOf(rates[currency])), atMs: null }
+  },
+}
+
+// European Central Bank, "Euro foreign exchange reference rates" (XML, daily): units of each currency for one euro.
+// New ones come at about 16:00 CET on working days; over Easter and New Year the last ones are five days old.
+const ecb: RateSheet = {
+  name: 'ecb',
+  baseUrl: 'https://www.ecb.europa.eu',
+  path: '/stats/eurofxref/eurofxref-daily.xml',
+  everyMs: HOUR_MS,
+  goodForMs: 7 * 24 * HOUR_MS,
+  read: (text) => {
+    const atMs = Date.parse(/<Cube time=["'](\d{4}-\d\d-\d\d)["']/.exec(text)?.[1] ?? '')
+    const entries = text.matchAll(/<Cube currency=["']([A-Z]{3})["'] rate=["']([\d.]{1,20})["']/g)
+    const units = Object.fromEntries([...entries].map(([, currency = '', rate = '']) => [currency, rate]))
+    const dollarsPerEuro = unitsOf(units.USD)
+    if (Number.isNaN(atMs) || Number.isNaN(dollarsPerEuro)) return null
+    const euros = (currency: Currency) => (currency === 'EUR' ? 1 : unitsOf(units[currency]))
+    return { dollarsPer: dollarsPer((currency) => dollarsPerEuro / euros(currency)), atMs }
+  },
+}
+
+/** The rates of the moment, and the central bank's of the day that confirm them. */
+export const RATE_SHEETS = { moment: coinbase, day: ecb } as const
+
+function dollarsPer(rateOf: (currency: Currency) => number): DollarsPerCurrency {
+  return new Map(
+    CURRENCIES.map((currency) => [currency, rateOf(currency)] as const).filter(
+      ([, dollars]) => Number.isFinite(dollars) && dollars > 0,
+    ),
+  )
+}
+
+/** NaN where the text is no plain decimal number. */
+const unitsOf = (text: string | undefined): number =>
+  text !== undefined && /^\d{1,15}(\.\d{1,30})?$/.test(text) ? Number(text) : Number.NaN
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) return null
+    throw error
+  }
+}
