@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase } from '../test/support/database.ts'
 import { callData } from '../test/support/evm-contracts.ts'
 import { type DrivenAnvil, evmDriver } from '../test/support/evm-driver.ts'
-import { freePort } from '../test/support/postgres-server.ts'
+import { freePort } from '../test/support/free-port.ts'
 import { WatchedChain } from '../test/support/watched-chain.ts'
 import { median, printFigure, spread } from './support/figure.ts'
 

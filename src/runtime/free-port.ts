@@ -14,7 +14,7 @@ function listenOn(port: number): Promise<number> {
 }
 
 /** Below the ports that systems give to outgoing connections, which could take one between its choice and its use. */
-const PORT_MIN = 10_240
+const PORT_MIN = 20_240
 const PORT_MAX = 32_000
 const ATTEMPTS_MAX = 50
 

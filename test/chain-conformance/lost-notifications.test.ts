@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { XPublisher } from 'zeromq'
 import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { freePort } from '../support/postgres-server.ts'
+import { freePort } from '../support/free-port.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { type DrivenSandbox, sandboxDriver } from '../support/sandbox-driver.ts'
 import { until } from '../support/until.ts'

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { access, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { freePort } from '../../src/runtime/free-port.ts'
 import { makeDataDir, type RunResult, runProgram, startRoles } from '../support/app.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
 
 /** A key that is not the database's own stops the start, in one line that says what to do. */
 

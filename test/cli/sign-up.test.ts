@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { freePort } from '../../src/runtime/free-port.ts'
 import { makeDataDir, startRoles } from '../support/app.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
 import { startSilentServer } from '../support/silent-server.ts'
 
 test('once a live network is configured sign-up is closed, and the start says so', async () => {

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { freePort } from '../../src/runtime/free-port.ts'
 import { openOutcomeKey } from '../../src/secrets/outcome-key.ts'
 import { makeDataDir, runProgram, startRoles } from '../support/app.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
 
 /** The key ceremony of docs/keys.md, command by command. */

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { freePort } from '../../src/runtime/free-port.ts'
 import { makeDataDir, runProgram, startApp, startProgram } from '../support/app.ts'
+import { freePort } from '../support/free-port.ts'
 import { startSilentServer } from '../support/silent-server.ts'
 import { until } from '../support/until.ts'
 

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/config.ts'
 import { ConfigError } from '../../src/config/config-values.ts'
-import { freePort } from '../../src/runtime/free-port.ts'
 import { withoutSecrets } from '../../src/runtime/log.ts'
 import { runProgram } from '../support/app.ts'
+import { freePort } from '../support/free-port.ts'
 
 let folder: string
 beforeAll(async () => {

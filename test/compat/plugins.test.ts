@@ -6,7 +6,7 @@ import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
 import { withTransaction } from '../../src/postgres/transaction.ts'
 import { openCompat } from '../../src/roles/compat.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
-import { freePort } from '../support/postgres-server.ts'
+import { freePort } from '../support/free-port.ts'
 import { recordPayment } from './record-payment.ts'
 
 /**

@@ -9,8 +9,8 @@ import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
 import { withTransaction } from '../../src/postgres/transaction.ts'
 import { openCompat } from '../../src/roles/compat.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
+import { freePort } from '../support/free-port.ts'
 import { inBlock } from '../support/invoice.ts'
-import { freePort } from '../support/postgres-server.ts'
 import { recordPayment } from './record-payment.ts'
 
 /** Shops of two older services, with those services' own clients, moved here by nothing but another URL and key. */

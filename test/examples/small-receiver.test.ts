@@ -5,7 +5,7 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { freePort } from '../support/postgres-server.ts'
+import { freePort } from '../support/free-port.ts'
 
 const SCRIPT = fileURLToPath(new URL('../../examples/receiver.mjs', import.meta.url))
 const SECRET = 'whsec_a-secret-of-the-test'

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { type DeliveryWorker, startDeliveryWorker } from '../../src/delivery/worker.ts'
 import { disableEndpoint, rotateSecret } from '../../src/flows/webhook-endpoints.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { freePort } from '../support/postgres-server.ts'
+import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
 import {
   countRows,

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { CLIENT_ADDRESS_HEADER } from '../../src/http/api/client-address.ts'
 import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
-import { freePort } from '../support/postgres-server.ts'
+import { freePort } from '../support/free-port.ts'
 
 let server: HttpServer
 let port: number

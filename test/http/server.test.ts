@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { CLIENT_ADDRESS_HEADER, clientBlockOf } from '../../src/http/api/client-address.ts'
 import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
-import { freePort } from '../support/postgres-server.ts'
+import { freePort } from '../support/free-port.ts'
 
 const SLOW_SOCKETS = 500
 const DRIP_MS = 1_000

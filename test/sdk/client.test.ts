@@ -10,7 +10,7 @@ import { OPERATIONS } from '../../packages/sdk/src/tables.ts'
 import { createApiApp } from '../../src/http/api/app.ts'
 import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
-import { freePort } from '../support/postgres-server.ts'
+import { freePort } from '../support/free-port.ts'
 import { type FaultyProxy, startFaultyProxy } from './faulty-proxy.ts'
 
 /** The client against the real server, over real sockets, through a network as bad as each test wants it. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { STAGING_HEADER, STAGING_NOTICE } from '../../src/core/staging.ts'
 import { type HttpPart, startHttpServer } from '../../src/http/server.ts'
 import { createLogger } from '../../src/runtime/log.ts'
-import { freePort } from '../support/postgres-server.ts'
+import { freePort } from '../support/free-port.ts'
 
 const PAGE = '<!doctype html><html><body data-locale="en"><main>Pay</main></body></html>'
 const BANNER = `<p class="banner staging" role="note" lang="en" dir="ltr">${STAGING_NOTICE}</p>`

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { access, mkdtemp, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from './postgres-server.ts'
+import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
 const STOP_TIMEOUT_MS = 20_000
@@ -82,13 +82,19 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
       folder,
     ]
     if (options.statesMax !== undefined) kept.push('--max-persisted-states', String(options.statesMax))
+    // The socket is there once anvil has the port: until then another anvil may answer.
+    const ipc = join(folder, 'ipc')
+    await rm(ipc, { force: true })
+    kept.push('--ipc', ipc)
     child = spawn(program(), ['--port', String(port), ...chain, ...mining, ...kept], { stdio: 'ignore' })
     await until(
       () =>
-        rpc('eth_chainId').then(
-          () => true,
-          () => false,
-        ),
+        access(ipc)
+          .then(() => rpc('eth_chainId'))
+          .then(
+            () => true,
+            () => false,
+          ),
       { what: 'anvil answers' },
     )
     accounts = await rpc<string[]>('eth_accounts')

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../../src/runtime/free-port.ts'
 import { expectDeclared } from './declared-answers.ts'
+import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
 export const PROGRAM = new URL('../../dist/main.js', import.meta.url).pathname

@@ -1,7 +1,7 @@
 import { startHttpServer } from '../../src/http/server.ts'
 import { openCheckout } from '../../src/roles/checkout.ts'
 import type { TestApi } from './api.ts'
-import { freePort } from './postgres-server.ts'
+import { freePort } from './free-port.ts'
 
 /** The buyers' pages as the program serves them: the checkout role's parts behind its own HTTP server. */
 export async function startBuyersSite(

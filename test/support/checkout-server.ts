@@ -7,7 +7,7 @@ import { createCheckoutApp } from '../../src/web/checkout/app.ts'
 import { type Branding, NO_BRANDING } from '../../src/web/checkout/branding.ts'
 import type { CheckoutDeps } from '../../src/web/checkout/checkout-deps.ts'
 import { NOW_MS } from './checkout-invoice.ts'
-import { freePort } from './postgres-server.ts'
+import { freePort } from './free-port.ts'
 
 /** A token's invoice and the shop it belongs to. */
 export type ShownInvoice = Omit<CheckoutFacts, 'networkFacts'>

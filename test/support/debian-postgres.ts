@@ -3,7 +3,7 @@ import { chmod, chown, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { freePort } from '../../src/runtime/free-port.ts'
+import { freePort } from './free-port.ts'
 import { programPath } from './programs.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { freePort } from './free-port.ts'
 import type { TestNode } from './litecoind.ts'
-import { freePort } from './postgres-server.ts'
 
 /** An Esplora server that stands over a real node and follows the documented API as far as a wallet needs it. */
 export type EsploraServer = {

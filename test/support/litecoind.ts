@@ -3,7 +3,7 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { NODE_ARGUMENTS, NODE_PROGRAMS, type NodeChainName } from './daemons.ts'
-import { freePort } from './postgres-server.ts'
+import { freePort } from './free-port.ts'
 import { programPath } from './programs.ts'
 import { until } from './until.ts'
 

@@ -6,7 +6,7 @@ import pg from 'pg'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { findPostgresProgram } from '../../src/postgres/postgres-program.ts'
 import { markKind } from '../../src/postgres/staging-mark.ts'
-import { freePort } from '../../src/runtime/free-port.ts'
+import { freePort } from './free-port.ts'
 
 export const TEMPLATE_DATABASE = 'paylink_template'
 
@@ -117,5 +117,3 @@ export function databaseUrl(ownerUrl: string, database: string): string {
   url.pathname = `/${database}`
   return url.toString()
 }
-
-export { freePort }

@@ -1,4 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { access, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Pool } from 'undici'
@@ -50,14 +53,17 @@ export class AnvilProcess {
   readonly #child: ChildProcess
   readonly #pool: Pool
   readonly #port: number
+  /** A socket that anvil makes once it has the port: until then another program may answer there. */
+  readonly #ipcPath: string
   /** Resolves when it has ended, whoever ended it. */
   readonly ended: Promise<void>
   #hasEnded = false
   #lastId = 0
 
-  private constructor(child: ChildProcess, port: number) {
+  private constructor(child: ChildProcess, port: number, ipcPath: string) {
     this.#child = child
     this.#port = port
+    this.#ipcPath = ipcPath
     this.#pool = new Pool(`http://${LISTEN_HOST}:${port}`, { connections: CONNECTIONS_MAX })
     this.ended = new Promise((resolve) => {
       const end = () => {
@@ -76,6 +82,7 @@ export class AnvilProcess {
   static async start(program: string, args: readonly string[], folder: string): Promise<AnvilProcess> {
     for (let attempt = 1; ; attempt++) {
       const port = await freePort()
+      const ipcPath = join(tmpdir(), `paylink-anvil-${randomBytes(8).toString('hex')}.ipc`)
       const own = [
         '--host',
         LISTEN_HOST,
@@ -84,6 +91,8 @@ export class AnvilProcess {
         '--silent',
         '--cache-path',
         join(folder, 'anvil'),
+        '--ipc',
+        ipcPath,
       ]
       const child = spawn('/bin/sh', ['-c', GUARDED, 'paylink-anvil', program, ...own, ...args], {
         // A group of its own: Ctrl-C in a terminal reaches us alone, and we end anvil after its users.
@@ -92,7 +101,7 @@ export class AnvilProcess {
         cwd: folder,
         env: childEnvironment(),
       })
-      const anvil = new AnvilProcess(child, port)
+      const anvil = new AnvilProcess(child, port, ipcPath)
       if (await anvil.#answers()) return anvil
       await anvil.stop()
       if (attempt >= START_ATTEMPTS_MAX) throw new Error(`anvil did not start in ${attempt} attempts`)
@@ -103,6 +112,7 @@ export class AnvilProcess {
     const until = performance.now() + START_MS_MAX
     while (performance.now() < until && !this.#hasEnded) {
       try {
+        await access(this.#ipcPath)
         await this.call('eth_chainId', [])
         return true
       } catch {
@@ -142,6 +152,7 @@ export class AnvilProcess {
     const patience = setTimeout(() => this.#killGroup(), STOP_MS_MAX)
     await this.ended
     clearTimeout(patience)
+    await rm(this.#ipcPath, { force: true })
     await this.#pool.destroy()
   }
 
