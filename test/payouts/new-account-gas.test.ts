@@ -108,6 +108,65 @@ test.each([
   },
 )
 
+async function pass(tracker: ReturnType<EvmPayoutWorld['trackerOf']>, turns: number): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) {
+    await tracker.pass()
+    await world.sign()
+    await world.anvil.mine(1)
+  }
+}
+
+const later = (ms: number) => {
+  world.now = new Date(world.now.getTime() + ms)
+}
+
+/** The node answers so when it is asked what a payment to this address takes. */
+const refuseGas = (to: string, words: string) =>
+  proxy.lie('eth_estimateGas', (estimate, { params: [call] }) => {
+    if ((call as { to: string }).to.toLowerCase() !== to.toLowerCase()) return estimate
+    throw new Error(words)
+  })
+
+test('a payout held for days ends by no single refusal: the day counts from when it was first refused', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  const tracker = world.trackerOf([
+    { name: 'the first', chain: world.clientAt(proxy.url) },
+    { name: 'the second', chain: world.clientAt(world.anvil.url) },
+  ])
+  later(3 * DAY_MS)
+  refuseGas(payout.destination, 'execution reverted')
+  await pass(tracker, 4)
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  later(DAY_MS - 60_000)
+  await pass(tracker, 2)
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  proxy.tellTheTruth()
+  await world.until(tenant, payout.id, 'confirmed')
+})
+
+test.each([
+  ['words that nobody knows', 'failed'],
+  ['insufficient funds for gas * price + value', 'approved'],
+])('where every provider says only “%s”, after a day the payout is %s', async (words, status) => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  refuseGas(payout.destination, words)
+  const tracker = trackerAtProxy()
+  await pass(tracker, 4)
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  later(DAY_MS + 1)
+  await pass(tracker, 4)
+  const ended = await world.load(tenant, payout.id)
+  expect([ended.status, ended.failureCode]).toEqual([
+    status,
+    status === 'failed' ? 'destination_refuses' : null,
+  ])
+  if (status === 'failed')
+    expect(await world.balances(tenant)).toMatchObject({ available: ETHER, reserved: 0n })
+  proxy.tellTheTruth()
+})
+
 test('while two providers refuse a payout’s destination in words of their own, others are confirmed', async () => {
   const [stuck, other] = [
     await world.openShop('ETH_BASE', [ETHER]),

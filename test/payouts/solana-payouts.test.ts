@@ -528,6 +528,39 @@ test("a payout to a program, a mint or a program's account is not signed; one to
   expect(await world.holds(wallet)).toBe(SOL - done.networkFee)
 })
 
+test("one node of two by which a destination is a program's ends no payout, and a day later it does", async () => {
+  const tenant = await world.openShop([SOL])
+  const payout = await world.payout(tenant, '0.5')
+  proxy = await startRpcProxy(world.solana.url)
+  const proxied = new SolanaRpc(proxy.url, 'the test')
+  const owner = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
+  proxy.lie('getMultipleAccounts', (answer, { params: [addresses] }) => {
+    if (!(addresses as string[]).includes(payout.destination)) return answer
+    const account = {
+      data: ['', 'base64'],
+      executable: false,
+      lamports: 1_000_000,
+      owner,
+      rentEpoch: 0,
+      space: 0,
+    }
+    return { ...(answer as object), value: (addresses as string[]).map(() => account) }
+  })
+  await watch()
+  const tracker = world.tracker(world.broadcaster(proxied, world.rpc))
+  const pass = async () => {
+    await watch()
+    await tracker.pass()
+    await world.sign()
+  }
+  for (let turn = 0; turn < 4; turn++) await pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  expect(world.logged.join('')).toContain('waits for another provider')
+  proxy.tellTheTruth()
+  await proxied.close()
+  await world.until(tenant, payout.id, 'confirmed')
+})
+
 test('the auditor asks the chain what vault and addresses hold, and finds what is less than the books say', async () => {
   const tenant = await world.openShop([SOL])
   const payout = await world.payout(tenant, '0.5')

@@ -44,6 +44,35 @@ export function describeFrozenToken(chain: 'base' | 'ethereum', token: 'USDC_BAS
   afterAll(() => world?.close())
   afterEach(() => world.freeze(null, false))
 
+  test('a deposit that one provider of two calls frozen ends no payout, and is not called frozen', async () => {
+    const tenant = await world.openShop(token, [])
+    const { address } = await world.deposit(tenant, token, 60n * USDC)
+    const from = address.toLowerCase()
+    const proxy = await startRpcProxy(world.anvil.url)
+    proxy.lie('eth_call', (answer, { params: [call] }) => {
+      const asked = call as { from?: string; data?: string }
+      if (asked.from?.toLowerCase() !== from || !asked.data?.startsWith(TRANSFER)) return answer
+      throw new Error('execution reverted: frozen')
+    })
+    try {
+      const tracker = world.trackerOf([
+        { name: 'the first', chain: world.clientAt(proxy.url) },
+        { name: 'the second', chain: world.clientAt(world.anvil.url) },
+      ])
+      const payout = await world.payout(tenant, token, '60')
+      for (let turn = 0; turn < 4; turn++) {
+        await tracker.pass()
+        await world.sign()
+        await world.anvil.mine(1)
+      }
+      expect((await world.load(tenant, payout.id)).status).toBe('approved')
+      expect(await frozenOf(tenant)).toEqual([])
+      await world.until(tenant, payout.id, 'confirmed')
+    } finally {
+      await proxy.close()
+    }
+  })
+
   test('one deposit frozen by its issuer holds up no payout of the others, and no gas is spent on it', async () => {
     const tenant = await world.openShop(token, [])
     const frozen = await world.deposit(tenant, token, 60n * USDC)

@@ -1,11 +1,11 @@
 import { bytesToHex } from '@noble/hashes/utils.js'
 import { encodeEvmAddress, parseEvmAddress } from '../../../chain/evm/address.ts'
 import { tokenTransfer } from '../../../chain/evm/contract-call.ts'
+import { EvmRpcError } from '../../../chain/evm/evm-rpc.ts'
 import { hotWalletOf } from '../../../chain/evm/hot-wallet.ts'
 import { isToken, keyspaceOfNetwork } from '../../../core/assets.ts'
 import { TOKEN_TRANSFER_GAS } from '../../../core/payout/gas.ts'
 import { netAmountOf, type Payout } from '../../../core/payout/payout.ts'
-import { isWaitOver } from '../../../core/payout/payout-limits.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { loadAccountKey } from '../../../db/addresses/account-keys.ts'
 import { type HotWallet, saveHotWallet } from '../../../db/addresses/hot-wallets.ts'
@@ -20,11 +20,12 @@ import { listSweepsOf } from '../../store/sweeps.ts'
 import type { BroadcastVerdict } from '../broadcaster.ts'
 import { type Broadcaster, type ChainStatus, PAID_BY_UNKNOWN, type TrackedPayout } from '../broadcaster.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
-import { unlessRefused } from '../unless-refused.ts'
+import { isRefused, unlessRefused } from '../unless-refused.ts'
 import type { EvmBroadcasterParts, EvmPayoutChain } from './evm-broadcaster-parts.ts'
 import { EvmSweeps } from './evm-sweeps.ts'
 import { findNonceUser, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
 import { EvmX402 } from './evm-x402.ts'
+import type { Payment } from './payment-gas.ts'
 import { tokenRefusal } from './token-refusal.ts'
 
 /** While nothing is on its way the hot wallet is looked at this often: the fee that is shown comes from there. */
@@ -131,17 +132,15 @@ export class EvmBroadcaster implements Broadcaster {
     if (!isSwept && (await listSweepsOf(pool, tenant, payout.id)).length > 0) return true
     const refusalBy = (chain: EvmPayoutChain) => tokenRefusal(chain, { hot, to })
     const code = await refusalBy(this.providers.current)
-    if (code === null) return true
-    if (!(await this.#isGivenUp(payout, async (chain) => (await refusalBy(chain)) !== null))) return false
+    if (code === null) {
+      this.providers.isNotRefused(payout.id)
+      return true
+    }
+    const saysSo = async (chain: EvmPayoutChain) => (await refusalBy(chain)) !== null
+    if (!(await this.providers.isRefusedForGood(payout.id, saysSo))) return false
     const refusal = { payoutId: payout.id, code, now: clock() }
     await withTransaction(pool, tenant, (tx) => insertPayoutRefusal(tx, tenant, refusal))
     return false
-  }
-
-  /** Whether a provider's word ends the payout: one alone may be mistaken, and is believed once the wait is over. */
-  async #isGivenUp(payout: Payout, saysSo: (chain: EvmPayoutChain) => Promise<boolean>): Promise<boolean> {
-    if (isWaitOver(payout, this.#parts.clock().getTime())) return true
-    return this.providers.anotherSays(payout.id, saysSo)
   }
 
   /** Asks once, when all is swept, how much gas the destination takes. */
@@ -154,10 +153,23 @@ export class EvmBroadcaster implements Broadcaster {
     if (sweeps.some(({ status }) => status !== 'done')) return
     if (!(await this.#isTaken(payout, wallet, { isSwept: true }))) return
     const payment = { from: wallet.address, to, value: netAmountOf(payout) }
-    const gas = isToken(payout.asset) ? TOKEN_TRANSFER_GAS : await this.providers.current.gasOf(payment)
+    const gas = isToken(payout.asset) ? TOKEN_TRANSFER_GAS : await this.#gasOf(payout.id, payment)
     const saysSo = async (chain: EvmPayoutChain) => (await chain.gasOf(payment)) === 0n
-    if (gas === 0n && !(await this.#isGivenUp(payout, saysSo))) return
+    if (gas !== 0n) this.providers.isNotRefused(payout.id)
+    else if (!(await this.providers.isRefusedForGood(payout.id, saysSo))) return
     await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
+  }
+
+  /** 0 also where for a day no provider has said how much: whatever its words are, the destination's code is why. */
+  async #gasOf(payoutId: string, payment: Payment): Promise<bigint> {
+    try {
+      return await this.providers.current.gasOf(payment)
+    } catch (error) {
+      if (!(error instanceof EvmRpcError) || !isRefused(error) || !this.providers.isLast) throw error
+      // The hot wallet lacks ether: that says nothing of the destination.
+      if (/insufficient/i.test(error.message) || !this.providers.isRefusedForLong(payoutId)) throw error
+      return 0n
+    }
   }
 
   async look(tracked: readonly TrackedPayout[]): Promise<ReadonlyMap<string, ChainStatus>> {

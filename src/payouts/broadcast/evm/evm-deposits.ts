@@ -6,7 +6,7 @@ import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import { deleteFrozenDeposit, saveFrozenDeposit, takeFrozenToCheck } from '../../store/frozen-deposits.ts'
 import type { SweepableAddress } from '../../store/sweeps.ts'
 import { unlessRefused } from '../unless-refused.ts'
-import type { EvmBroadcasterParts } from './evm-broadcaster-parts.ts'
+import type { EvmBroadcasterParts, EvmPayoutChain } from './evm-broadcaster-parts.ts'
 import { refusalOf } from './token-refusal.ts'
 
 /** Frozen deposits are asked about this often, so many of them. */
@@ -80,15 +80,19 @@ export class EvmDeposits {
     const { address, amount, transferIds } = found
     const reason = await refusalOf(providers.current, { from: address, to: hot, amount })
     const { asset, merchantId } = payout
+    const where = addressText(found)
     if (reason === null) {
+      providers.isNotRefused(where)
       await deleteFrozenDeposit(pool, { merchantId, network, asset, address })
       return 'usable'
     }
     if ((await refusalOf(providers.current, { from: address, to: hot, amount: 0n })) === null) {
-      this.#alert(payout.id, `the node contradicts itself about what ${addressText(found)} holds`)
+      this.#alert(payout.id, `the node contradicts itself about what ${where} holds`)
       return 'unclear'
     }
-    const where = addressText(found)
+    const isFrozenBy = async (chain: EvmPayoutChain) =>
+      (await refusalOf(chain, { from: address, to: hot, amount: 0n })) !== null
+    if (!(await providers.isRefusedForGood(where, isFrozenBy))) return 'unclear'
     const kept = { network, asset, address, amount, reason, transferId: transferIds[0] ?? '' }
     await saveFrozenDeposit(pool, tenantOf(payout), kept, clock())
     if (this.#alerts.isNew(where, 'frozen'))

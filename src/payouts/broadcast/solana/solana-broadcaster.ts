@@ -146,7 +146,11 @@ export class SolanaBroadcaster implements Broadcaster {
       unknown.map(({ destination }) => destination),
     )
     for (const [index, payout] of unknown.entries()) {
-      const gas = isKeysAccount(accounts[index] ?? null) ? BigInt(PAYOUT_UNIT_LIMIT) : 0n
+      const isKeys = isKeysAccount(accounts[index] ?? null)
+      const isProgramsBy = async (rpc: SolanaRpc) =>
+        !isKeysAccount((await rpc.finalizedAccounts([payout.destination]))[0] ?? null)
+      if (!isKeys && !(await this.providers.isRefusedForGood(payout.id, isProgramsBy))) continue
+      const gas = isKeys ? BigInt(PAYOUT_UNIT_LIMIT) : 0n
       const tenant = tenantOf(payout)
       await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
     }
