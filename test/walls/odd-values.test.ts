@@ -1,7 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { isStillSendable } from '../../src/db/delivery/deliveries.ts'
+import { claimFromQueues } from '../../src/db/delivery/delivery-claims.ts'
 import { withTransaction } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { seedMerchant } from '../support/seed.ts'
+import { seedInvoice, seedMerchant } from '../support/seed.ts'
+import { createTenant, createVerifiedEndpoint, emitEvent } from '../support/webhook-fixtures.ts'
 
 /** What a type of PostgreSQL's holds and no code of ours can read; grants-suite tries what a login can do with it. */
 
@@ -75,3 +79,33 @@ test.each(['api', 'watcher'] as const)(
     await write(Buffer.from('{}').toString('hex'))
   },
 )
+
+test('of the secrets of an endpoint no more are read than sign, however many are planted', async () => {
+  const tenant = await createTenant(database)
+  const { id } = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hook')
+  await emitEvent(database, tenant)
+  await withTransaction(database.pools.api, tenant, (tx) =>
+    tx.query(
+      `insert into endpoint_secret (merchant_id, id, endpoint_id, livemode, secret_sealed, created_at, valid_until)
+       select $1, 'sec_' || n, $2, $3, $4, now(), now() + interval '1 year' from generate_series(1, 100) n`,
+      [tenant.merchantId, id, tenant.livemode, Buffer.alloc(4_096)],
+    ),
+  )
+  const leaseId = randomUUID()
+  const claim = { leaseId, cursor: '', rowsMax: 10, rowsByDefault: 10, roomByQueue: new Map() }
+  const pool = database.pools.delivery
+  const { deliveries } = await withTransaction(pool, tenant, (tx) => claimFromQueues(tx, claim))
+  expect(deliveries.map(({ secrets }) => secrets.length)).toEqual([4])
+  for (const delivery of deliveries) expect(await isStillSendable(pool, delivery, leaseId, 0)).toBe(true)
+})
+
+test("the API's login makes no invoice too long for its event", async () => {
+  const tenant = await seedMerchant(database)
+  const { id } = await seedInvoice(database, tenant)
+  const rate = JSON.stringify({ sources: [{ name: 'x'.repeat(20_000) }] })
+  await expect(
+    withTransaction(database.pools.api, tenant, (tx) =>
+      tx.query('update invoice set rate = $2 where id = $1', [id, rate]),
+    ),
+  ).rejects.toThrow('invoice_sizes')
+})

@@ -1,6 +1,7 @@
 import { GIVE_UP_AFTER_MS } from '../../core/endpoint/backoff.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
+import { SECRETS_MAX } from './endpoint-secrets.ts'
 
 /** A claimed delivery is ours for this long; then anybody may send it again. */
 export const LEASE_MS = 30_000
@@ -51,7 +52,7 @@ export async function isStillSendable(
          select k.id from endpoint_secret k
          where k.merchant_id = d.merchant_id and k.endpoint_id = d.endpoint_id
            and (k.valid_until is null or k.valid_until > clock_timestamp())
-         order by k.valid_until desc nulls first)`,
+         order by k.valid_until desc nulls first, k.id limit ${SECRETS_MAX})`,
     [
       delivery.merchantId,
       delivery.id,

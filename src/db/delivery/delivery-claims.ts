@@ -1,5 +1,6 @@
 import type { Tx } from '../../postgres/transaction.ts'
 import { type ClaimedDelivery, ELIGIBLE, LEASE_MS } from './deliveries.ts'
+import { SECRETS_MAX } from './endpoint-secrets.ts'
 
 /** Rows one claim may take from one endpoint's queue, however many queues share it; where there are few, each has more. */
 const ROWS_PER_LANE_MIN = 4
@@ -78,10 +79,12 @@ const RECEIVERS = `
     cross join lateral (
       select coalesce(
         json_agg(json_build_object('id', k.id, 'sealed', encode(k.secret_sealed, 'hex'))
-          order by k.valid_until desc nulls first), '[]') as secrets
-      from endpoint_secret k
-      where k.merchant_id = one.merchant_id and k.endpoint_id = one.endpoint_id
-        and (k.valid_until is null or k.valid_until > clock_timestamp())) s)`
+          order by k.valid_until desc nulls first, k.id), '[]') as secrets
+      from (
+        select k.id, k.secret_sealed, k.valid_until from endpoint_secret k
+        where k.merchant_id = one.merchant_id and k.endpoint_id = one.endpoint_id
+          and (k.valid_until is null or k.valid_until > clock_timestamp())
+        order by k.valid_until desc nulls first, k.id limit ${SECRETS_MAX}) k) s)`
 
 /**
  * The answer of both claims, of `queues` looked at: no CTE is joined with another, since a plan that was made while the

@@ -1,5 +1,8 @@
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
+/** Secrets that sign one delivery: the current one and the one that it replaced, with room. More are planted. */
+export const SECRETS_MAX = 4
+
 type SealedSecret = { readonly id: string; readonly sealed: Buffer }
 
 /** Where a sealed secret belongs: it opens for no other row. */
@@ -23,7 +26,7 @@ export async function loadValidSecrets(tx: Tx, tenant: Tenant, endpointId: strin
   const { rows } = await tx.query<{ id: string; secret_sealed: Buffer }>(
     `select id, secret_sealed from endpoint_secret
      where merchant_id = $1 and endpoint_id = $2 and (valid_until is null or valid_until > clock_timestamp())
-     order by valid_until desc nulls first`,
+     order by valid_until desc nulls first, id limit ${SECRETS_MAX}`,
     [tenant.merchantId, endpointId],
   )
   return rows.map((row) => ({ id: row.id, sealed: row.secret_sealed }))

@@ -19,7 +19,7 @@ import type { SigningContext } from './signing-context.ts'
 /** After an upgrade the API seals the secrets of the authenticator apps that were there: so long they count at once. */
 const UPGRADE_MS = 3_600_000
 /** Owners and admins checked in one turn; the next turn continues with the others. */
-const PAGE = 500
+const PAGE = 100
 /** Credentials kept since the list began, of one merchant and of all: the file only grows, and rows can be planted. */
 const OF_MERCHANT_MAX = 500
 const IN_ALL_MAX = 200_000

@@ -35,7 +35,7 @@ const CREDENTIALS = `
      where p.user_id = m.user_id order by p.id limit 20)
     union all
     (select t.id, null, null, s.sealed from person_two_factor t left join person_totp_seal s on s.two_factor_id = t.id
-     where t.user_id = m.user_id and t.verified is not false)) c
+     where t.user_id = m.user_id and t.verified is not false order by t.id limit 20)) c
   where m.role in ('owner', 'admin')`
 
 function credentialOf(row: Row): ApproverCredential {
