@@ -24,8 +24,12 @@ test.each(['correct horse battery', 'xK4-plume-otter', 'w7Rq2mZp9t'])(
 test.each(['p4$$w0rd'.repeat(16), '4@8({[<3€6!1|7$5'.repeat(8), '19'.repeat(64), '1/1/1991'.repeat(16)])(
   'a password of 128 characters costs no more than a short one: %s',
   (password) => {
-    const began = performance.now()
-    isWeakPassword(password)
-    expect(performance.now() - began).toBeLessThan(250)
+    // Processor time, the best of some: what else the machine does is no matter here.
+    const times = Array.from({ length: 5 }, () => {
+      const before = process.cpuUsage()
+      isWeakPassword(password)
+      return process.cpuUsage(before).user / 1_000
+    })
+    expect(Math.min(...times)).toBeLessThan(250)
   },
 )

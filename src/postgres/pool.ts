@@ -1,4 +1,5 @@
 import { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import pg from 'pg'
 
 /**
@@ -138,9 +139,31 @@ export function openPool(options: {
   pool.on('error', options.onError)
   // If one dies while it is held, its holder sees the query fail; the event says it again, and
   // without a listener it too would end the process.
-  pool.on('connect', (client) => client.on('error', () => {}))
+  pool.on('connect', (client) => {
+    client.on('error', () => {})
+    endOnUnreadable(client)
+  })
   if (options.guarded === true) guardedPools.add(pool)
   return pool
+}
+
+/**
+ * An answer that cannot be read, such as a value longer than a string can be, ends its connection, and whoever asked is
+ * told. pg parses as data comes and catches nothing there: such an answer would end the process.
+ */
+function endOnUnreadable(client: pg.PoolClient): void {
+  // Also the socket of TLS, which pg makes around ours. Its types do not name it.
+  const { stream } = (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection
+  for (const read of stream.listeners('data')) {
+    stream.off('data', read as (chunk: Buffer) => void)
+    stream.on('data', (chunk: Buffer) => {
+      try {
+        read(chunk)
+      } catch (error) {
+        stream.destroy(error instanceof Error ? error : new Error(String(error)))
+      }
+    })
+  }
 }
 
 const guardedPools = new WeakSet<Pool>()
