@@ -528,7 +528,7 @@ test("a payout to a program, a mint or a program's account is not signed; one to
   expect(await world.holds(wallet)).toBe(SOL - done.networkFee)
 })
 
-test("one node of two by which a destination is a program's ends no payout, and a day later it does", async () => {
+test("one node of two by which a destination is a program's ends no payout", async () => {
   const tenant = await world.openShop([SOL])
   const payout = await world.payout(tenant, '0.5')
   proxy = await startRpcProxy(world.solana.url)

@@ -11,8 +11,9 @@ import { isRefused } from './unless-refused.ts'
 const AWAY_MS = 30_000
 /** A wait for another provider's confirmation is dropped if nothing asked for it again for this long. */
 const UNCONFIRMED_MS = 10 * 60_000
-/** A refusal that one provider alone reports for so long is believed; one that nobody repeats is forgotten after twice as long. */
+/** A refusal that one provider alone reports for so long is believed, where it repeats it at least this often. */
 const REFUSED_MS = 24 * 3_600_000
+const REPEATED_MS = 3_600_000
 /** The provider in use is asked this often whether it still knows the watcher's block. */
 const PLACE_INTERVAL_MS = 60_000
 
@@ -128,11 +129,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
    * Whether another provider than that of this look says so as well; a provider that is the only one is believed. What
    * waits for it is logged once. `about`: the id of what would be confirmed.
    */
-  async anotherSays(
-    about: string,
-    question: (chain: Chain) => Promise<boolean>,
-    { sparesRefusals = false }: { readonly sparesRefusals?: boolean } = {},
-  ): Promise<boolean> {
+  async anotherSays(about: string, question: (chain: Chain) => Promise<boolean>): Promise<boolean> {
     if (this.#providers.length === 1) return true
     const nowMs = this.#deps.clock().getTime()
     const reasons: string[] = []
@@ -150,7 +147,8 @@ export class PayoutProviders<Chain extends PayoutProvider> {
         reasons.push(`${provider.name} does not say so`)
       } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error
-        if (!sparesRefusals || !isRefused(error)) this.#silentSinceMs.set(provider, nowMs)
+        // One that refuses this question, which may be about a payee's own code or an old block, answers others.
+        if (!isRefused(error)) this.#silentSinceMs.set(provider, nowMs)
         reasons.push(error.message)
       }
     }
@@ -163,19 +161,18 @@ export class PayoutProviders<Chain extends PayoutProvider> {
 
   /**
    * Whether to believe the provider of this look, by which the chain refuses what a payout needs: another one where the watcher
-   * stands says so too, or it has said so for a day. `about`: the payout's id, or the address that is refused. A provider that
-   * refuses this question, which may be about a payee's own code, answers others and is still asked those.
+   * stands says so too, or it has said so for a day. `about`: the payout's id, or the address that is refused.
    */
   async isRefusedForGood(about: string, question: (chain: Chain) => Promise<boolean>): Promise<boolean> {
     if (this.isRefusedForLong(about)) return true
     const saysSo = async (chain: Chain) => (await question(chain)) && (await this.#isWithWatcher(chain))
-    return this.anotherSays(about, saysSo, { sparesRefusals: true })
+    return this.anotherSays(about, saysSo)
   }
 
-  /** Whether the providers of each look have refused this for a day, now once more. A restart only lengthens it. */
+  /** Whether the providers of all looks of a day have refused this, now once more. A restart only lengthens it. */
   isRefusedForLong(about: string): boolean {
     const nowMs = this.#deps.clock().getTime()
-    for (const [key, { atMs }] of this.#refused) if (nowMs - atMs > 2 * REFUSED_MS) this.#refused.delete(key)
+    for (const [key, { atMs }] of this.#refused) if (nowMs - atMs > REPEATED_MS) this.#refused.delete(key)
     const { sinceMs } = this.#refused.get(about) ?? { sinceMs: nowMs }
     this.#refused.set(about, { sinceMs, atMs: nowMs })
     return nowMs - sinceMs > REFUSED_MS

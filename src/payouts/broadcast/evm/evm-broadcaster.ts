@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { bytesToHex } from '@noble/hashes/utils.js'
 import { encodeEvmAddress, parseEvmAddress } from '../../../chain/evm/address.ts'
 import { tokenTransfer } from '../../../chain/evm/contract-call.ts'
@@ -160,14 +161,16 @@ export class EvmBroadcaster implements Broadcaster {
     await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
   }
 
-  /** 0 also where for a day no provider has said how much: whatever its words are, the destination's code is why. */
+  /** 0 also where for a day no provider has said how much, in whatever words, and each does for an address without code. */
   async #gasOf(payoutId: string, payment: Payment): Promise<bigint> {
+    const chain = this.providers.current
     try {
-      return await this.providers.current.gasOf(payment)
+      return await chain.gasOf(payment)
     } catch (error) {
       if (!(error instanceof EvmRpcError) || !isRefused(error) || !this.providers.isLast) throw error
-      // The hot wallet lacks ether: that says nothing of the destination.
-      if (/insufficient/i.test(error.message) || !this.providers.isRefusedForLong(payoutId)) throw error
+      // Fails as well where the node, or the hot wallet's lack of ether, is why: that says nothing of the destination.
+      await chain.gasOf({ ...payment, to: randomBytes(payment.to.length) })
+      if (!this.providers.isRefusedForLong(payoutId)) throw error
       return 0n
     }
   }

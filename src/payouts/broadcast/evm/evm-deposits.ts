@@ -87,6 +87,7 @@ export class EvmDeposits {
       return 'usable'
     }
     if ((await refusalOf(providers.current, { from: address, to: hot, amount: 0n })) === null) {
+      providers.isNotRefused(where)
       this.#alert(payout.id, `the node contradicts itself about what ${where} holds`)
       return 'unclear'
     }
@@ -118,8 +119,9 @@ export class EvmDeposits {
     const { pool, providers } = this.#parts
     const { address: from, amount } = one
     const isGone = (await providers.current.tokenBalanceOf(from)) < amount
-    if (isGone || (await refusalOf(providers.current, { from, to: hot, amount: 0n })) === null)
-      await deleteFrozenDeposit(pool, one)
+    if (!isGone && (await refusalOf(providers.current, { from, to: hot, amount: 0n })) !== null) return
+    providers.isNotRefused(addressText(one))
+    await deleteFrozenDeposit(pool, one)
   }
 
   /** Undefined where the node refuses a question about this one: the others do not wait for it. */

@@ -10,7 +10,7 @@ const ADDRESS_BYTES = 20
 const ROOM = { times: 5n, parts: 4n }
 /** How an execution ends that did not revert: geth's words, Nethermind's, and the names that revm gives them. */
 const HALT_PATTERN =
-  /invalid (opcode|jump)|gas spent exceeded|NotActivated|BadInstruction|(StaticCall|Access)Violation|PrecompileFailure|InvalidCode|Transaction execution fails|stack (underflow|overflow|limit)|out of (bounds|gas|offset)|write protection|uint64 overflow|Invalid(Jump|FEOpcode)|OpcodeNotFound|Stack(Over|Under)flow|OutOf(Offset|Gas)/
+  /invalid (opcode|jump)|gas spent exceeded|NotActivated|BadInstruction|(StaticCall|Access)Violation|PrecompileFailure|InvalidCode|stack (underflow|overflow|limit)|out of (bounds|gas|offset)|write protection|uint64 overflow|Invalid(Jump|FEOpcode)|OpcodeNotFound|Stack(Over|Under)flow|OutOf(Offset|Gas)/
 export const REVERT_PATTERN =
   /revert|vm execution error|invalid opcode|out of gas|gas required exceeds|stack underflow/i
 

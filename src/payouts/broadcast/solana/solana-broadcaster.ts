@@ -41,7 +41,7 @@ const AIRDROP = 5_000_000_000n
 const AIRDROP_INTERVAL_MS = 30_000
 /** Transactions of a nonce that are looked through for the one that used a value up, newest first. */
 const NONCE_USES_MAX = 20
-/** Destinations looked at in one pass: one call's worth. */
+/** Destinations that one call looks at. */
 const DESTINATIONS_MAX = 100
 
 type SolanaBroadcasterParts = {
@@ -137,11 +137,15 @@ export class SolanaBroadcaster implements Broadcaster {
     const { pool } = this.#parts
     const unknown: Payout[] = []
     for (const payout of unsigned) {
-      if (unknown.length === DESTINATIONS_MAX) break
       if (payout.status !== 'approved' || !isAddress(payout.destination)) continue
       if ((await loadPayoutGas(pool, tenantOf(payout), payout.id)) === null) unknown.push(payout)
     }
-    if (unknown.length === 0) return
+    for (let at = 0; at < unknown.length; at += DESTINATIONS_MAX)
+      await this.#keepSome(unknown.slice(at, at + DESTINATIONS_MAX))
+  }
+
+  async #keepSome(unknown: readonly Payout[]): Promise<void> {
+    const { pool } = this.#parts
     const accounts = await this.providers.current.finalizedAccounts(
       unknown.map(({ destination }) => destination),
     )
