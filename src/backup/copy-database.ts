@@ -204,7 +204,10 @@ export function loadDatabaseParts(
   )
 }
 
-/** COPY does not write where row level security holds for the owner too: it is let off within the transaction. */
+/**
+ * COPY does not write where row level security holds for the owner too, nor rows that a check refuses which held for new ones
+ * alone: both are let off within the transaction.
+ */
 async function opened(
   client: pg.Client,
   tables: readonly { readonly name: string }[],
@@ -219,7 +222,17 @@ async function opened(
   }
   await alter(rows, 'no force row level security')
   await alter(tables, 'disable trigger user')
+  // What a later release would not have let in was in the books all the same.
+  const { rows: checks } = await client.query<{ name: string; constraint: string; definition: string }>(
+    `select c.relname as name, k.conname as constraint, pg_get_constraintdef(k.oid) as definition
+     from pg_constraint k join pg_class c on c.oid = k.conrelid
+     where k.contype = 'c' and not k.convalidated and c.relname = any($1)`,
+    [tables.map(({ name }) => name)],
+  )
+  for (const { name, constraint } of checks) await alter([{ name }], `drop constraint ${quoted(constraint)}`)
   await work()
+  for (const { name, constraint, definition } of checks)
+    await alter([{ name }], `add constraint ${quoted(constraint)} ${definition}`)
   await alter(tables, 'enable trigger user')
   await alter(rows, 'force row level security')
 }

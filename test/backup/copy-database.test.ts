@@ -97,6 +97,39 @@ test('an owner who is no superuser backs up and restores every row, those under 
   await client.end()
 }, 60_000)
 
+test('a row that came before a check of new ones is restored, and the check with it', async () => {
+  const [from, to] = [urlOf(names[0]), urlOf(names[1])]
+  await copy(database.ownerUrl, from)
+  const change = async (url: string, ...statements: string[]) => {
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    try {
+      const answers = []
+      for (const sql of statements) answers.push(await client.query(sql))
+      return answers.at(-1)?.rows
+    } finally {
+      await client.end()
+    }
+  }
+  const definition = await change(
+    from,
+    `select pg_get_constraintdef(oid) as definition from pg_constraint where conname = 'event_sizes'`,
+  )
+  await change(
+    from,
+    'alter table event drop constraint event_sizes',
+    `insert into event (merchant_id, id, livemode, event_type, resource_id, sequence, body, created_at)
+     select merchant_id, 'evt_long', livemode, 'invoice.created', 'inv_long', 1,
+       convert_to('"' || repeat('x', 300000) || '"', 'UTF8'), now() from invoice limit 1`,
+    `alter table event add constraint event_sizes ${definition?.[0]?.definition}`,
+  )
+  await copy(from, to)
+  expect((await digests(to)).event).toEqual((await digests(from)).event)
+  await expect(change(to, `update event set request_id = 'x' where id = 'evt_long'`)).rejects.toThrow(
+    'event_sizes',
+  )
+})
+
 test('a restore that fails at its last step leaves no row', async () => {
   await onServer(`create database ${names[0]}_c owner ${login}`)
   const url = urlOf(`${names[0]}_c`)

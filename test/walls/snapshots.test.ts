@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestPeople, type TestPeople } from '../support/people.ts'
+import { until } from '../support/until.ts'
 
 /**
  * What a thief with SQL does in a transaction that sees the database as it was: what was taken out since is not seen by
@@ -58,3 +59,42 @@ test.each(['repeatable read', 'serializable'])(
     expect(rowCount).toBe(0)
   },
 )
+
+test('a member put back by an insert that waits for the removal is refused as well', async () => {
+  const owner = await people.signUp(`Ada ${randomUUID()}`)
+  const helper = await people.signUp(`Bob ${randomUUID()}`)
+  const { database } = people.api
+  const { rows: persons } = await database.owner.query<{ id: string }>(
+    'select id from person where email = $1',
+    [helper.email],
+  )
+  const id = randomUUID()
+  await people.api.writeSealed(
+    `insert into organization_member (id, organization_id, user_id, role, created_at) values ($1, $2, $3, 'admin', now())`,
+    [id, owner.merchantId, persons[0]?.id],
+  )
+  const [honest, thief] = [database.urls.api, database.urls.api].map(
+    (connectionString) => new pg.Client({ connectionString }),
+  )
+  if (honest === undefined || thief === undefined) throw new Error('there are two')
+  await Promise.all([honest.connect(), thief.connect()])
+  try {
+    const { rows } = await thief.query('select * from organization_member where id = $1', [id])
+    const { organization_id, user_id, role, seal, created_at } = rows[0]
+    await honest.query('begin')
+    await honest.query('delete from organization_member where id = $1', [id])
+    const inserting = thief.query(
+      `insert into organization_member (id, organization_id, user_id, role, seal, created_at) values ($1, $2, $3, $4, $5, $6)`,
+      [id, organization_id, user_id, role, seal, created_at],
+    )
+    const refused = expect(inserting).rejects.toThrow('was removed')
+    const isWaiting = async () =>
+      (await database.owner.query(`select from pg_locks where not granted and locktype = 'transactionid'`))
+        .rowCount === 1
+    await until(isWaiting, { what: 'the insert waits' })
+    await honest.query('commit')
+    await refused
+  } finally {
+    await Promise.all([honest.end(), thief.end()])
+  }
+})

@@ -1,0 +1,2 @@
+-- An insert that waits for a key until a removal is committed passed the guard before it: the guard looks once more after it.
+create trigger passkey_is_still_new after insert on person_passkey for each row execute function refuse_access_gone();
