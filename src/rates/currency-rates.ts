@@ -67,7 +67,8 @@ class Page {
     const rates = fetched.kind === 'text' ? this.sheet.read(fetched.text) : null
     this.#dollarsPer = rates?.dollarsPer ?? new Map()
     this.#atMs = rates?.atMs ?? nowMs
-    if (rates !== null) this.fault = null
+    if (rates !== null)
+      this.fault = nowMs - this.#atMs > this.sheet.goodForMs ? 'the rates are too old' : null
     else this.fault = fetched.kind === 'text' ? 'not the answer that is documented' : fetched.reason
   }
 }
@@ -81,7 +82,8 @@ export function createCurrencyRates({ urls, clock, log }: CurrencyRatesOptions):
   const ask = async (page: Page, signal: AbortSignal): Promise<void> => {
     const { baseUrl, path, name } = page.sheet
     const before = page.fault
-    const options = { dispatcher: agent, timeoutMs: REQUEST_TIMEOUT_MS, signal }
+    const headers = { accept: 'application/json, text/xml' }
+    const options = { dispatcher: agent, timeoutMs: REQUEST_TIMEOUT_MS, signal, headers }
     const fetched = await fetchText(baseUrl.replace(/\/+$/, '') + path, options)
     if (signal.aborted) return
     page.record(fetched, clock().getTime())

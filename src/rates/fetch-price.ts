@@ -25,6 +25,7 @@ type FetchOptions = {
   readonly dispatcher: Dispatcher
   readonly timeoutMs: number
   readonly signal: AbortSignal
+  readonly headers?: { readonly accept: string }
 }
 
 /** Asks one exchange for one coin's price. Never throws for what the outside does. */
@@ -55,7 +56,7 @@ export async function fetchText(
       dispatcher: options.dispatcher,
       signal: AbortSignal.any([deadline, options.signal]),
       // Coinbase refuses requests that do not say what made them.
-      headers: { accept: 'application/json, text/xml', 'user-agent': 'paylink' },
+      headers: { accept: 'application/json', 'user-agent': 'paylink', ...options.headers },
     })
     // A body that is given up emits an error of its own; what matters of it was reported by then.
     response.body.on('error', () => {})

@@ -22,7 +22,7 @@ const HOUR_MS = 60 * MINUTE_MS
 
 // Coinbase App API, "Get Exchange Rates": units of each currency for one of the base currency.
 const coinbaseAnswer = z.object({
-  data: z.object({ currency: z.literal('USD'), rates: z.record(z.string(), z.string().max(40)) }),
+  data: z.object({ currency: z.literal('USD'), rates: z.record(z.string(), z.unknown()) }),
 })
 
 const coinbase: RateSheet = {
@@ -70,8 +70,8 @@ function dollarsPer(rateOf: (currency: Currency) => number): DollarsPerCurrency 
 }
 
 /** NaN where the text is no plain decimal number. */
-const unitsOf = (text: string | undefined): number =>
-  text !== undefined && /^\d{1,15}(\.\d{1,30})?$/.test(text) ? Number(text) : Number.NaN
+const unitsOf = (text: unknown): number =>
+  typeof text === 'string' && /^\d{1,15}(\.\d{1,30})?$/.test(text) ? Number(text) : Number.NaN
 
 function jsonOf(text: string): unknown {
   try {

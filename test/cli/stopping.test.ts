@@ -50,6 +50,8 @@ test('nodes, exchanges and a mail server that never answer keep nobody from stop
     PRICE_COINBASE_URL: `http:${at}`,
     PRICE_KRAKEN_URL: `http:${at}`,
     PRICE_BITSTAMP_URL: `http:${at}`,
+    CURRENCY_COINBASE_URL: `http:${at}`,
+    CURRENCY_ECB_URL: `http:${at}`,
     SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`,
     SIGN_UP: 'open',
   })

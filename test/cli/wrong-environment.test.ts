@@ -59,6 +59,8 @@ const WRONG: readonly [variable: string, value: string, others?: { [name: string
   ['PRICE_COINBASE_URL', 'file:///etc/passwd'],
   ['PRICE_KRAKEN_URL', 'x'],
   ['PRICE_BITSTAMP_URL', 'tcp://1.2.3.4'],
+  ['CURRENCY_COINBASE_URL', 'x'],
+  ['CURRENCY_ECB_URL', 'file:///etc/passwd'],
   ['WEBHOOK_ALLOW_PRIVATE', 'yes'],
   ['X402', 'yes'],
   ['COINBASE_ONRAMP_KEY_ID', 'organizations/1/apiKeys/2'],

@@ -21,7 +21,10 @@ const NO_OTHER_CHAINS = Object.fromEntries(
   ['BITCOIN', 'ETHEREUM', 'BASE', 'SOLANA'].map((chain) => [`TEST_${chain}_RPC_URL`, 'http://127.0.0.1:9']),
 )
 const NO_EXCHANGES = Object.fromEntries(
-  ['COINBASE', 'KRAKEN', 'BITSTAMP'].map((name) => [`PRICE_${name}_URL`, 'http://127.0.0.1:9']),
+  ['PRICE_COINBASE', 'PRICE_KRAKEN', 'PRICE_BITSTAMP', 'CURRENCY_COINBASE', 'CURRENCY_ECB'].map((name) => [
+    `${name}_URL`,
+    'http://127.0.0.1:9',
+  ]),
 )
 
 export type PaylinkMachines = {

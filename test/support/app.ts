@@ -149,6 +149,8 @@ export const NO_EXCHANGES: Environment = {
   PRICE_COINBASE_URL: 'http://127.0.0.1:9',
   PRICE_KRAKEN_URL: 'http://127.0.0.1:9',
   PRICE_BITSTAMP_URL: 'http://127.0.0.1:9',
+  CURRENCY_COINBASE_URL: 'http://127.0.0.1:9',
+  CURRENCY_ECB_URL: 'http://127.0.0.1:9',
 }
 
 /** Starts the program and waits for nothing. */

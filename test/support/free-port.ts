@@ -5,7 +5,7 @@ const PORT_MIN = 10_240
 const PARTS = 8
 const PART = 1_250
 
-const part = Number(process.env.VITEST_POOL_ID ?? 0) % PARTS
+const part = (Number(process.env.VITEST_POOL_ID ?? 0) + process.ppid) % PARTS
 let next = Math.floor(Math.random() * PART)
 
 /**
