@@ -283,8 +283,7 @@ export const ERRORS = {
   endpoint_verification_failed: {
     status: 422,
     type: 'invalid_request_error',
-    message:
-      'The receiver did not answer the challenge correctly; reason says what was wrong. Fix it and verify again.',
+    message: 'The endpoint could not be verified; reason says why. Fix it and verify again.',
   },
   rate_limited: {
     status: 429,

@@ -176,7 +176,7 @@ function Price({ page: { view, language } }: { page: CheckoutPage }) {
   return (
     <p class="price">
       {language.messages.total}: {dollars}
-      {coin(view.asset, view.amount)}
+      <bdi dir="ltr">{coin(view.asset, view.amount)}</bdi>
     </p>
   )
 }

@@ -58,3 +58,7 @@ async function ifItCan<Result>(request: Promise<Result>): Promise<Result | null>
     throw error
   }
 }
+
+/** Forwards a shop's events to a server on the developer's own machine. */
+export const listenCommand = (merchantId: string): string =>
+  `npm run -s paylink -- listen --merchant ${merchantId} --forward-to http://localhost:4000/webhooks`

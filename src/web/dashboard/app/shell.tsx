@@ -238,11 +238,14 @@ function OutOfReach() {
 function VerifyReminder({ email }: { email: string }) {
   const toast = useToast()
   const send = usePeopleChange(people.sendVerification, {
-    onDone: () => toast(`A new link is on its way to ${email}.`),
+    onDone: () => toast(`There is a new link for ${email}.`),
   })
   return (
     <section className="reminder" aria-label="E-mail address">
-      <span>Confirm your e-mail address: we sent a link to {email}.</span>
+      <span>
+        Confirm your e-mail address: open the link sent to {email}. A server without a mail server finds it in
+        its log.
+      </span>
       <Button look="quiet" busy={send.isPending} onClick={() => send.mutate(email)}>
         Send it again
       </Button>

@@ -22,7 +22,7 @@ export function AttentionPage() {
   return (
     <Page
       title="Needs review"
-      lead="Payments to review: too little, late, twice or in another coin. Nothing is lost."
+      lead="Payments to review: too little when the time was up, too much, late, twice or in another coin. Nothing is lost."
     >
       <ProblemNote error={waiting.error} />
       {waiting.isPending ? (

@@ -62,7 +62,7 @@ export function DestinationsPage() {
         empty={
           <Empty title="No destinations yet">
             <p>
-              Allow the address of your own wallet, your exchange or your bank's exchange.
+              Allow the address of your own wallet or of your account at an exchange.
               {mode === 'live' ? ' It can be used a day later.' : ''}
             </p>
             {addButton ?? <p>Ask an owner or admin to allow one.</p>}
@@ -103,7 +103,7 @@ const columnsOf = ({
     title: 'Status',
     cell: ({ usable_at }) =>
       Date.parse(usable_at) <= Date.now() ? (
-        <Badge tone="good">Now</Badge>
+        <Badge tone="good">Ready</Badge>
       ) : (
         <Badge tone="warn">{`From ${formatMoment(usable_at)}`}</Badge>
       ),
@@ -187,7 +187,7 @@ function AddDialog({ onClose }: { onClose: () => void }) {
       />
       <Field
         label="Name"
-        hint="What it is to you, such as Treasury."
+        hint="For example: My wallet."
         required
         maxLength={120}
         value={name}

@@ -11,7 +11,7 @@ import type {
   TestPayment,
 } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
-import { FIRST_KEY, firstInvoiceIn, firstKeyOf } from '../app/first-steps.ts'
+import { FIRST_KEY, firstInvoiceIn, firstKeyOf, listenCommand } from '../app/first-steps.ts'
 import { useIsWithoutNetworks } from '../app/live-networks.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { Button } from '../parts/button.tsx'
@@ -184,6 +184,7 @@ function PayStep({ invoice }: { invoice: Invoice }) {
 
 function WebhookStep() {
   const mode = useMode()
+  const { merchantId } = useAccount()
   return (
     <>
       <p className="quiet">
@@ -191,10 +192,7 @@ function WebhookStep() {
         {mode === 'test' ? ' On your own machine one command stands in for an endpoint:' : ''}
       </p>
       {mode === 'test' ? (
-        <Snippet
-          label="Run in your Paylink directory"
-          code="npm run -s paylink -- listen --forward-to http://localhost:4000/webhooks"
-        />
+        <Snippet label="Run in your Paylink directory" code={listenCommand(merchantId)} />
       ) : null}
       <div className="actions">
         <Link className="button plain" to="/developers/webhooks">

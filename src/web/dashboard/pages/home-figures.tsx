@@ -200,7 +200,7 @@ function HomeCharts({ statistics, period }: { statistics: Statistics; period: Pe
           series={compared('Median', ({ median_seconds_to_pay }) => median_seconds_to_pay)}
         />
       </Picture>
-      <Picture title="Exceptions" lead="Invoices that were paid short, too much, or need a review.">
+      <Picture title="Exceptions" lead="Invoices that are paid short, paid too much, or need a review now.">
         <Chart
           labels={labels}
           caption="Invoices that did not go as planned, by day"

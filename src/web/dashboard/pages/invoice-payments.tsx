@@ -71,8 +71,8 @@ function finalityText({ status, confirmations, confirmations_required, finality 
   if (status === 'reorged') return 'Its block left the chain. It may come back in another.'
   if (confirmations_required === null) {
     return status === 'confirmed'
-      ? `The chain calls it ${finality}.`
-      : `Waits for the chain to call it ${finality}.`
+      ? `Final: the network calls it ${finality}.`
+      : `Final once the network calls it ${finality}.`
   }
   if (status === 'confirmed') return confirmations === 1 ? '1 confirmation' : `${confirmations} confirmations`
   return `${confirmations} of ${confirmations_required} confirmations`

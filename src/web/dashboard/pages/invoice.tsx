@@ -86,11 +86,15 @@ function Shown({ invoice }: { invoice: Invoice }) {
 }
 
 function amountFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
-  const { asset, amount_detected, amount_confirmed, amount_remaining, rate } = invoice
+  const { asset, amount_detected, amount_confirmed, amount_remaining, rate, status } = invoice
   return [
     ['Detected', coins(amount_detected, asset)],
     ['Confirmed', coins(amount_confirmed, asset)],
-    ['Amount due', coins(amount_remaining, asset)],
+    ...(status !== 'paid'
+      ? [['Amount due', coins(amount_remaining, asset)] as const]
+      : Number(amount_remaining) > 0
+        ? [['Accepted without', coins(amount_remaining, asset)] as const]
+        : []),
     ...(rate === null
       ? []
       : [

@@ -59,7 +59,7 @@ function Shown({ link }: { link: PaymentLink }) {
         <Card title="Details">
           <Facts
             facts={[
-              ['Amount', link.usd_amount === null ? 'Given with each order' : usd(link.usd_amount)],
+              ['Amount', link.usd_amount === null ? 'The buyer enters it' : usd(link.usd_amount)],
               ['Dynamic amount', link.allow_dynamic_amount ? 'Yes' : 'No'],
               ['Default coin', link.asset === null ? 'Your default' : COINS[link.asset].name],
               [

@@ -56,7 +56,7 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
       />
       <Checkbox
         label="Dynamic amount"
-        hint="Amount set per order or by URL."
+        hint="The buyer enters the amount. An order, or ?usd=12.50 in the link, sets it instead."
         checked={form.isDynamic}
         onChange={(event) => setForm((old) => ({ ...old, isDynamic: event.target.checked }))}
       />
@@ -67,7 +67,7 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
         pattern="(0|[1-9][0-9]{0,5})(\.[0-9]{1,2})?"
         title="A dollar amount such as 49.99"
         required={!form.isDynamic}
-        hint={form.isDynamic ? 'Optional: taken where no total is given.' : undefined}
+        hint={form.isDynamic ? 'Optional: suggested to the buyer.' : undefined}
         value={form.usd}
         onChange={set('usd')}
         fault={faultOf(make.error, 'usd_amount')}
@@ -78,7 +78,7 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
         onChange={set('asset')}
         fault={faultOf(make.error, 'asset')}
       >
-        <option value="">Your default coin of the moment</option>
+        <option value="">Your default coin</option>
         {COIN_NAMES.map((coin) => (
           <option key={coin} value={coin}>
             {COINS[coin].name}

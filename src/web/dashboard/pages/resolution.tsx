@@ -83,8 +83,8 @@ export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; wi
           onClose={() => setAsked(null)}
         >
           <p>
-            It leaves this list, and the invoice keeps the status that its payments give. Your shop is not
-            notified. It comes back here if more money arrives.
+            You keep what arrived, and the invoice keeps the status that its payments give. Your server is not
+            notified. If more money arrives, the invoice needs review again.
           </p>
         </Confirm>
       ) : null}

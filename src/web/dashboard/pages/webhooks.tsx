@@ -3,7 +3,8 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { endpointsOf } from '../api/reads.ts'
 import type { CreatedWebhookEndpoint, WebhookEndpoint } from '../api/types.ts'
-import { useMode } from '../app/session.ts'
+import { listenCommand } from '../app/first-steps.ts'
+import { useAccount, useMode } from '../app/session.ts'
 import { Breakable } from '../parts/breakable.tsx'
 import { Button } from '../parts/button.tsx'
 import { Snippet } from '../parts/copy.tsx'
@@ -18,6 +19,7 @@ import { NewEndpointDialog } from './endpoint-dialogs.tsx'
 
 export function WebhooksPage() {
   const mode = useMode()
+  const { merchantId } = useAccount()
   const navigate = useNavigate()
   const endpoints = useQuery(endpointsOf(mode))
   const [isMaking, setIsMaking] = useState(false)
@@ -47,10 +49,7 @@ export function WebhooksPage() {
             <p>Add the URL of your server to receive payment events.</p>
             {makeButton}
             {mode === 'test' ? (
-              <Snippet
-                label="Or forward events to your own machine"
-                code="npm run -s paylink -- listen --forward-to http://localhost:4000/webhooks"
-              />
+              <Snippet label="Or forward events to your own machine" code={listenCommand(merchantId)} />
             ) : null}
           </Empty>
         }
