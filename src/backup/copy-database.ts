@@ -194,20 +194,33 @@ export function loadDatabaseParts(
           `create table if not exists public.${quoted(name)} partition of public.${quoted(parent)} ${bound}`,
         )
       }
-      await opened(client, here, async () => {
-        await client.query(`truncate ${here.map(({ name }) => `public.${quoted(name)}`).join(', ')}`)
-        await writeParts(client, shape, { parts, foreign })
+      await withoutChecksOfNewRows(client, async () => {
+        await opened(client, here, async () => {
+          await client.query(`truncate ${here.map(({ name }) => `public.${quoted(name)}`).join(', ')}`)
+          await writeParts(client, shape, { parts, foreign })
+        })
+        await beforeCommit(client)
       })
-      await beforeCommit(client)
       return [...foreign]
     }),
   )
 }
 
-/**
- * COPY does not write where row level security holds for the owner too, nor rows that a check refuses which held for new ones
- * alone: both are let off within the transaction.
- */
+/** What a later release would not let in any more was in the books all the same: such checks hold again afterwards. */
+async function withoutChecksOfNewRows(client: pg.Client, work: () => Promise<void>): Promise<void> {
+  const { rows: checks } = await client.query<{ table: string; name: string; definition: string }>(
+    `select conrelid::regclass::text as table, conname as name, pg_get_constraintdef(oid) as definition
+     from pg_constraint
+     where contype = 'c' and not convalidated and connamespace = 'public'::regnamespace`,
+  )
+  for (const { table, name } of checks)
+    await client.query(`alter table ${table} drop constraint ${quoted(name)}`)
+  await work()
+  for (const { table, name, definition } of checks)
+    await client.query(`alter table ${table} add constraint ${quoted(name)} ${definition}`)
+}
+
+/** COPY does not write where row level security holds for the owner too: it is let off within the transaction. */
 async function opened(
   client: pg.Client,
   tables: readonly { readonly name: string }[],
@@ -222,17 +235,7 @@ async function opened(
   }
   await alter(rows, 'no force row level security')
   await alter(tables, 'disable trigger user')
-  // What a later release would not have let in was in the books all the same.
-  const { rows: checks } = await client.query<{ name: string; constraint: string; definition: string }>(
-    `select c.relname as name, k.conname as constraint, pg_get_constraintdef(k.oid) as definition
-     from pg_constraint k join pg_class c on c.oid = k.conrelid
-     where k.contype = 'c' and not k.convalidated and c.relname = any($1)`,
-    [tables.map(({ name }) => name)],
-  )
-  for (const { name, constraint } of checks) await alter([{ name }], `drop constraint ${quoted(constraint)}`)
   await work()
-  for (const { name, constraint, definition } of checks)
-    await alter([{ name }], `add constraint ${quoted(constraint)} ${definition}`)
   await alter(tables, 'enable trigger user')
   await alter(rows, 'force row level security')
 }

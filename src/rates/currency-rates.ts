@@ -68,7 +68,7 @@ class Page {
     this.#dollarsPer = rates?.dollarsPer ?? new Map()
     this.#atMs = rates?.atMs ?? nowMs
     if (rates !== null)
-      this.fault = nowMs - this.#atMs > this.sheet.goodForMs ? 'the rates are too old' : null
+      this.fault = Math.abs(nowMs - this.#atMs) > this.sheet.goodForMs ? 'the rates are of another day' : null
     else this.fault = fetched.kind === 'text' ? 'not the answer that is documented' : fetched.reason
   }
 }

@@ -123,7 +123,12 @@ test('a row that came before a check of new ones is restored, and the check with
        convert_to('"' || repeat('x', 300000) || '"', 'UTF8'), now() from invoice limit 1`,
     `alter table event add constraint event_sizes ${definition?.[0]?.definition}`,
   )
-  await copy(from, to)
+  // The last step of a restore may write such rows.
+  await withDatabaseParts(from, (shape, parts) =>
+    loadDatabaseParts(to, shape, parts(), async (client) => {
+      await client.query(`update event set request_id = null where id = 'evt_long'`)
+    }),
+  )
   expect((await digests(to)).event).toEqual((await digests(from)).event)
   await expect(change(to, `update event set request_id = 'x' where id = 'evt_long'`)).rejects.toThrow(
     'event_sizes',

@@ -81,6 +81,7 @@ test('a member put back by an insert that waits for the removal is refused as we
   try {
     const { rows } = await thief.query('select * from organization_member where id = $1', [id])
     const { organization_id, user_id, role, seal, created_at } = rows[0]
+    const { rows: pids } = await thief.query('select pg_backend_pid() as pid')
     await honest.query('begin')
     await honest.query('delete from organization_member where id = $1', [id])
     const inserting = thief.query(
@@ -89,7 +90,7 @@ test('a member put back by an insert that waits for the removal is refused as we
     )
     const refused = expect(inserting).rejects.toThrow('was removed')
     const isWaiting = async () =>
-      (await database.owner.query(`select from pg_locks where not granted and locktype = 'transactionid'`))
+      (await database.owner.query('select from pg_locks where not granted and pid = $1', [pids[0]?.pid]))
         .rowCount === 1
     await until(isWaiting, { what: 'the insert waits' })
     await honest.query('commit')
@@ -97,4 +98,24 @@ test('a member put back by an insert that waits for the removal is refused as we
   } finally {
     await Promise.all([honest.end(), thief.end()])
   }
+})
+
+test('each guard of removals looks once more after an insert', async () => {
+  const { rows } = await people.api.database.owner.query(
+    `select t.tgrelid::regclass::text as table, p.proname as guard,
+       count(*) filter (where t.tgtype & 2 <> 0)::int as before, count(*) filter (where t.tgtype & 2 = 0)::int as after
+     from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+     where p.proname in ('refuse_access_gone', 'refuse_password_gone') and t.tgtype & 4 <> 0
+     group by 1, 2 order by 1`,
+  )
+  expect(rows).toEqual(
+    ['organization_member', 'person_account', 'person_passkey', 'person_session', 'person_two_factor'].map(
+      (table) => ({
+        table,
+        guard: table === 'person_account' ? 'refuse_password_gone' : 'refuse_access_gone',
+        before: 1,
+        after: 1,
+      }),
+    ),
+  )
 })

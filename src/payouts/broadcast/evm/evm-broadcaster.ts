@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { bytesToHex } from '@noble/hashes/utils.js'
 import { encodeEvmAddress, parseEvmAddress } from '../../../chain/evm/address.ts'
 import { tokenTransfer } from '../../../chain/evm/contract-call.ts'
@@ -161,7 +160,7 @@ export class EvmBroadcaster implements Broadcaster {
     await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
   }
 
-  /** 0 also where for a day no provider has said how much, in whatever words, and each does for an address without code. */
+  /** 0 also where for a day no provider has said how much, in whatever words, and each does for the hot wallet. */
   async #gasOf(payoutId: string, payment: Payment): Promise<bigint> {
     const chain = this.providers.current
     try {
@@ -169,7 +168,7 @@ export class EvmBroadcaster implements Broadcaster {
     } catch (error) {
       if (!(error instanceof EvmRpcError) || !isRefused(error) || !this.providers.isLast) throw error
       // Fails as well where the node, or the hot wallet's lack of ether, is why: that says nothing of the destination.
-      await chain.gasOf({ ...payment, to: randomBytes(payment.to.length) })
+      if ((await chain.gasOf({ ...payment, to: payment.from })) === 0n) throw error
       if (!this.providers.isRefusedForLong(payoutId)) throw error
       return 0n
     }

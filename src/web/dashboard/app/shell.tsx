@@ -243,8 +243,8 @@ function VerifyReminder({ email }: { email: string }) {
   return (
     <section className="reminder" aria-label="E-mail address">
       <span>
-        Confirm your e-mail address: open the link sent to {email}. A server without a mail server finds it in
-        its log.
+        Confirm your e-mail address: open the link sent to {email}. Without a mail server, the link is in the
+        server’s log.
       </span>
       <Button look="quiet" busy={send.isPending} onClick={() => send.mutate(email)}>
         Send it again

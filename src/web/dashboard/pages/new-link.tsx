@@ -56,7 +56,7 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
       />
       <Checkbox
         label="Dynamic amount"
-        hint="The buyer enters the amount. An order, or ?usd=12.50 in the link, sets it instead."
+        hint="The buyer enters the amount, unless an order sets it. ?usd=12.50 in the link suggests one."
         checked={form.isDynamic}
         onChange={(event) => setForm((old) => ({ ...old, isDynamic: event.target.checked }))}
       />

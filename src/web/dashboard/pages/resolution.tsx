@@ -84,7 +84,7 @@ export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; wi
         >
           <p>
             You keep what arrived, and the invoice keeps the status that its payments give. Your server is not
-            notified. If more money arrives, the invoice needs review again.
+            notified. If more money arrives, the invoice is looked at anew.
           </p>
         </Confirm>
       ) : null}
