@@ -250,7 +250,7 @@ test('what needs a person is counted beside its page; a part payment waits for i
   await heading(page, '$20.00 for order-short')
   await page.getByRole('link', { name: 'Needs review 1 waiting' }).waitFor()
   await press(page, 'Dismiss')
-  await page.getByText('Your shop is not notified').waitFor()
+  await page.getByText('Your server is not notified').waitFor()
   await page.getByRole('dialog').getByRole('button', { name: 'Dismiss', exact: true }).click()
   await heading(page, 'Nothing to review')
 })
