@@ -148,8 +148,8 @@ export function openPool(options: {
 }
 
 /**
- * An answer that cannot be read, such as a value longer than a string can be, ends its connection, and whoever asked is
- * told. pg parses as data comes and catches nothing there: such an answer would end the process.
+ * An answer that cannot be read, such as a value longer than a string can be, ends its connection, and the query
+ * fails. pg parses as data comes and catches nothing there: such an answer would end the process.
  */
 function endOnUnreadable(client: pg.PoolClient): void {
   // Also the socket of TLS, which pg makes around ours. Its types do not name it.
