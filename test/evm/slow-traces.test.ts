@@ -102,6 +102,21 @@ test('a block of which one transaction takes too long to trace is read by balanc
   expect((await watched.state()).status).toBe('ok')
 })
 
+test('a block that the node will trace in a moment is traced, not read by balances', async () => {
+  const watcher = await watched.watchAtTip({ adapter: watched.chain.adapter(first.url) })
+  let refusals = 0
+  // EIP-1474's words, as anvil says them of a block that it has just reorganised.
+  first.lie('debug_traceBlockByHash', (traces) => {
+    refusals += 1
+    if (refusals <= 2) throw Object.assign(new Error('Resource not found'), { code: -32_001 })
+    return traces
+  })
+  const invoices = await payTwoWays(watcher)
+  for (const id of invoices) await watched.untilStatus(id, 'paid')
+  expect(refusals).toBeGreaterThan(2)
+  expect((await watched.state()).reason).toBeNull()
+})
+
 test('a payment by a contract that was read by balances counts once when its block is traced again', async () => {
   const slow = watched.chain.adapter(first.url)
   const watcher = await watched.watchAtTip({ adapter: slow })

@@ -4,7 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 export type RpcCall = { readonly id: unknown; readonly method: string; readonly params: readonly unknown[] }
 type RpcAnswer = { readonly id: unknown; readonly result: unknown; readonly error?: unknown }
-/** Gets the node's own result and gives what the caller is told instead; what it throws becomes the node's error. */
+/**
+ * Gets the node's own result and gives what the caller is told instead; what it throws becomes the node's error, with
+ * the `code` that it has.
+ */
 export type Lie = (result: unknown, call: RpcCall) => unknown
 
 export type RpcProxy = {
@@ -183,6 +186,7 @@ function tell(lies: ReadonlyMap<string, Lie>, { id, result, error }: RpcAnswer, 
       : { id, result: lie(result, call), error: null }
   } catch (failure) {
     const message = failure instanceof Error ? failure.message : String(failure)
-    return { id, result: null, error: { code: RPC_INTERNAL_ERROR, message } }
+    const code = failure instanceof Error && 'code' in failure ? failure.code : RPC_INTERNAL_ERROR
+    return { id, result: null, error: { code, message } }
   }
 }

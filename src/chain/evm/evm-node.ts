@@ -38,7 +38,6 @@ const WORD_DIGITS = 64
 /** Nodes behind one address may be some blocks apart: what one of them named, another learns soon. */
 const KNOWN_ATTEMPTS_MAX = 6
 const KNOWN_PAUSE_MS = 80
-const UNKNOWN_PATTERN = /(block|header)s?( .*)? not found|unknown block/i
 
 /** geth's word for one transaction, which whoever sent it may have made so, in place of its trace. */
 const TRACE_TIMEOUT = /time(d )?-?out/i
@@ -237,7 +236,7 @@ async function untilKnown<Result>(ask: () => Promise<Result>): Promise<Result> {
       const answer = await ask()
       if (answer !== null || attempt === KNOWN_ATTEMPTS_MAX) return answer
     } catch (error) {
-      const isUnknown = error instanceof EvmRpcError && UNKNOWN_PATTERN.test(error.message)
+      const isUnknown = error instanceof EvmRpcError && error.kind === 'unknown_block'
       if (!isUnknown || attempt === KNOWN_ATTEMPTS_MAX) throw error
     }
     await setTimeout(KNOWN_PAUSE_MS)
