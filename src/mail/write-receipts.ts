@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ASSET_IDS, ASSETS } from '../core/assets.ts'
+import { ASSET_IDS } from '../core/assets.ts'
 import { type ReceiptFacts, receiptRequestContext } from '../core/checkout/receipt-request.ts'
 import {
   countReceiptsSent,
@@ -103,7 +103,8 @@ async function emailOf({ pool, keyring, write }: ReceiptDeps, due: DueReceipt): 
     item: item === null ? null : plainText(item, '') || null,
     order: order === null ? null : plainText(order, '') || null,
     usdAmount: data.usd_amount,
-    received: `${data.amount_confirmed} ${ASSETS[data.asset].symbol}`,
+    asset: data.asset,
+    received: data.amount_confirmed,
     paidAtMs: Date.parse(data.paid_at),
     invoiceId,
     url,

@@ -91,6 +91,26 @@ describe('an open page', () => {
     expect(alerts).toEqual([])
   })
 
+  test('announces in Japanese without a space between sentences', async () => {
+    await page.goto(`${server.show('t', awaiting)}?lang=ja`)
+    await connected()
+    server.show('t', detected)
+    await expect.poll(said).toMatch(/^お支払いを検出しました。Litecoin/)
+  })
+
+  test('shows dollar coins with cents, and copies the amount as it is', async () => {
+    const dollars = { asset: 'USDC_BASE', amount: 5_500_000n, address: `0x${'ab'.repeat(20)}` } as const
+    await open(litecoinInvoice(dollars))
+    expect(await heading().textContent()).toBe('Send 5.50 USDC')
+    expect(await page.locator('#amount-value').innerText()).toBe('5.50 USDC')
+    await page.locator('#copy-amount').click()
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe('5.5')
+    await open(litecoinInvoice({ ...dollars, amount: 5_000_000n }))
+    expect(await heading().textContent()).toBe('Send 5.00 USDC')
+    await open(litecoinInvoice({ ...dollars, amount: 5_000_001n }))
+    expect(await heading().textContent()).toBe('Send 5.000001 USDC')
+  })
+
   test('keeps the buyer’s place, tab and focus when it changes under them', async () => {
     await open(awaiting)
     await page.locator('label[for=qr-address]').click()

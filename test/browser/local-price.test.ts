@@ -56,3 +56,41 @@ test('an amount in coins has no price in any currency', async () => {
   expect(await page.locator('#local-price').count()).toBe(0)
   await context.close()
 })
+
+test('what is still to pay of a part has both; a receipt has no rate of another day', async () => {
+  const context = await browser.newContext({ locale: 'de-DE', viewport: { width: 360, height: 800 } })
+  const page = await context.newPage()
+  const alerts = complaintsOf(page)
+  await page.goto(server.show('t', INVOICES_BY_PAGE.underpaid))
+  await expect.poll(() => page.locator('#local-price').innerText()).toBe('≈ 27,26\u00a0€')
+  expect(await page.locator('.price').first().innerText()).toBe('≈ 29,99\u00a0$')
+  expect(await axeFaults(page)).toEqual([])
+  await photograph(page, 'local-price-underpaid')
+  await page.goto(`${server.show('t', INVOICES_BY_PAGE.paid)}/receipt`)
+  await page.locator('h1').waitFor()
+  expect(await page.locator('.local-price').count()).toBe(0)
+  expect(alerts).toEqual([])
+  await context.close()
+})
+
+test('an amount that the buyer types is converted as they type it', async () => {
+  const context = await browser.newContext({ locale: 'de-DE', viewport: { width: 360, height: 800 } })
+  const page = await context.newPage()
+  const alerts = complaintsOf(page)
+  const link = {
+    tenant: { merchantId: 'mer_01jd8x5v7k0000000000000000', livemode: false },
+    merchantName: 'Blue Heron Books',
+    linkName: 'Donation',
+  }
+  await page.goto(server.showLink('pl_ask', { kind: 'ask_amount', ...link, reason: 'missing' }))
+  const price = page.locator('#local-usd')
+  expect(await price.isVisible()).toBe(false)
+  await page.locator('#usd').fill('22')
+  await expect.poll(() => price.innerText()).toBe('≈ 20,00\u00a0€')
+  expect(await axeFaults(page)).toEqual([])
+  await photograph(page, 'local-price-typed')
+  await page.locator('#usd').fill('')
+  expect(await price.isVisible()).toBe(false)
+  expect(alerts).toEqual([])
+  await context.close()
+})

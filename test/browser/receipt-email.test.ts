@@ -240,15 +240,17 @@ test('the e-mail has words of its own in every language, and carries no link of 
     item: 'Beans',
     order: null,
     usdAmount: '49.99',
-    received: '0.4123 LTC',
+    asset: 'USDC_BASE',
+    received: '50',
     paidAtMs: Date.UTC(2026, 10, 21, 13, 5),
     invoiceId: 'inv_1',
     url: 'https://pay.example.com/i/t/receipt',
-  }
+  } as const
   const written = LANGUAGES.map(({ tag }) => receiptEmail({ ...facts, language: tag }))
   expect(new Set(written.map(({ text }) => text)).size).toBe(LANGUAGES.length)
   for (const { subject, text } of written) {
     expect(subject).toContain('Blue Heron')
     expect(text.match(/https?:/g)).toHaveLength(1)
+    expect(text).toContain(': 50.00 USDC\n')
   }
 })

@@ -354,8 +354,8 @@ test('what a provider refuses is said on its card, and the others can still be t
   const small = await makeInvoice({ usd_amount: '3.00' })
   await post(`${small.path}/card`, { place: 'US-CA' })
   const refused = await get(`${small.path}/card`)
-  expect(refused).toContain('This payment is too small. Smallest purchase: $5.00')
-  expect(refused).toContain('This payment is too small. Smallest purchase: $20.00')
+  expect(refused).toContain('<p>This payment is too small.</p><p>Smallest purchase: $5.00</p>')
+  expect(refused).toContain('<p>This payment is too small.</p><p>Smallest purchase: $20.00</p>')
   expect(refused).toContain('id="card-none"')
 })
 
@@ -450,8 +450,8 @@ test('a payment link’s card button buys USDC unless the buyer chose another co
     await post(location, { place: 'DE' })
     return /Sends ([0-9.]+ [A-Z]+)/.exec(await get(location))?.[1]
   }
-  expect(await buy('LTC', 'a'.repeat(22))).toBe('25 USDC')
-  expect(await buy('LTC', 'a'.repeat(22))).toBe('25 USDC')
+  expect(await buy('LTC', 'a'.repeat(22))).toBe('25.00 USDC')
+  expect(await buy('LTC', 'a'.repeat(22))).toBe('25.00 USDC')
   const { rows } = await api.database.owner.query<{ asset_picked: boolean }>(
     `select asset_picked from invoice where payment_link_id = $1`,
     [link.body.id],

@@ -169,7 +169,7 @@ test('each test card does what the page says: declined and abandoned pay nothing
     await shows(/^Test card$/, 'declined')
     await pay(TEST_CARDS.abandoned)
     await page.waitForURL(own)
-    await shows(/^Send 25 USDC$/, 'declined-then-abandoned')
+    await shows(/^Send 25\.00 USDC$/, 'declined-then-abandoned')
     expect(await page.locator('#card-declined').textContent()).toContain('did not go through')
     expect((await app.api('GET', `/api/v1/invoices/${invoice.id}`)).body).toMatchObject({
       status: 'awaiting_payment',
@@ -177,7 +177,7 @@ test('each test card does what the page says: declined and abandoned pay nothing
     })
     await begin(own)
     await pay(TEST_CARDS.under)
-    await shows(/^Send 15 USDC more$/, 'under')
+    await shows(/^Send 15\.00 USDC more$/, 'under')
     await untilStatus(invoice.id, 'partially_paid')
     await begin(own)
     await pay(TEST_CARDS.slow)

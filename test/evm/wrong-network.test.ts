@@ -66,7 +66,7 @@ test('USDC on Ethereum, where no invoice asks for it, is shown with its transact
     ])
   }
   expect(await notesFor(forBase.id)).toEqual([
-    'We found 25 USDC on the Ethereum network. It is not the coin of this payment and does not count towards it; Tea Shop must review it.',
+    'We found 25.00 USDC on the Ethereum network. It is not the coin of this payment and does not count towards it; Tea Shop must review it.',
   ])
   expect(await balances()).toEqual([{ asset: 'USDC_ETHEREUM', account: 'suspense', balance: USDC * 2n }])
   // What was asked for is still taken.

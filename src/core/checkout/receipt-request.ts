@@ -1,3 +1,5 @@
+import type { AssetId } from '../assets.ts'
+
 /** What a buyer who wants the receipt by e-mail gave, and what the e-mail repeats of the page. Stored sealed. */
 export type ReceiptRequest = {
   readonly email: string
@@ -20,7 +22,8 @@ export type ReceiptFacts = {
   readonly item: string | null
   readonly order: string | null
   readonly usdAmount: string | null
-  /** What came in, such as `0.4123 LTC`. */
+  readonly asset: AssetId
+  /** What came in, in coins: `0.4123`. */
   readonly received: string
   readonly paidAtMs: number
   readonly invoiceId: string

@@ -3,6 +3,7 @@ import { formatUsd } from '../../core/money.ts'
 import { usd as dollars } from './amounts.ts'
 import type { AmountPage } from './checkout-page.ts'
 import { fill } from './language.ts'
+import { LocalPrice } from './local-price.tsx'
 import { NoticeBox, Shop } from './shop.tsx'
 
 /** A payment link whose buyer says how much to pay. */
@@ -18,15 +19,18 @@ export function AmountMain({ page }: { page: AmountPage }) {
             <bdi>{page.linkName}</bdi>
           </p>
           <NoticeBox page={page} />
-          <AmountForm page={page} usd={page.usd ?? ''} />
+          <AmountForm page={page} usd={page.usd ?? ''} main />
         </section>
       </div>
     </main>
   )
 }
 
-/** Asks for the amount and opens the link's page with it: a GET, so that the URL can be sent on. */
-export function AmountForm({ page, usd }: { page: AmountPage; usd: string }) {
+/**
+ * Asks for the amount and opens the link's page with it: a GET, so that the URL can be sent on. `main`: the page asks for
+ * nothing else.
+ */
+export function AmountForm({ page, usd, main = false }: { page: AmountPage; usd: string; main?: boolean }) {
   const { language, langQuery, slug } = page
   const { messages } = language
   const limits = { min: dollars(language, USD_CENTS_MIN), max: dollars(language, USD_CENTS_MAX) }
@@ -53,7 +57,8 @@ export function AmountForm({ page, usd }: { page: AmountPage; usd: string }) {
       <p class="rate" id="usd-limits">
         {fill(messages.amount_limits, limits)}
       </p>
-      <button type="submit" class="button second" id="set-amount">
+      <LocalPrice id="local-usd" dollarsPerCurrency={page.dollarsPerCurrency} />
+      <button type="submit" class={main ? 'button' : 'button second'} id="set-amount">
         {messages.amount_action}
       </button>
     </form>

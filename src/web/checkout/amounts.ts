@@ -1,4 +1,4 @@
-import { COINS, type PaymentAsset } from '../../core/assets.ts'
+import { ASSETS, COINS, type PaymentAsset, pricedAs } from '../../core/assets.ts'
 import type { FiatAmount } from '../../core/card/onramp-provider.ts'
 import { formatCoinAmount, formatUsd } from '../../core/money.ts'
 import type { Language } from './language.ts'
@@ -8,10 +8,19 @@ const TIME_FORMATS = new Map<string, Intl.DateTimeFormat>()
 /** From here on a deadline may lie on another day, and the page names the day. */
 const SAME_DAY_WINDOW_MS = 6 * 60 * 60_000
 const MINUTES_PER_HOUR = 60
+const CENT_DECIMALS = 2
 
-/** `0.4123 LTC`: canonical digits, because the buyer may type them into a wallet. */
+/** `0.4123 LTC`, `5.50 USDC`: digits as one types them into a wallet. */
 export function coin(asset: PaymentAsset, units: bigint): string {
-  return `${formatCoinAmount(units, COINS[asset].decimals)} ${COINS[asset].symbol}`
+  const { decimals, symbol } = COINS[asset]
+  return `${coinDigits(asset, formatCoinAmount(units, decimals))} ${symbol}`
+}
+
+/** A canonical amount as it is read: with at least two decimals where the coin is worth a dollar. */
+export function coinDigits(asset: PaymentAsset, digits: string): string {
+  if (ASSETS[pricedAs(asset)].priceSymbol !== 'USDC') return digits
+  const [whole, fraction = ''] = digits.split('.')
+  return `${whole}.${fraction.padEnd(CENT_DECIMALS, '0')}`
 }
 
 /** `$49.99` in the language's own notation. */

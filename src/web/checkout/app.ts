@@ -171,6 +171,7 @@ async function answerAskAmount(
     livemode: facts.tenant.livemode,
     slug: query.slug,
     usd: query.usd,
+    dollarsPerCurrency: deps.dollarsPerCurrency(facts.tenant.livemode),
   }
   return c.html(renderAmountDocument(page), isMissing ? 200 : 400, {
     'content-security-policy': contentSecurityPolicy(branding),

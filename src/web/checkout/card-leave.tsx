@@ -276,7 +276,7 @@ function linesOf(language: Language, answer: CardAnswer | null, { asset }: CardP
     case 'failed':
       return [messages.card_failed]
     case 'refused':
-      return [refusalOf(language, answer)]
+      return refusalOf(language, answer)
     case 'offered': {
       const { quote, minimum, amount } = answer
       const total = quote === null ? null : fiat(language, quote.total)
@@ -296,16 +296,16 @@ const minimumOf = (language: Language, minimum: FiatAmount | null): string[] =>
 function refusalOf(
   language: Language,
   { reason, minimum }: Extract<CardAnswer, { kind: 'refused' }>,
-): string {
+): string[] {
   const { messages } = language
   switch (reason) {
     case 'region':
-      return messages.card_refused_region
+      return [messages.card_refused_region]
     case 'below_minimum':
-      return [messages.card_refused_minimum, ...minimumOf(language, minimum)].join(' ')
+      return [messages.card_refused_minimum, ...minimumOf(language, minimum)]
     case 'above_maximum':
-      return messages.card_refused_maximum
+      return [messages.card_refused_maximum]
     case 'not_offered':
-      return messages.card_refused
+      return [messages.card_refused]
   }
 }

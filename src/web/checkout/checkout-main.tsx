@@ -92,9 +92,7 @@ function PayableBody({ page }: { page: CheckoutPage }) {
           </h1>
           <p class="lead">{text.lead}</p>
         </div>
-        {view.state === 'awaiting' && view.usdCents !== null && (
-          <LocalPrice cents={view.usdCents} dollarsPerCurrency={page.dollarsPerCurrency} />
-        )}
+        <Due page={page} />
         <WhatFor page={page} />
         {view.state === 'underpaid' && <Price page={page} />}
         <Progress page={page} />
@@ -150,6 +148,18 @@ function Methods({ page }: { page: CheckoutPage }) {
         </div>
         <CardWay page={page} />
       </div>
+    </>
+  )
+}
+
+/** About how much is still to pay; in US dollars too where that is only a part of the price. */
+function Due({ page: { view, language, dollarsPerCurrency } }: { page: CheckoutPage }) {
+  if (view.usdCents === null) return null
+  const cents = (view.usdCents * view.remaining) / view.amount
+  return (
+    <>
+      {view.state === 'underpaid' && <p class="price">≈ {usd(language, cents)}</p>}
+      <LocalPrice cents={cents} dollarsPerCurrency={dollarsPerCurrency} />
     </>
   )
 }

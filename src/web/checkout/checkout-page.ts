@@ -90,6 +90,7 @@ export type AmountPage = ShopPage & {
   readonly linkName: string
   /** The amount as it stands in the URL. */
   readonly usd: string | undefined
+  readonly dollarsPerCurrency: DollarsPerCurrency
 }
 
 /** All that the page of a payment link or a checkout session is drawn from. */
@@ -99,7 +100,6 @@ export type OpenPage = AmountPage & {
   /** Names this rendering of the page, so that a second press of it makes nothing new. */
   readonly visit: string
   readonly usdCents: bigint
-  readonly dollarsPerCurrency: DollarsPerCurrency
   /** The buyer may pay another amount. */
   readonly takesAmount: boolean
   /** Of a checkout session; null where the window begins with Continue. */

@@ -5,13 +5,16 @@ const DIGITS = 5
 
 /**
  * About how much a price is in the buyer's own currency, which only the script knows. The price stays the one in US
- * dollars.
+ * dollars. Without `cents` it is the amount in the field `usd`, as the buyer types it. Only what is still to pay has
+ * one: no rate is kept, and today's would not be the one of a payment that was made.
  */
 export function LocalPrice({
+  id = 'local-price',
   cents,
   dollarsPerCurrency,
 }: {
-  cents: bigint
+  id?: string
+  cents?: bigint
   dollarsPerCurrency: DollarsPerCurrency
 }) {
   const shown = [...dollarsPerCurrency].map(([currency, dollars]) => [
@@ -21,9 +24,9 @@ export function LocalPrice({
   return (
     <p
       class="local-price"
-      id="local-price"
+      id={id}
       dir="ltr"
-      data-cents={String(cents)}
+      {...(cents === undefined ? {} : { 'data-cents': String(cents) })}
       data-dollars-per={new URLSearchParams(shown).toString()}
       hidden
     />

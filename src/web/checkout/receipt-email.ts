@@ -1,11 +1,12 @@
+import { ASSETS } from '../../core/assets.ts'
 import type { ReceiptFacts } from '../../core/checkout/receipt-request.ts'
 import { parseUsd } from '../../core/money.ts'
-import { usd, utcTime } from './amounts.ts'
+import { coinDigits, usd, utcTime } from './amounts.ts'
 import { ENGLISH, fill, languageNamed } from './language.ts'
 
 /** The e-mail with a receipt, in the language of the page on which it was asked for. */
 export function receiptEmail(facts: ReceiptFacts): { subject: string; text: string } {
-  const { merchantName: merchant, item, order, usdAmount, received, invoiceId, url, livemode } = facts
+  const { merchantName: merchant, item, order, usdAmount, asset, received, invoiceId, url, livemode } = facts
   const language = languageNamed(facts.language) ?? ENGLISH
   const { messages } = language
   const cents = usdAmount === null ? null : parseUsd(usdAmount)
@@ -13,7 +14,7 @@ export function receiptEmail(facts: ReceiptFacts): { subject: string; text: stri
     [messages.item, item],
     [messages.order, order],
     [messages.total, cents === null ? null : usd(language, cents)],
-    [messages.received, received],
+    [messages.received, `${coinDigits(asset, received)} ${ASSETS[asset].symbol}`],
     [messages.paid_at, utcTime(language, facts.paidAtMs, 'day')],
     [messages.receipt_number, invoiceId],
   ]

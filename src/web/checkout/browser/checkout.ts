@@ -1,6 +1,6 @@
 import type { Snapshot } from '../live-streams.ts'
 import { watchEvmWallets } from './evm-wallets.ts'
-import { showLocalPrice } from './local-price.ts'
+import { showLocalPrices } from './local-price.ts'
 import { drawMethods, moveBetweenMethods } from './methods.ts'
 import { watchSolanaWallets } from './solana-wallets.ts'
 
@@ -40,6 +40,7 @@ function start(): void {
   document.addEventListener('click', onClick)
   document.addEventListener('keydown', moveBetweenMethods)
   document.addEventListener('submit', onSubmit)
+  document.addEventListener('input', drawLocalPrices)
   document.addEventListener('visibilitychange', wake)
   addEventListener('online', wake)
   addEventListener('offline', () => showLost(true))
@@ -110,7 +111,8 @@ function replaceMain(html: string): void {
   }
   if (!isMilestone) return
   const sentences = document.querySelectorAll('#announce > *')
-  announce([...sentences].map((sentence) => sentence.textContent).join('. '))
+  const stop = /^(ja|zh)$/.test(document.documentElement.lang) ? '。' : '. '
+  announce([...sentences].map((sentence) => sentence.textContent).join(stop))
 }
 
 /** Writes times in the buyer's own zone. */
@@ -123,10 +125,14 @@ function enliven(): void {
       minute: '2-digit',
     })
   }
-  showLocalPrice(live.texts.locale ?? 'en')
+  drawLocalPrices()
   drawMethods()
   tick()
   document.dispatchEvent(new Event('drawn'))
+}
+
+function drawLocalPrices(): void {
+  showLocalPrices(live.texts.locale ?? 'en')
 }
 
 function tick(): void {
