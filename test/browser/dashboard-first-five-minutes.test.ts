@@ -1,5 +1,6 @@
 // @module-tag chromium
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { photograph } from '../support/browser.ts'
 import { type Dashboard, fillSignUp, startDashboard } from '../support/dashboard.ts'
 
 const MS_MAX = 3 * 60_000
@@ -26,6 +27,21 @@ test('a newcomer signs up and sees their first invoice.paid within three minutes
   await page.getByText('0 of 1 invoices paid').waitFor()
   const headings = await page.locator('main').getByRole('heading', { level: 2 }).allTextContents()
   expect(headings[0]).toBe('Your first payment, in five minutes')
+  // What needs no developer comes first; "done" is for a screen reader.
+  const steps = await page.locator('.checklist-card h3').allTextContents()
+  expect(steps.map((step) => step.replace(', done', ''))).toEqual([
+    'Create a payment link',
+    'Pay it with test coins',
+    'For your developer',
+    'Create an API key',
+    'Create your first invoice',
+    'Set up webhooks',
+  ])
+  await photograph(page, 'home-checklist')
+  await page.getByRole('button', { name: 'Create a payment link' }).click()
+  await page.getByRole('heading', { name: 'New payment link' }).waitFor()
+  await page.getByRole('button', { name: 'Cancel', exact: true }).click()
+  await page.getByRole('link', { name: 'Open “Coffee, for example”' }).waitFor()
   await page.getByRole('button', { name: 'Pay with test coins' }).click()
   await page.getByText('invoice.paid happened').waitFor({ timeout: MS_MAX })
   const ms = performance.now() - startedAt

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
-import { apiKeysOf, assetsOf, endpointsOf, eventsOf, invoicesOf } from '../api/reads.ts'
+import { apiKeysOf, assetsOf, endpointsOf, eventsOf, invoicesOf, linksOf } from '../api/reads.ts'
 import type {
   CreateApiKey,
   CreatedApiKey,
   CreateInvoice,
   Invoice,
+  PaymentLink,
   Scenario,
   TestPayment,
 } from '../api/types.ts'
@@ -19,10 +20,12 @@ import { CopyField, PostSnippet, Snippet } from '../parts/copy.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card } from '../parts/page.tsx'
+import { NewLinkDialog } from './new-link.tsx'
 
-/** The way from nothing to the first paid invoice, ticked off by what really happened. */
+/** The way from nothing to the first paid invoice, ticked off by what really happened: without a developer first. */
 export function Checklist() {
   const mode = useMode()
+  const links = useQuery(linksOf(mode, { limit: '1' }))
   const keys = useQuery(apiKeysOf(mode, { limit: '1' }))
   const invoices = useQuery(invoicesOf(mode, { limit: '1' }))
   const paid = useQuery(eventsOf(mode, { event_type: 'invoice.paid', limit: '1' }))
@@ -30,40 +33,53 @@ export function Checklist() {
   const { merchantId } = useAccount()
   const [created, setCreated] = useState<string | null>(null)
   const key = created ?? (mode === 'test' ? firstKeyOf(merchantId) : null)
-  const reads = [keys, invoices, paid, endpoints]
+  const reads = [links, keys, invoices, paid, endpoints]
   if (reads.some(({ data }) => data === undefined)) return null
   const has = (read: { data: { data: readonly unknown[] } | undefined }) => (read.data?.data.length ?? 0) > 0
   const isVerified = endpoints.data?.data.some(({ status }) => status === 'enabled') === true
-  const done = [has(keys), has(invoices), has(paid), isVerified]
+  const done = {
+    link: has(links) || has(invoices),
+    paid: has(paid),
+    key: has(keys),
+    invoice: has(invoices),
+    webhooks: isVerified,
+  }
+  const count = Object.values(done).filter(Boolean).length
+  const total = Object.keys(done).length
   // Who has all of it needs no list; a key just made is shown until they leave.
-  if (done.every(Boolean) && key === null) return null
+  if (count === total && key === null) return null
   const first = invoices.data?.data[0]
-  const count = done.filter(Boolean).length
   return (
     <Card>
       {/* Whoever was paid once runs a shop: then the figures matter, and the rest of the list waits folded up. */}
-      <details className="checklist-card" open={done[2] !== true || key !== null}>
+      <details className="checklist-card" open={!done.paid || key !== null}>
         <summary>
           <h2>{mode === 'test' ? 'Your first payment, in five minutes' : 'Go live'}</h2>
           <span className="quiet" role="status">
-            {count} of {done.length} done
+            {count} of {total} done
           </span>
         </summary>
         <ol className="checklist">
-          <Step title="Create an API key" isDone={done[0] === true} stays={key !== null}>
-            <KeyStep secret={key} hasKey={has(keys)} onCreated={setCreated} />
+          <Step title="Create a payment link" isDone={done.link} stays={key !== null}>
+            <LinkStep example={links.data?.data[0]} />
           </Step>
-          <Step title="Create your first invoice" isDone={done[1] === true} stays={key !== null}>
-            <InvoiceStep secret={key} />
-          </Step>
-          <Step title={mode === 'test' ? 'Pay it with test coins' : 'Get paid'} isDone={done[2] === true}>
+          <Step title={mode === 'test' ? 'Pay it with test coins' : 'Get paid'} isDone={done.paid}>
             {first === undefined ? (
-              <p className="quiet">Create the invoice first.</p>
+              <p className="quiet">Open your link and continue as your buyer would: that makes an invoice.</p>
             ) : (
               <PayStep invoice={first} />
             )}
           </Step>
-          <Step title="Set up webhooks" isDone={isVerified}>
+        </ol>
+        <h3>For your developer</h3>
+        <ol className="checklist">
+          <Step title="Create an API key" isDone={done.key} stays={key !== null}>
+            <KeyStep secret={key} hasKey={done.key} onCreated={setCreated} />
+          </Step>
+          <Step title="Create your first invoice" isDone={done.invoice} stays={key !== null}>
+            <InvoiceStep secret={key} />
+          </Step>
+          <Step title="Set up webhooks" isDone={done.webhooks}>
             <WebhookStep />
           </Step>
         </ol>
@@ -96,6 +112,28 @@ function Step({
         {isDone && !stays ? null : children}
       </div>
     </li>
+  )
+}
+
+/** `example`: a link that the shop has already. */
+function LinkStep({ example }: { example: PaymentLink | undefined }) {
+  const isWithoutNetworks = useIsWithoutNetworks()
+  const [isMaking, setIsMaking] = useState(false)
+  return (
+    <>
+      <p className="quiet">Send it to a buyer, or put it on your page. It needs no developer.</p>
+      <div className="actions">
+        <Button look="primary" disabled={isWithoutNetworks} onClick={() => setIsMaking(true)}>
+          Create a payment link
+        </Button>
+        {example === undefined ? null : (
+          <Link className="button plain" to="/links/$id" params={{ id: example.id }}>
+            Open “{example.name}”
+          </Link>
+        )}
+      </div>
+      {isMaking ? <NewLinkDialog onClose={() => setIsMaking(false)} /> : null}
+    </>
   )
 }
 
