@@ -7,7 +7,7 @@ import { besides } from '../parts/besides.ts'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { CoinFilter } from '../parts/filter.tsx'
-import { coinName, coins, usd } from '../parts/money.ts'
+import { coinAmount, coinName, coins, usd } from '../parts/money.ts'
 import { Card, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { Read } from '../parts/read.tsx'
@@ -116,7 +116,7 @@ function FundsByCoin() {
                 <small className="quiet">{['available', ...besides(balance)].join(', ')}</small>
                 {balance.frozen.map(({ invoice_id, amount }) => (
                   <small key={invoice_id}>
-                    {amount} of it is frozen by its issuer:{' '}
+                    {coinAmount(amount, balance.asset)} of it is frozen by its issuer:{' '}
                     <Link to="/invoices/$id" params={{ id: invoice_id }}>
                       the invoice
                     </Link>

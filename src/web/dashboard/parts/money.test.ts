@@ -6,3 +6,14 @@ test("an amount of one coin never reads like another's: a coin on several chains
   expect(new Set(amounts).size).toBe(amounts.length)
   expect(amounts).toContain('0.002 ETH on Base')
 })
+
+test('a stablecoin has two decimals at least, and never fewer digits than the exact amount', () => {
+  expect(['5.5', '20', '0', '-3.1', '5.123456'].map((amount) => coins(amount, 'USDC_ETHEREUM'))).toEqual([
+    '5.50 USDC on Ethereum',
+    '20.00 USDC on Ethereum',
+    '0.00 USDC on Ethereum',
+    '-3.10 USDC on Ethereum',
+    '5.123456 USDC on Ethereum',
+  ])
+  expect(coins('0.5', 'LTC')).toBe('0.5 LTC')
+})

@@ -63,10 +63,21 @@ const ALL_COINS: { readonly [coin in PaidAssetName]: Coin } = { ...COINS, ...MIS
 
 export const coinName = (coin: PaidAssetName): string => ALL_COINS[coin].name
 
-/** `0.015 LTC`, `20 USDC on Base`. */
+const DECIMAL = /^(-?\d+)(?:\.(\d+))?$/
+const CENTS = 2
+
+/** `0.015`; a stablecoin's as money is written, `5.50`, and with all the digits that it has. */
+export function coinAmount(amount: string, coin: PaidAssetName): string {
+  const [, whole, fraction = ''] = DECIMAL.exec(amount) ?? []
+  const isStable = ALL_COINS[coin].symbol === 'USDC'
+  return isStable && whole !== undefined ? `${whole}.${fraction.padEnd(CENTS, '0')}` : amount
+}
+
+/** `0.015 LTC`, `20.00 USDC on Base`. */
 export function coins(amount: string, coin: PaidAssetName): string {
   const { symbol, on } = ALL_COINS[coin]
-  return on === undefined ? `${amount} ${symbol}` : `${amount} ${symbol} on ${on}`
+  const text = `${coinAmount(amount, coin)} ${symbol}`
+  return on === undefined ? text : `${text} on ${on}`
 }
 
 export const explorerUrl = (coin: PaidAssetName, txid: string): string =>
