@@ -53,7 +53,6 @@ const page = <Module extends Record<string, unknown>, Name extends keyof Module>
 
 const root = createRootRouteWithContext<Context>()({
   component: Outlet,
-  notFoundComponent: NotFound,
   errorComponent: PageFault,
 })
 
@@ -283,6 +282,8 @@ const audit = createRoute({
   validateSearch: searchParams(...POSITION),
   component: page(() => import('./pages/audit.tsx'), 'AuditPage'),
 })
+/** Every other address, with the menu around it. */
+const unknown = createRoute({ getParentRoute: () => inside, path: '$', component: NotFound })
 
 const routeTree = root.addChildren([
   outside.addChildren([signIn, signUp, forgot, reset, verify, invitation, newShop]),
@@ -314,6 +315,7 @@ const routeTree = root.addChildren([
     team,
     security,
     audit,
+    unknown,
   ]),
 ])
 

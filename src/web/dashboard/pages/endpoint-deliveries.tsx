@@ -102,7 +102,17 @@ function TestEvent({ endpoint }: { endpoint: WebhookEndpoint }) {
     (id) => ({ path: `/events/${id}/queue`, body: { endpoint_id: endpoint.id } }),
     { done: 'The test event is on its way.' },
   )
-  if (endpoint.status !== 'enabled') return null
+  if (endpoint.status !== 'enabled')
+    return (
+      <div className="actions">
+        <Button disabled aria-describedby="why-no-test">
+          Send test event
+        </Button>
+        <span id="why-no-test" className="quiet">
+          Verify the endpoint first. Only a verified endpoint receives events.
+        </span>
+      </div>
+    )
   if (event === undefined)
     return <p className="quiet">Create an invoice to have an event that can be sent as a test.</p>
   return (

@@ -5,15 +5,19 @@ import { Button } from '../parts/button.tsx'
 import { ProblemNote } from '../parts/note.tsx'
 import { Page } from '../parts/page.tsx'
 
+/** What an address of the dashboard shows that is none of its pages. */
 export function NotFound() {
   return (
-    <main className="auth">
-      <h1>Page not found</h1>
-      <p>The address is wrong, or what it named is gone.</p>
-      <Link className="button primary" to="/">
-        Go to the home page
-      </Link>
-    </main>
+    <Page title="Page not found">
+      <div className="stack">
+        <p>The address is wrong, or what it named is gone.</p>
+        <div className="actions">
+          <Link className="button primary" to="/">
+            Go to the home page
+          </Link>
+        </div>
+      </div>
+    </Page>
   )
 }
 
