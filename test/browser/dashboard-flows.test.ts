@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { holdRequests } from '../support/browser.ts'
+import { holdRequests, photograph } from '../support/browser.ts'
 import {
   askFromPage,
   type Dashboard,
@@ -70,7 +70,7 @@ describe('a shop in test mode', () => {
     await press(page, 'Create invoice')
     await heading(page, 'order-7')
     await press(page, 'Pay too little')
-    await page.getByRole('heading', { name: 'Action required' }).waitFor()
+    await heading(page, 'Waiting for the rest')
     await dashboard.database.owner.query(
       `update invoice set expires_at = now() where external_reference = 'order-7'`,
     )
@@ -155,8 +155,12 @@ describe('a shop in test mode', () => {
     expect(await page.locator('.copy-field code').textContent()).toMatch(/^whsec_/)
     expect(await axeFaults(page, 'dialog')).toEqual([])
     await press(page, 'I have copied it')
+    await page.getByText('Verify the endpoint first.').waitFor()
+    expect(await page.getByRole('button', { name: 'Send test event' }).isDisabled()).toBe(true)
+    await photograph(page, 'endpoint-unverified')
     await press(page, 'Verify')
     await page.getByText('Enabled', { exact: true }).waitFor()
+    expect(await page.getByRole('button', { name: 'Send test event' }).isEnabled()).toBe(true)
     await press(page, 'Roll secret')
     await press(page, 'Roll secret now')
     await page.getByText('The old secret expires').waitFor()

@@ -55,7 +55,7 @@ function Waiting({ invoice }: { invoice: Invoice }) {
             {invoiceTitle(invoice)}
           </Link>
         </h2>
-        <StatusBadge status={invoice.status} />
+        <StatusBadge invoice={invoice} />
         <span className="quiet end">
           <Time at={created_at} />
         </span>
@@ -64,7 +64,7 @@ function Waiting({ invoice }: { invoice: Invoice }) {
         {external_reference === null ? '' : `${external_reference}: `}
         {coins(amount_confirmed, asset)} of {coins(amount, asset)} confirmed.
       </p>
-      <Resolution invoice={invoice} withTitle={false} />
+      <Resolution invoice={invoice} />
     </Card>
   )
 }

@@ -109,7 +109,7 @@ const COLUMNS: readonly Column<Invoice>[] = [
       </Link>
     ),
   },
-  { title: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+  { title: 'Status', cell: (invoice) => <StatusBadge invoice={invoice} /> },
   {
     title: 'Amount',
     align: 'end',

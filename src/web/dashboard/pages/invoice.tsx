@@ -21,7 +21,7 @@ import { formatMoment, Time } from '../parts/time.tsx'
 import { InvoiceNoteCard } from './invoice-note.tsx'
 import { Payments } from './invoice-payments.tsx'
 import { NewInvoiceDialog } from './new-invoice.tsx'
-import { Resolution } from './resolution.tsx'
+import { NextStep } from './resolution.tsx'
 
 const route = getRouteApi('/inside/invoices/$id')
 const CANCELLABLE = new Set(['awaiting_payment', 'expired'])
@@ -44,12 +44,12 @@ function Shown({ invoice }: { invoice: Invoice }) {
   return (
     <Page
       title={invoiceTitle(invoice)}
-      lead={<StatusBadge status={invoice.status} />}
+      lead={<StatusBadge invoice={invoice} />}
       actions={<Actions invoice={invoice} />}
     >
       <div className="columns">
         <div className="stack large">
-          <Resolution invoice={invoice} />
+          <NextStep invoice={invoice} />
           <Card title="Amount">
             <div className="amount-row">
               <strong className="big-number">{invoiceAmount(invoice)}</strong>

@@ -158,7 +158,7 @@ const COLUMNS: readonly Column<Invoice>[] = [
       </>
     ),
   },
-  { title: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+  { title: 'Status', cell: (invoice) => <StatusBadge invoice={invoice} /> },
   {
     title: 'Amount (USD)',
     align: 'end',

@@ -1,15 +1,20 @@
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { invoicesOf } from '../api/reads.ts'
 import type { Invoice } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
+import { useMode } from '../app/session.ts'
+import { isWaitingForRest } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { CopyField } from '../parts/copy.tsx'
 import { Field } from '../parts/field.tsx'
 import { coins } from '../parts/money.ts'
 import { Card } from '../parts/page.tsx'
+import { formatMoment } from '../parts/time.tsx'
 
-/** Whether there is something to decide about an invoice. */
-const needsDecision = ({ status, review_reason }: Invoice): boolean =>
+/** Whether there may be something to decide about an invoice: it may have been dismissed. */
+const mayNeedDecision = ({ status, review_reason }: Invoice): boolean =>
   review_reason !== null || status === 'manual_review' || status === 'partially_paid' || status === 'overpaid'
 
 const REASONS: { readonly [reason in NonNullable<Invoice['review_reason']>]: string } = {
@@ -24,13 +29,53 @@ const REASONS: { readonly [reason in NonNullable<Invoice['review_reason']>]: str
 function reasonText({ status, review_reason, amount_remaining, asset }: Invoice): string {
   if (review_reason !== null) return REASONS[review_reason]
   if (status === 'partially_paid')
-    return `${coins(amount_remaining, asset)} is missing. The buyer can send the rest to the same address.`
+    return `${coins(amount_remaining, asset)} was still missing at the deadline. Accept what came, or send the buyer the link to pay the rest.`
   if (status === 'overpaid') return 'The buyer sent more than was asked for.'
   return 'Somebody has to look at this invoice.'
 }
 
-/** What waits for a decision on this invoice, and the two ways to decide. */
-export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; withTitle?: boolean }) {
+/** Whose turn it is on an invoice's page: the buyer's, or a person's of the shop as long as *Needs review* lists it. */
+export function NextStep({ invoice }: { invoice: Invoice }) {
+  const mayNeed = mayNeedDecision(invoice)
+  const query = { attention: 'open', q: invoice.id, limit: '1' }
+  const { data: queue } = useQuery({ ...invoicesOf(useMode(), query), enabled: mayNeed })
+  if (isWaitingForRest(invoice)) return <WaitingForRest invoice={invoice} />
+  if (!mayNeed || queue?.data.some(({ id }) => id === invoice.id) !== true) return null
+  return (
+    <Card title="Action required">
+      <Resolution invoice={invoice} />
+    </Card>
+  )
+}
+
+const WaitingForRest = ({ invoice }: { invoice: Invoice }) => (
+  <Card title="Waiting for the rest">
+    <div className="stack">
+      <p>
+        {coins(invoice.amount_remaining, invoice.asset)} is missing. The buyer can send it to the same address
+        until {formatMoment(invoice.expires_at)}. If it does not come, you decide then.
+      </p>
+      <CopyField label="Link to pay the rest" text={invoice.checkout_url} />
+      <details>
+        <summary>Accept what came, without the rest</summary>
+        <Decision invoice={invoice} mayDismiss={false} />
+      </details>
+    </div>
+  </Card>
+)
+
+/** What waits for a decision on an invoice, and the two ways to decide. */
+export const Resolution = ({ invoice }: { invoice: Invoice }) => (
+  <div className="stack">
+    <p>{reasonText(invoice)}</p>
+    {invoice.status === 'partially_paid' ? (
+      <CopyField label="Link to pay the rest" text={invoice.checkout_url} />
+    ) : null}
+    <Decision invoice={invoice} mayDismiss />
+  </div>
+)
+
+function Decision({ invoice, mayDismiss }: { invoice: Invoice; mayDismiss: boolean }) {
   const [note, setNote] = useState('')
   const [asked, setAsked] = useState<'accept' | 'dismiss' | null>(null)
   const resolve = useChange<'accept' | 'dismiss', Invoice>(
@@ -42,13 +87,8 @@ export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; wi
       done: ({ status }) => (status === 'paid' ? 'Marked as paid' : 'Dismissed'),
     },
   )
-  if (!needsDecision(invoice)) return null
-  const body = (
+  return (
     <div className="stack">
-      <p>{reasonText(invoice)}</p>
-      {invoice.status === 'partially_paid' ? (
-        <CopyField label="Link to pay the rest" text={invoice.checkout_url} />
-      ) : null}
       <Field
         label="Note for your records"
         hint="Optional."
@@ -60,7 +100,7 @@ export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; wi
         <Button look="primary" onClick={() => setAsked('accept')}>
           Accept as paid
         </Button>
-        <Button onClick={() => setAsked('dismiss')}>Dismiss</Button>
+        {mayDismiss ? <Button onClick={() => setAsked('dismiss')}>Dismiss</Button> : null}
       </div>
       {asked === 'accept' ? (
         <Confirm
@@ -90,5 +130,4 @@ export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; wi
       ) : null}
     </div>
   )
-  return withTitle ? <Card title="Action required">{body}</Card> : body
 }

@@ -1,4 +1,5 @@
-import type { InvoiceStatus, Payment, PayoutStatus } from '../api/types.ts'
+import type { Invoice, InvoiceStatus, Payment, PayoutStatus } from '../api/types.ts'
+import { useTick } from './time.tsx'
 
 type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'quiet'
 
@@ -19,8 +20,14 @@ export const STATUS_LABELS: { readonly [status in InvoiceStatus]: { label: strin
   manual_review: { label: 'Needs review', tone: 'bad' },
 }
 
-export function StatusBadge({ status }: { status: InvoiceStatus }) {
-  const { label, tone } = STATUS_LABELS[status]
+/** Whether it is the buyer's turn: a part came, and until the deadline the rest can. Afterwards a person decides. */
+export const isWaitingForRest = ({ status, review_reason, expires_at }: Invoice): boolean =>
+  status === 'partially_paid' && review_reason === null && Date.parse(expires_at) > Date.now()
+
+export function StatusBadge({ invoice }: { invoice: Invoice }) {
+  useTick()
+  if (isWaitingForRest(invoice)) return <Badge tone="busy">Waiting for the rest</Badge>
+  const { label, tone } = STATUS_LABELS[invoice.status]
   return <Badge tone={tone}>{label}</Badge>
 }
 

@@ -29,9 +29,14 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
+/** Draws a component anew every ten seconds, for what it says of the time. */
+export const useTick = (): void => {
+  useSyncExternalStore(subscribe, () => now)
+}
+
 /** How long ago, and on hovering the moment itself, in the reader's own time. */
 export function Time({ at }: { at: string }) {
-  useSyncExternalStore(subscribe, () => now)
+  useTick()
   const date = new Date(at)
   return (
     <time dateTime={at} title={WHOLE.format(date)}>
