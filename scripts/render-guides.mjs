@@ -7,11 +7,14 @@ import { getHeadingList, gfmHeadingId } from 'marked-gfm-heading-id'
 /** Below docs/, the folders whose Markdown the program serves. */
 const FOLDERS = ['', 'decisions']
 const HEADING_DEPTH_MAX = 3
+/** A link in Markdown to another file, no picture. */
+const LINK = /(?<!!)\[([^\]]+)\]\(((?:\.\.?\/|[\w-]+[/.])[^)\s]*)\)/g
 
 /**
  * The documents of docs/ as HTML, for `dist/pages/guides.json`: `[{ name, title, headings: [{ id, text, depth }], pictures,
- * html }]`, where `name` is the path below docs/ without `.md`, and pictures are paths below docs/images/. Links between them lead to `/docs/guides/…`; a link to another file
- * of the repository is its text, since the program does not serve that.
+ * html, markdown }]`, where `name` is the path below docs/ without `.md`, and pictures are paths below docs/images/. Links
+ * between them lead to `/docs/guides/…`; a link to another file of the repository is its text, since the program does not
+ * serve that.
  */
 export async function renderGuides(root) {
   const names = (await Promise.all(FOLDERS.map((folder) => namesIn(root, folder)))).flat().sort()
@@ -77,6 +80,9 @@ function render(root, name, text, names) {
     headings: headings.slice(1).filter(({ depth }) => depth <= HEADING_DEPTH_MAX),
     pictures,
     html,
+    markdown: text.replace(LINK, (link, inner, href) =>
+      targetOf(name, href, names) === null ? inner : link,
+    ),
   }
 }
 

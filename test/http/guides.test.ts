@@ -32,6 +32,22 @@ test('every link of the documentation that stays here leads to a page, and to a 
   expect(broken).toEqual([])
 })
 
+test('every guide is there as Markdown, and /llms.txt lists them all', () => {
+  const sources = [...files.keys()].filter((path) => path.endsWith('.md'))
+  const guides = [...pages.keys()].filter((path) => path.startsWith('/docs/guides/'))
+  expect(sources.sort()).toEqual(guides.map((path) => `${path}.md`).sort())
+  const list = files.get('/llms.txt') ?? ''
+  expect(list).toMatch(/^# Paylink\n\n> /)
+  const listed = [...list.matchAll(/\]\(https:\/\/pay\.example\.com([^)]+)\)/g)].map(([, path]) => path)
+  expect(listed.sort()).toEqual([...sources, '/openapi.json'].sort())
+  for (const path of sources) {
+    const source = files.get(path) ?? ''
+    expect(source).toMatch(/^# \S/)
+    for (const [, href = ''] of source.matchAll(/(?<!!)\[[^\]]+\]\(([^)\s]+\.md)/g))
+      expect(sources, `${path}: ${href}`).toContain(new URL(href, `https://pay.example.com${path}`).pathname)
+  }
+})
+
 test('nothing of a document is lost: tables, code and headings are there', () => {
   const page = pages.get('/docs/guides/receiving-webhooks')
   expect(page).toMatch(/<h1 id="[^"]+">Receiving webhooks<\/h1>/)

@@ -60,6 +60,13 @@ async function failureOf(call: Promise<unknown>): Promise<unknown> {
   )
 }
 
+test('a list that comes whole, such as the balances, is read like any other', async () => {
+  for (const list of [client.balances.list(), client.market.assets(), client.market.rates()]) {
+    const { data } = await list.page()
+    expect(await list.take(100)).toEqual(data)
+  }
+})
+
 describe('calls', () => {
   test('an invoice is created, read, found and cancelled', async () => {
     const made = await client.invoices.create({

@@ -29,15 +29,16 @@ const PAGE_LIMIT = 100
 /** Far above what a shop has: it only ends what a faulty server would never end. */
 const PAGES_MAX = 1_000_000
 
-/** A list whose pages `ask` gives. `query` is the caller's. */
-export function listOf<Item>(query: Position, ask: (query: object) => Promise<unknown>): List<Item> {
+/** A list whose pages `ask` gives. `query` is the caller's; null for what comes whole, and takes none. */
+export function listOf<Item>(query: Position | null, ask: (query: object) => Promise<unknown>): List<Item> {
   const pageOf = async (page: object) => pageIn<Item>(await ask(page))
-  const isUpwards = query.ending_before !== undefined
+  const isUpwards = query?.ending_before !== undefined
+  const first = query === null ? {} : { limit: PAGE_LIMIT, ...query }
   async function* items(): AsyncGenerator<Item, void, undefined> {
     let position: Position = {}
     let last = ''
     for (let pages = 0; pages < PAGES_MAX; pages += 1) {
-      const { data, has_more } = await pageOf({ limit: PAGE_LIMIT, ...query, ...position })
+      const { data, has_more } = await pageOf({ ...first, ...position })
       const id = has_more ? idOf(isUpwards ? data[0] : data.at(-1)) : null
       // A cache that does not look at the query would give the same page for ever.
       if (id === last) break
@@ -50,7 +51,7 @@ export function listOf<Item>(query: Position, ask: (query: object) => Promise<un
   }
   return {
     [Symbol.asyncIterator]: items,
-    page: () => pageOf(query),
+    page: () => pageOf(query ?? {}),
     take: async (most) => {
       const taken: Item[] = []
       if (most < 1) return taken

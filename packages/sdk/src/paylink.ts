@@ -48,9 +48,12 @@ export class Paylink {
         send(name, input, given) as Promise<Answer<Name>>,
       list: <Name extends OperationName>(
         name: Name,
-        { query = {}, ...input }: RequestInput,
+        { query, ...input }: RequestInput,
         given?: RequestOptions,
-      ) => listOf<Item<Name>>(query as Position, (page) => send(name, { ...input, query: page }, given)),
+      ) =>
+        listOf<Item<Name>>((query as Position) ?? null, (page) =>
+          send(name, { ...input, query: page }, given),
+        ),
     }
     this.invoices = invoices(api)
     this.paymentLinks = paymentLinks(api)

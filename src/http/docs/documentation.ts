@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { extname } from 'node:path'
 import type { Hono } from 'hono'
 import { builtFile } from '../../web/built-files.ts'
 import { ERROR_CODES } from '../../wire/errors.ts'
@@ -7,11 +8,23 @@ import { ApiProblem } from '../api/problem.ts'
 import { API_PREFIX, type Route } from '../api/route.ts'
 import { DOCS_CSP } from './docs-layout.tsx'
 import { renderErrorCatalogue } from './errors-page.tsx'
-import { GUIDE_PICTURES, guideEntries, renderGuides, type SearchEntry } from './guides.tsx'
+import {
+  GUIDE_PICTURES,
+  GUIDE_SOURCES,
+  guideEntries,
+  llmsTxt,
+  renderGuides,
+  type SearchEntry,
+} from './guides.tsx'
 import { type OpenApiDocument, openApiDocument } from './openapi.ts'
 import { renderReference } from './reference-page.tsx'
 
 const CACHE_SECONDS = 300
+const FILE_TYPES: { readonly [extension: string]: string } = {
+  '.json': 'application/json; charset=utf-8',
+  '.md': 'text/markdown; charset=utf-8',
+  '.txt': 'text/plain; charset=utf-8',
+}
 
 /** What the search box finds: every request, schema, error and guide. */
 const searchEntries = (document: OpenApiDocument): readonly SearchEntry[] => [
@@ -31,7 +44,10 @@ const searchEntries = (document: OpenApiDocument): readonly SearchEntry[] => [
   })),
 ]
 
-/** Everything that is served below `/docs`, and `/openapi.json`: pages as HTML, files as JSON and pictures, by path. */
+/**
+ * Everything that is served below `/docs`, `/openapi.json` and `/llms.txt`, by path: pages as HTML, files of the type that
+ * their names end in, and pictures.
+ */
 export function documentationOf(routes: readonly Route[], baseUrl: string) {
   const document = openApiDocument(routes, baseUrl)
   const json = JSON.stringify(document)
@@ -40,6 +56,8 @@ export function documentationOf(routes: readonly Route[], baseUrl: string) {
       ['/openapi.json', json],
       [`${API_PREFIX}/openapi.json`, json],
       ['/docs/search.json', JSON.stringify(searchEntries(document))],
+      ['/llms.txt', llmsTxt(baseUrl)],
+      ...GUIDE_SOURCES,
     ]),
     pictures: GUIDE_PICTURES,
     pages: new Map([
@@ -54,10 +72,12 @@ export function documentationOf(routes: readonly Route[], baseUrl: string) {
 export function addDocumentation(app: Hono<ApiVariables>, routes: readonly Route[], baseUrl: string): void {
   const { files, pages, pictures } = documentationOf(routes, baseUrl)
   for (const [path, file] of files) {
+    const type = FILE_TYPES[extname(path)]
+    if (type === undefined) throw new Error(`${path} has no type`)
     app.get(path, (c) =>
       c.body(file, 200, {
         ...c.get('headers'),
-        'content-type': 'application/json; charset=utf-8',
+        'content-type': type,
         'cache-control': `public, max-age=${CACHE_SECONDS}`,
       }),
     )

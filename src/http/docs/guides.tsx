@@ -11,6 +11,8 @@ type Guide = {
   /** The pictures that it shows, as paths below docs/images/. */
   readonly pictures: readonly string[]
   readonly html: string
+  /** What it is made from, without links that lead nowhere on the site. */
+  readonly markdown: string
 }
 
 const GUIDES: readonly Guide[] = JSON.parse(readBuilt('guides.json'))
@@ -22,7 +24,10 @@ export const GUIDE_GROUPS: readonly { readonly title: string; readonly names: re
     title: 'Start',
     names: ['first-hour', 'setup', 'dashboard', 'payment-links', 'real-wallet', 'coming-from-elsewhere'],
   },
-  { title: 'Integrate', names: ['receiving-webhooks', 'events', 'errors', 'receipts', 'card', 'x402'] },
+  {
+    title: 'Integrate',
+    names: ['receiving-webhooks', 'events', 'errors', 'receipts', 'card', 'x402', 'mcp'],
+  },
   { title: 'Money', names: ['payouts', 'books', 'keys'] },
   {
     title: 'Operate',
@@ -59,6 +64,33 @@ export const GUIDE_PICTURES: ReadonlyMap<string, string> = new Map(
     pictures.map((picture) => [`${GUIDES_PATH}/images/${picture}`, `images/${picture}`] as const),
   ),
 )
+
+/** Every guide as Markdown, by path: beside its page, under the same name with `.md`. */
+export const GUIDE_SOURCES: ReadonlyMap<string, string> = new Map(
+  GUIDES.map((guide) => [`${pathOf(guide)}.md`, guide.markdown]),
+)
+
+/** The contents of the documentation for language models, in the form of llmstxt.org. */
+export function llmsTxt(baseUrl: string): string {
+  const sections = GUIDE_GROUPS.map(({ title, names }) => [
+    `## ${title}`,
+    '',
+    ...names.map(guideOf).map((guide) => `- [${guide.title}](${baseUrl}${pathOf(guide)}.md)`),
+    '',
+  ])
+  return [
+    '# Paylink',
+    '',
+    '> Self-hosted crypto payments: invoices, payment links and checkouts priced in US dollars and paid in BTC, LTC, ETH,',
+    '> Base ETH, Base USDC or SOL; signed webhooks; payouts that a person approves.',
+    '',
+    '## API',
+    '',
+    `- [OpenAPI 3.1 document](${baseUrl}/openapi.json): every request, with examples and errors`,
+    '',
+    ...sections.flat(),
+  ].join('\n')
+}
 
 /** Every guide's page and their index, by path. */
 export function renderGuides(): ReadonlyMap<string, string> {

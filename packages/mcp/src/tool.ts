@@ -1,0 +1,35 @@
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import { z } from 'zod'
+
+const ITEMS_DEFAULT = 10
+/** Enough to look through; what is more belongs into a narrower question. */
+const ITEMS_MAX = 25
+
+export const idempotencyKey = z
+  .string()
+  .min(1)
+  .max(255)
+  .describe(
+    'Names this one creation, such as order-1042. The same key again gives the same object, for 72 hours.',
+  )
+
+export const limit = z.number().int().min(1).max(ITEMS_MAX).default(ITEMS_DEFAULT)
+
+/** Reads, and changes nothing. */
+export const READS = { readOnlyHint: true, openWorldHint: false } as const
+/** Creates, once for each idempotency key. */
+export const CREATES = {
+  readOnlyHint: false,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+} as const
+
+export const text = (value: string): CallToolResult => ({ content: [{ type: 'text', text: value }] })
+/** As JSON. */
+export const json = (value: object): CallToolResult => text(JSON.stringify(value))
+
+/** Of an object what is named, in that order. */
+export function pick<Item extends object, Name extends keyof Item>(item: Item, names: readonly Name[]) {
+  return Object.fromEntries(names.map((name) => [name, item[name]])) as Pick<Item, Name>
+}
