@@ -8,7 +8,7 @@ import type { NativeMode } from './block-reader.ts'
 import type { BlockTraces } from './block-traces.ts'
 import type { EvmHeader, EvmTraces } from './evm-answers.ts'
 import type { EvmNode } from './evm-node.ts'
-import { cannotSay } from './evm-rpc.ts'
+import { isTooMuch } from './evm-rpc.ts'
 import { creditsOfTraces, creditsOfWithdrawals } from './native-credits.ts'
 
 /**
@@ -51,7 +51,7 @@ export class EvmCreditCheck implements CreditCheck {
         : unverifiedIn(claims, this.#tracedCredits(header, traces, watched))
     } catch (error) {
       // A node that has put the block's state away answers that it cannot, in whatever words.
-      if (cannotSay(error)) return null
+      if (isTooMuch(error)) return null
       throw error
     }
   }

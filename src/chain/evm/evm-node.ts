@@ -236,7 +236,7 @@ async function untilKnown<Result>(ask: () => Promise<Result>): Promise<Result> {
       const answer = await ask()
       if (answer !== null || attempt === KNOWN_ATTEMPTS_MAX) return answer
     } catch (error) {
-      const isUnknown = error instanceof EvmRpcError && error.kind === 'unknown_block'
+      const isUnknown = error instanceof EvmRpcError && error.isUnknownBlock
       if (!isUnknown || attempt === KNOWN_ATTEMPTS_MAX) throw error
     }
     await setTimeout(KNOWN_PAUSE_MS)

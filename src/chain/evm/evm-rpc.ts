@@ -32,22 +32,24 @@ export class EvmRpcError extends ChainUnavailable {
   override name = 'EvmRpcError'
   readonly code: number
   /** `not_now`: a limit of its plan is reached, or the gateway has no node behind it. */
-  readonly kind: 'no_such_method' | 'range_too_large' | 'unknown_block' | 'not_now' | 'other'
+  readonly kind: 'no_such_method' | 'range_too_large' | 'not_now' | 'other'
+  /** The node does not have the block yet, or does not have its state any more: the words are the same. */
+  readonly isUnknownBlock: boolean
 
   constructor(where: string, method: string, answer: { code: number; message: string }) {
     super(`the node at ${where} answered ${method} with: ${answer.message} (${answer.code})`)
     this.code = answer.code
     this.kind = kindOf(answer)
+    this.isUnknownBlock =
+      this.kind === 'other' &&
+      (answer.code === RESOURCE_NOT_FOUND || UNKNOWN_BLOCK_WORDS.test(answer.message))
   }
 }
 
 /** Whether this one question is too much for the node: others, about the same block, it may answer. */
-export const isTooMuch = (error: unknown): error is ChainUnavailable =>
-  cannotSay(error) && !(error instanceof EvmRpcError && error.kind === 'unknown_block')
-
-/** The same, or the node has no such block, or says so where it has put the block's state away. */
-export const cannotSay = (error: unknown): error is ChainUnavailable =>
-  error instanceof AnswerTooLarge || (error instanceof EvmRpcError && error.kind !== 'not_now')
+export function isTooMuch(error: unknown): error is ChainUnavailable {
+  return error instanceof AnswerTooLarge || (error instanceof EvmRpcError && error.kind !== 'not_now')
+}
 
 function kindOf({ code, message }: { code: number; message: string }): EvmRpcError['kind'] {
   if (code === REVERTED || REVERTED_WORD.test(message)) return 'other'
@@ -56,7 +58,6 @@ function kindOf({ code, message }: { code: number; message: string }): EvmRpcErr
   // Before a missing method: a range, too, may be "not supported".
   if (RANGE_LABELS.test(message)) return 'range_too_large'
   if (METHOD_PATTERN.test(message) && !STATE_PATTERN.test(message)) return 'no_such_method'
-  if (code === RESOURCE_NOT_FOUND || UNKNOWN_BLOCK_WORDS.test(message)) return 'unknown_block'
   if (code === LIMIT_EXCEEDED) return 'range_too_large'
   return 'other'
 }
