@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/runtime/new-id.ts'
-import { holdRequests } from '../support/browser.ts'
+import { holdRequests, photograph } from '../support/browser.ts'
 import {
   askFromPage,
   type Dashboard,
@@ -111,10 +111,17 @@ test('an only owner adds an address, sees what arrives, requests, approves; it a
   await heading(page, 'Review payout')
   const dialog = page.getByRole('dialog')
   await dialog.getByText(address).waitFor()
-  const arrives =
-    (await dialog.locator('.facts div', { hasText: 'Arrives' }).locator('dd').textContent()) ?? ''
+  const fact = (name: string) => dialog.locator('.facts div', { hasText: name }).locator('dd')
+  const arrives = (await fact('Arrives').locator('strong').textContent()) ?? ''
+  for (const name of ['Debited', 'Estimated network fee', 'Arrives'])
+    await expect
+      .poll(() => fact(name).textContent())
+      .toMatch(/^[\d.]+ LTC (about \$[\d.]+|less than \$0\.01)$/)
+  await photograph(page, 'review-payout')
   await press(page, 'Request payout')
   await heading(page, 'Approve this payout?')
+  await page.locator('main .facts div', { hasText: 'Estimated network fee' }).getByText(/\$/).waitFor()
+  await photograph(page, 'approve-payout')
   await keepsFocus(page)
   await page.getByText('Approval details').click()
   await page.getByText('even in the database itself').waitFor()

@@ -14,6 +14,7 @@ import { faultOf, Note, ProblemNote } from '../parts/note.tsx'
 import { Facts } from '../parts/page.tsx'
 import { Read } from '../parts/read.tsx'
 import { formatMoment } from '../parts/time.tsx'
+import { Worth } from '../parts/worth.tsx'
 
 /** Asks for a payout in two steps: where to and how much; then what leaves, what the network takes, what arrives. */
 export function NewPayoutDialog({ onClose }: { onClose: () => void }) {
@@ -139,16 +140,17 @@ function Review({ quote, onBack }: { quote: PayoutQuote; onBack: () => void }) {
     <div className="stack">
       <Facts
         facts={[
-          ['Debited', <strong key="amount">{coins(amount, asset)}</strong>],
-          ['Estimated network fee', coins(network_fee, asset)],
-          ['Arrives, about', <strong key="net">{coins(net_amount, asset)}</strong>],
+          ['Debited', <Worth key="amount" amount={amount} asset={asset} />],
+          ['Estimated network fee', <Worth key="fee" amount={network_fee} asset={asset} />],
+          ['Arrives, about', <Worth key="net" amount={net_amount} asset={asset} />],
           ['At this address', <code key="to">{destination}</code>],
         ]}
       />
       <Note>
         <p>
           The fee is that of the moment. Should the network fill up, it may rise to{' '}
-          {coins(network_fee_max, asset)}, never more. Nothing is sent before the payout is approved.
+          <Worth amount={network_fee_max} asset={asset} />, never more. Nothing is sent before the payout is
+          approved.
         </p>
       </Note>
       <ProblemNote error={ask.error} />

@@ -18,6 +18,7 @@ import { Note } from '../parts/note.tsx'
 import { Card, Facts } from '../parts/page.tsx'
 import { Read } from '../parts/read.tsx'
 import { Time } from '../parts/time.tsx'
+import { Worth } from '../parts/worth.tsx'
 
 /** Yes or no to a payout that waits: all that is decided about stands here whole. */
 export function PayoutDecision({
@@ -37,9 +38,9 @@ export function PayoutDecision({
   const { asset, amount, network_fee, net_amount } = payout
   const facts = [
     ['Requested by', nameOf(payout.requested_by)],
-    ['Debited', coins(amount, asset)],
-    ['Estimated network fee', coins(network_fee, asset)],
-    ['Arrives, about', coins(net_amount, asset)],
+    ['Debited', <Worth key="amount" amount={amount} asset={asset} />],
+    ['Estimated network fee', <Worth key="fee" amount={network_fee} asset={asset} />],
+    ['Arrives, about', <Worth key="net" amount={net_amount} asset={asset} />],
     [`To this ${COINS[asset].name} address`, <code key="to">{payout.destination}</code>],
     [
       'On your list',
@@ -159,8 +160,8 @@ function ApproveForm({
       <p>Compare the whole address once more. A sent payout can't be reversed.</p>
       <Facts
         facts={[
-          ['Debited', coins(amount, asset)],
-          ['Arrives, about', coins(net_amount, asset)],
+          ['Debited', <Worth key="amount" amount={amount} asset={asset} />],
+          ['Arrives, about', <Worth key="net" amount={net_amount} asset={asset} />],
           [
             `${COINS[asset].name} address`,
             <code key="to" className="break">
