@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { Problem } from '../api/ask.ts'
 import { paymentRulesOf } from '../api/reads.ts'
-import type { AssetName, PaymentRules, UpdatePaymentRules } from '../api/types.ts'
+import type { PaymentRules, UpdatePaymentRules } from '../api/types.ts'
 import { useSaveRules } from '../app/save-rules.ts'
 import { useMode } from '../app/session.ts'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
@@ -11,22 +12,29 @@ import { faultOf } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Read } from '../parts/read.tsx'
 import { isWindow, WINDOW_LABELS, WINDOWS } from '../parts/windows.ts'
+import { TierCard, type Tiers } from './rules-tiers.tsx'
 
 export function RulesPage() {
   const mode = useMode()
   const rules = useQuery(paymentRulesOf(mode))
+  // Of the page, so that what was opened stays open when the form is made anew with what was saved.
+  const [isAdvanced, setIsAdvanced] = useState(false)
   return (
     <Page title="Payment rules" lead="Applies to new invoices only.">
       <Read read={rules} lines={6}>
-        {(known) => <RulesForm key={JSON.stringify(known)} rules={known} />}
+        {(known) => (
+          <RulesForm
+            key={JSON.stringify(known)}
+            rules={known}
+            isAdvanced={isAdvanced}
+            onAdvanced={setIsAdvanced}
+          />
+        )}
       </Read>
     </Page>
   )
 }
 
-const WORDS = ['safe', 'finalized'] as const
-type Tier = number | (typeof WORDS)[number]
-type Tiers = [Tier, Tier, Tier]
 type Amounts = { readonly [coin: string]: string }
 type Form = {
   readonly minutes: number
@@ -37,7 +45,7 @@ type Form = {
   readonly funded: boolean
   readonly minimums: Amounts
   readonly limits: Amounts
-  readonly tiers: { readonly [coin: string]: Tiers }
+  readonly tiers: Tiers
 }
 
 const formOf = (rules: PaymentRules): Form => ({
@@ -79,12 +87,34 @@ function bodyOf({
   }
 }
 
-function RulesForm({ rules }: { rules: PaymentRules }) {
+/** The fields that the API names, of those that are folded up. */
+const ADVANCED = /^(confirmations|minimums|payout_daily_limits)\b/
+
+function RulesForm({
+  rules,
+  isAdvanced,
+  onAdvanced,
+}: {
+  rules: PaymentRules
+  isAdvanced: boolean
+  onAdvanced: (isOpen: boolean) => void
+}) {
   const [form, setForm] = useState(() => formOf(rules))
   const change = (part: Partial<Form>) => setForm((old) => ({ ...old, ...part }))
   const save = useSaveRules()
   return (
-    <ManagerForm title="Payment rules" spacing="large" save={save} onSave={() => save.mutate(bodyOf(form))}>
+    <ManagerForm
+      title="Payment rules"
+      spacing="large"
+      save={save}
+      onSave={() =>
+        save.mutate(bodyOf(form), {
+          onError: (error) => {
+            if (error instanceof Problem && ADVANCED.test(error.param ?? '')) onAdvanced(true)
+          },
+        })
+      }
+    >
       <Card title="Time to pay">
         <div className="stack">
           <Select
@@ -141,37 +171,47 @@ function RulesForm({ rules }: { rules: PaymentRules }) {
           />
         </div>
       </Card>
-      <TierCard tiers={form.tiers} onChange={(tiers) => change({ tiers })} />
-      <AmountsCard
-        title="Smallest amounts"
-        lead="Raise a coin's smallest invoice, where network fees eat small ones. Empty: the coin's own."
-        field="minimums"
-        amounts={form.minimums}
-        error={save.error}
-        onChange={(minimums) => change({ minimums })}
-      />
-      <Card title="Older Solana wallets">
-        <div className="stack">
-          <p className="quiet">
-            Some wallets refuse to pay an address that holds nothing, and every invoice has a new one. A small
-            balance makes them pay. It comes from the account that pays for payouts, and goes back there a
-            week after the invoice ends.
-          </p>
-          <Checkbox
-            label="Put a small balance on each address for SOL"
-            checked={form.funded}
-            onChange={(event) => change({ funded: event.target.checked })}
+      <details
+        open={isAdvanced}
+        onToggle={(event) => onAdvanced(event.currentTarget.open)}
+        // What a browser refuses to send must be seen.
+        onInvalidCapture={() => onAdvanced(true)}
+      >
+        <summary>Advanced: confirmations, smallest amounts, Solana wallets, daily payout limit</summary>
+        <div className="stack large">
+          <TierCard tiers={form.tiers} onChange={(tiers) => change({ tiers })} />
+          <AmountsCard
+            title="Smallest amounts"
+            lead="Raise a coin's smallest invoice, where network fees eat small ones. Empty: the coin's own."
+            field="minimums"
+            amounts={form.minimums}
+            error={save.error}
+            onChange={(minimums) => change({ minimums })}
+          />
+          <Card title="Older Solana wallets">
+            <div className="stack">
+              <p className="quiet">
+                Some wallets refuse to pay an address that holds nothing, and every invoice has a new one. A
+                small balance makes them pay. It comes from the account that pays for payouts, and goes back
+                there a week after the invoice ends.
+              </p>
+              <Checkbox
+                label="Put a small balance on each address for SOL"
+                checked={form.funded}
+                onChange={(event) => change({ funded: event.target.checked })}
+              />
+            </div>
+          </Card>
+          <AmountsCard
+            title="Daily payout limit"
+            lead="The most that payouts of 24 hours may come to. Limits loss from error or theft. Empty: no limit."
+            field="payout_daily_limits"
+            amounts={form.limits}
+            error={save.error}
+            onChange={(limits) => change({ limits })}
           />
         </div>
-      </Card>
-      <AmountsCard
-        title="Daily payout limit"
-        lead="The most that payouts of 24 hours may come to. Limits loss from error or theft. Empty: no limit."
-        field="payout_daily_limits"
-        amounts={form.limits}
-        error={save.error}
-        onChange={(limits) => change({ limits })}
-      />
+      </details>
     </ManagerForm>
   )
 }
@@ -245,105 +285,5 @@ function ToleranceFields({
         fault={faultOf(error, `${name}.cap_usd`)}
       />
     </div>
-  )
-}
-
-const TIER_TITLES = ['Under $1,000', 'Under $10,000', 'Above'] as const
-/** Chains that say themselves what is final; the others count blocks. */
-const BY_WORD = new Set<AssetName>(['ETH', 'ETH_BASE', 'USDC_BASE', 'SOL', 'USDC_ETHEREUM'])
-
-/** How deep a payment must lie before it is final. */
-function TierCard({ tiers, onChange }: { tiers: Form['tiers']; onChange: (tiers: Form['tiers']) => void }) {
-  const mode = useMode()
-  const set = (coin: AssetName, at: number, tier: Tier) => {
-    const old = tiers[coin]
-    if (old === undefined) return
-    const [first, second, third] = old.map((one, index) => (index === at ? tier : one))
-    if (first === undefined || second === undefined || third === undefined) return
-    onChange({ ...tiers, [coin]: [first, second, third] })
-  }
-  return (
-    <Card title="When a payment is final">
-      <p className="quiet">
-        In confirmations, or by the chain's own finality. More is safer, but slower.
-        {mode === 'test'
-          ? ' On a test chain of your own, such as the sandbox, one block of Bitcoin or Litecoin is enough regardless of this setting.'
-          : ''}
-      </p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1). */}
-      <section className="table-frame" aria-label="Confirmations by coin and amount" tabIndex={0}>
-        <table className="tiers">
-          <caption className="unseen">Confirmations by coin and amount</caption>
-          <thead>
-            <tr>
-              <th scope="col">Coin</th>
-              {TIER_TITLES.map((title) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {COIN_NAMES.map((coin) => (
-              <tr key={coin}>
-                <th scope="row">{COINS[coin].name}</th>
-                {TIER_TITLES.map((title, at) => (
-                  <td key={title}>
-                    <TierInput
-                      label={`${COINS[coin].name}, ${title}`}
-                      byWord={BY_WORD.has(coin)}
-                      tier={tiers[coin]?.[at] ?? 1}
-                      onChange={(tier) => set(coin, at, tier)}
-                    />
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
-    </Card>
-  )
-}
-
-function TierInput({
-  label,
-  byWord,
-  tier,
-  onChange,
-}: {
-  label: string
-  byWord: boolean
-  tier: Tier
-  onChange: (tier: Tier) => void
-}) {
-  if (byWord && typeof tier === 'string') {
-    return (
-      <select
-        className="input"
-        aria-label={label}
-        value={tier}
-        onChange={(event) => onChange(WORDS.find((word) => word === event.target.value) ?? tier)}
-      >
-        {WORDS.map((word) => (
-          <option key={word} value={word}>
-            {word}
-          </option>
-        ))}
-      </select>
-    )
-  }
-  return (
-    <input
-      className="input narrow"
-      type="number"
-      min={1}
-      max={1000}
-      required
-      aria-label={label}
-      value={tier}
-      onChange={(event) => onChange(Number(event.target.value))}
-    />
   )
 }
