@@ -14,7 +14,7 @@ import { COIN_NAMES, COINS, USUAL_COINS } from '../parts/money.ts'
 import { Note } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 
-/** From test money to real money, for whoever runs the server: what to decide, the command that does it, what it did. */
+/** From test money to real money: what a shop decides, then what whoever runs the server does with one command. */
 export function GoLivePage() {
   const account = useAccount()
   const shops = useQuery(organizationsQuery)
@@ -22,7 +22,7 @@ export function GoLivePage() {
   return (
     <Page
       title="Go live"
-      lead="Real money needs real networks. Whoever runs this server connects them once, for every shop on it."
+      lead="Take real money in three steps. You choose, and whoever runs this server does the rest, once for every shop on it."
     >
       <div className="stack large">
         <Networks />
@@ -87,8 +87,9 @@ function Plan({ shop, email }: { shop: string; email: string | null }) {
   const { coins, baseUrl, publicChains, signerKeyFile, signUp, backupTo } = answers
   return (
     <>
-      <Card title="1. Decide">
+      <Card title="1. Choose what your buyers see">
         <div className="stack large">
+          <p>The coins that you take and the address of your checkout. You can choose these yourself.</p>
           <fieldset>
             <legend>Coins</legend>
             {COIN_NAMES.map((coin) => (
@@ -117,50 +118,67 @@ function Plan({ shop, email }: { shop: string; email: string | null }) {
               <p>Live mode needs an https address: put a proxy with a certificate in front of Paylink.</p>
             </Note>
           )}
-          {chainsOf(coins).map((chain) => (
-            <ChainSource
-              key={chain}
-              chain={chain}
-              isPublic={publicChains.has(chain)}
-              onChoose={(isPublic) => {
-                const next = new Set(publicChains)
-                if (isPublic) next.add(chain)
-                else next.delete(chain)
-                set('publicChains', next)
-              }}
-            />
-          ))}
-          <Field
-            label="File with the key that seals the seed"
-            hint="On another disk than the data. Make it with: openssl rand -hex 32. Empty: beside the seed."
-            placeholder="/mnt/keys/paylink-signer.key"
-            value={signerKeyFile}
-            onChange={(event) => set('signerKeyFile', event.target.value.trim())}
-          />
-          <Select
-            label="Who may create an account here"
-            value={signUp}
-            onChange={({ target: { value } }) =>
-              set('signUp', value === 'open' || value === 'invite' ? value : 'closed')
-            }
-          >
-            {Object.entries(SIGN_UPS).map(([value, label]) => (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            ))}
-          </Select>
-          <Field
-            label="Where encrypted backups go"
-            hint="A folder, or s3://bucket/prefix. Empty: nowhere."
-            placeholder="/mnt/backups"
-            value={backupTo}
-            onChange={(event) => set('backupTo', event.target.value.trim())}
-          />
         </div>
       </Card>
-      <Card title="2. Run it where Paylink runs">
+      <Card title="2. Decide with whoever runs this server">
         <div className="stack">
+          <p>
+            Where payments are read, where keys and backups are kept, and who may join. It keeps your money
+            safe.
+          </p>
+          <details>
+            <summary>Networks, keys, accounts and backups</summary>
+            <div className="stack large">
+              {chainsOf(coins).map((chain) => (
+                <ChainSource
+                  key={chain}
+                  chain={chain}
+                  isPublic={publicChains.has(chain)}
+                  onChoose={(isPublic) => {
+                    const next = new Set(publicChains)
+                    if (isPublic) next.add(chain)
+                    else next.delete(chain)
+                    set('publicChains', next)
+                  }}
+                />
+              ))}
+              <Field
+                label="File with the key that seals the seed"
+                hint="On another disk than the data. Make it with: openssl rand -hex 32. Empty: beside the seed."
+                placeholder="/mnt/keys/paylink-signer.key"
+                value={signerKeyFile}
+                onChange={(event) => set('signerKeyFile', event.target.value.trim())}
+              />
+              <Select
+                label="Who may create an account here"
+                value={signUp}
+                onChange={({ target: { value } }) =>
+                  set('signUp', value === 'open' || value === 'invite' ? value : 'closed')
+                }
+              >
+                {Object.entries(SIGN_UPS).map(([value, label]) => (
+                  <option key={value} value={value}>
+                    {label}
+                  </option>
+                ))}
+              </Select>
+              <Field
+                label="Where encrypted backups go"
+                hint="A folder, or s3://bucket/prefix. Empty: nowhere."
+                placeholder="/mnt/backups"
+                value={backupTo}
+                onChange={(event) => set('backupTo', event.target.value.trim())}
+              />
+            </div>
+          </details>
+        </div>
+      </Card>
+      <Card title="3. Turn it on">
+        <div className="stack">
+          <p>
+            One command connects the networks and tries a live payment of one dollar. Copy it, and send it to
+            whoever runs this server.
+          </p>
           {coins.size === 0 ? (
             <Note kind="warn">
               <p>Choose a coin first.</p>
@@ -169,10 +187,10 @@ function Plan({ shop, email }: { shop: string; email: string | null }) {
             <Snippet label="Setup command" code={setupCommandFor({ ...answers, shop, email })} />
           )}
           <p className="quiet">
-            Stop Paylink, run this in its folder, and start it again. It asks for what no web page should see:
-            passwords of nodes and mail server, and the 24 words of the seed, which you write on paper. Then
-            it writes paylink.env, checks everything, and follows a live payment of one dollar to{' '}
-            <em>paid</em>.
+            For whoever runs the server: stop Paylink, run this in its folder, and start it again. It asks for
+            what no web page should see: passwords of nodes and mail server, and the 24 words of the seed,
+            which you write on paper. Then it writes paylink.env, checks everything, and follows the live
+            payment to <em>paid</em>.
           </p>
         </div>
       </Card>
