@@ -27,6 +27,7 @@ const TRANSIENT_MESSAGES = [
   'Connection terminated',
   'Query read timeout',
   'Client has encountered a connection error',
+  'Client was closed and is not queryable',
 ]
 
 /** Whether an error means that the database is temporarily unavailable, as opposed to a wrong statement. */

@@ -39,7 +39,7 @@ beforeAll(async () => {
     await onServer(`create database ${name} owner ${login}`)
     await migrate(urlOf(name))
   }
-}, 60_000)
+})
 afterAll(async () => {
   await database.drop()
   await onServer(...names.map((name) => `drop database ${name} with (force)`), `drop role ${login}`)
@@ -95,7 +95,7 @@ test('an owner who is no superuser backs up and restores every row, those under 
   )
   expect(rows).toEqual(expected)
   await client.end()
-}, 60_000)
+})
 
 test('a row that came before a check of new ones is restored, and the check with it', async () => {
   const [from, to] = [urlOf(names[0]), urlOf(names[1])]
@@ -146,7 +146,7 @@ test('a restore that fails at its last step leaves no row', async () => {
   await expect(failing).rejects.toThrow('no space left')
   expect(await digests(url)).toEqual(before)
   await onServer(`drop database ${names[0]}_c with (force)`)
-}, 60_000)
+})
 
 test.each([
   ['at once', 0],

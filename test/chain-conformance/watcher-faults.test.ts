@@ -50,7 +50,8 @@ test('a watcher whose leader connection is cut becomes leader again and goes on'
   const watcher = await watched.watchAtTip()
   const invoice = await watched.openInvoice([watcher])
   await watched.database.owner.query(
-    `select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1`,
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and application_name = $1`,
     [`paylink-watcher-${network}`],
   )
   await watched.chain.pay(invoice.address, amount)

@@ -49,7 +49,7 @@ for (const asset of ['ETH', 'ETH_BASE', 'USDC_BASE']) {
     ])
     await untilStatus(parts.id, 'paid')
     expect(await eventsOf(parts.id)).toContain('invoice.partially_paid')
-  }, 60_000)
+  })
 }
 
 test('a replaced payment leaves the invoice open; a reorganisation takes a paid one back until it returns', async () => {
@@ -63,7 +63,7 @@ test('a replaced payment leaves the invoice open; a reorganisation takes a paid 
   expect(await untilTold(reorganised.id, 'invoice.manual_review')).toMatchObject({ status_reason: 'reorged' })
   await untilStatus(reorganised.id, 'paid')
   expect((await eventsOf(reorganised.id)).filter((type) => type === 'invoice.paid')).toHaveLength(1)
-}, 90_000)
+})
 
 test('what the README says pays an invoice by plain JSON-RPC', async () => {
   const invoice = await invoiceIn('ETH')
@@ -89,7 +89,7 @@ test('what the README says pays an invoice by plain JSON-RPC', async () => {
   })
   expect(await answer.json()).toMatchObject({ result: expect.stringMatching(/^0x[0-9a-f]{64}$/) })
   await untilStatus(invoice.id, 'paid')
-}, 60_000)
+})
 
 /** A buyer without script and without a wallet, from an address of their own. */
 function buyerOf(invoice: Body) {
@@ -127,7 +127,7 @@ test('a test card buys USDC on Base, which pays the invoice over the chain; pres
   const paid = await untilStatus(invoice.id, 'paid')
   expect(paid.payments).toMatchObject([{ asset: 'USDC_BASE', amount: '25', status: 'confirmed' }])
   expect(await buyer.get('')).toContain('Payment complete')
-}, 60_000)
+})
 
 test('each test card does what the page says: declined and abandoned pay nothing, another then pays', {
   tags: ['chromium'],
@@ -224,4 +224,4 @@ test('a card buys USDC on Base for an invoice in another coin, unless the buyer 
   expect(await assetOf(chosen)).toBe('ETH_BASE')
   await buyer.pay(purchase, TEST_CARDS.approved)
   expect((await untilStatus(chosen.id, 'paid')).payments).toMatchObject([{ asset: 'ETH_BASE' }])
-}, 60_000)
+})

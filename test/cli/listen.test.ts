@@ -12,7 +12,7 @@ import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver
 const PROGRAM = new URL('../../dist/main.js', import.meta.url).pathname
 const TOLD_MS_MAX = 120_000
 /** Slower than any tick of the program, faster than the deadline of a request that hangs. */
-const STOP_MS_MAX = 5_000
+const STOP_MS_MAX = 9_000
 
 let place: Awaited<ReturnType<typeof makeDataDir>>
 let app: App

@@ -15,7 +15,7 @@ let app: App
 beforeAll(async () => {
   folder = await makeDataDir()
   app = await startApp({ dataDir: folder.dataDir })
-}, 120_000)
+})
 afterAll(async () => {
   await app?.stop()
   await folder?.remove()

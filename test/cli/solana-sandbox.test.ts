@@ -23,7 +23,7 @@ beforeAll(async () => {
   app = await startApp(place)
   // The signer issues its addresses a moment after the start.
   await until(() => isAvailable('SOL'), { what: 'SOL can be sold', timeoutMs: ADDRESSES_MS_MAX })
-}, 90_000)
+})
 afterAll(async () => {
   await app.stop()
   await place.remove()
@@ -41,11 +41,10 @@ test('a test payment in SOL is reported step by step and paid, and partial ones 
   expect(await eventsOf(exact.id)).toEqual(STORY_OF_A_PAYMENT)
   await untilStatus(parts.id, 'paid')
   expect(await eventsOf(parts.id)).toContain('invoice.partially_paid')
-}, 90_000)
+})
 
 test('a checkout in SOL shows a Solana Pay link, also as a QR code, and is paid from the sandbox panel', {
   tags: ['chromium'],
-  timeout: 90_000,
 }, async () => {
   const invoice = await create('SOL')
   const browser = await launchBrowser()
@@ -74,7 +73,7 @@ test('a replaced payment leaves the invoice open', async () => {
   await pay(replaced.id, 'double_spend')
   await untilTold(replaced.id, 'invoice.confirming')
   await untilStatus(replaced.id, 'awaiting_payment')
-}, 90_000)
+})
 
 test('a reorganisation moves a paid invoice to review; the payment’s return makes it paid, sent once', async () => {
   const reorganised = await create('SOL')
@@ -83,7 +82,7 @@ test('a reorganisation moves a paid invoice to review; the payment’s return ma
   const again = await untilStatus(reorganised.id, 'paid')
   expect(again.payments).toMatchObject([{ status: 'confirmed' }])
   expect(await eventsOf(reorganised.id)).toEqual([...STORY_OF_A_PAYMENT, 'invoice.manual_review'])
-}, 120_000)
+})
 
 test('the metrics show that SOL has addresses and that no batch of them was refused', async () => {
   const figures = await (await fetch(`${app.operatorUrl}/metrics`)).text()

@@ -6,7 +6,7 @@ let app: App
 beforeAll(async () => {
   place = await makeDataDir()
   app = await startApp({ dataDir: place.dataDir })
-}, 60_000)
+})
 afterAll(async () => {
   await app?.stop()
   await place.remove()

@@ -277,7 +277,6 @@ test('the signer’s unit has a user of its own, and no unit reads the memory or
 
 test('systemd accepts the units and finds next to nothing that they could lose', {
   tags: ['systemd-analyze'],
-  timeout: 60_000,
 }, async () => {
   const units = new URL('../../deploy/systemd/', import.meta.url).pathname
   const names = await readdir(units)

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type Anvil, hex } from '../support/anvil.ts'
 import { evmDriver } from '../support/evm-driver.ts'
-import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
+import { type RpcCall, type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
 
 /** A block of Base since its Denim upgrade, and how far away a provider's node is. */
@@ -82,38 +82,45 @@ async function lagEachSecondCall(proxy: RpcProxy, anvil: Anvil): Promise<void> {
   const blocks: Block[] = []
   for (let at = 0; at <= (await anvil.height()); at++)
     blocks.push(await anvil.rpc<Block>('eth_getBlockByNumber', [hex(BigInt(at)), false]))
-  let calls = 0
-  const isBehind = () => ++calls % 2 === 0
+  /** Of one question and its repetitions each second one, whatever is asked beside it. */
+  const asked = new Map<string, number>()
+  const isBehind = ({ method, params }: RpcCall) => {
+    const question = JSON.stringify([method, params])
+    const times = (asked.get(question) ?? 0) + 1
+    asked.set(question, times)
+    return times % 2 === 1
+  }
   const learn = (block: Block | null) => {
     if (block !== null) blocks[Number(block.number)] = block
   }
   const isNew = (number: number) => number > blocks.length - 1 - BEHIND
   const ofHash = (hash: unknown) => blocks.findIndex((block) => block?.hash === hash)
-  proxy.lie('eth_blockNumber', (height) =>
-    isBehind() ? hex(BigInt(Math.max(0, Number(height) - BEHIND))) : height,
+  proxy.lie('eth_blockNumber', (height, call) =>
+    isBehind(call) ? hex(BigInt(Math.max(0, Number(height) - BEHIND))) : height,
   )
-  proxy.lie('eth_getBlockByNumber', (told, { params: [place] }) => {
+  proxy.lie('eth_getBlockByNumber', (told, call) => {
     const block = told as Block | null
     learn(block)
-    if (!isBehind() || block === null) return block
+    const [place] = call.params
+    if (!isBehind(call) || block === null) return block
     if (place === 'latest') return blocks[blocks.length - 1 - BEHIND] ?? block
     return isNew(Number(block.number)) ? null : block
   })
   for (const method of ['eth_getBlockByHash', 'eth_getBlockReceipts'])
-    proxy.lie(method, (told, { params: [hash] }) => (isBehind() && isNew(ofHash(hash)) ? null : told))
-  const unknown = (hash: unknown) => {
-    if (isBehind() && isNew(ofHash(hash))) throw new Error('header not found')
+    proxy.lie(method, (told, call) => (isBehind(call) && isNew(ofHash(call.params[0])) ? null : told))
+  const unknown = (hash: unknown, call: RpcCall) => {
+    if (isBehind(call) && isNew(ofHash(hash))) throw new Error('header not found')
   }
-  proxy.lie('debug_traceBlockByHash', (told, { params: [hash] }) => {
-    unknown(hash)
+  proxy.lie('debug_traceBlockByHash', (told, call) => {
+    unknown(call.params[0], call)
     return told
   })
-  proxy.lie('eth_getLogs', (told, { params: [filter] }) => {
-    unknown((filter as { blockHash?: string }).blockHash ?? '')
+  proxy.lie('eth_getLogs', (told, call) => {
+    unknown((call.params[0] as { blockHash?: string }).blockHash ?? '', call)
     return told
   })
-  proxy.lie('eth_call', (told, { params: [, block] }) => {
-    unknown((block as { blockHash?: string }).blockHash ?? '')
+  proxy.lie('eth_call', (told, call) => {
+    unknown((call.params[1] as { blockHash?: string }).blockHash ?? '', call)
     return told
   })
 }

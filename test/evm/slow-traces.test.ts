@@ -11,7 +11,7 @@ import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { until } from '../support/until.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
 
-const ANSWER_MS_MAX = 3_000
+const ANSWER_MS_MAX = 5_000
 
 let watched: WatchedChain<DrivenAnvil>
 let first: RpcProxy

@@ -53,7 +53,7 @@ beforeAll(async () => {
   expect(status).toBe(201)
   const { id } = body as { id: string }
   expect((await app.api('POST', `/api/v1/webhook-endpoints/${id}/verify`)).status).toBe(200)
-}, 120_000)
+})
 afterAll(async () => {
   await app.stop()
   await receiver.close()

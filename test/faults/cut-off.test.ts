@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { isDatabaseAway } from '../../src/postgres/database-away.ts'
 import { openPool, type Pool } from '../../src/postgres/pool.ts'
@@ -61,7 +62,8 @@ test('a lead that nobody disturbs is kept, and is free as soon as it is given ba
   const asked = async () => {
     const { rows } = await database.owner.query<{ count: number }>(
       `select count(*)::int as count from pg_stat_activity
-       where query like 'select pg_is_in_recovery%' and application_name = 'paylink-watcher-litecoin-test'`,
+       where query like 'select pg_is_in_recovery%' and application_name = 'paylink-watcher-litecoin-test'
+         and datname = current_database()`,
     )
     return rows[0]?.count === 1
   }
@@ -75,13 +77,22 @@ test('a lead that nobody disturbs is kept, and is free as soon as it is given ba
   expect(rows).toEqual([{ free: true }])
 })
 
+test('a connection that ended between two statements is a database that is away, no fault of ours', async () => {
+  const client = new pg.Client({ connectionString: database.urls.watcher })
+  await client.connect()
+  await client.end()
+  const failure = await failureOf(client.query('select 1'))
+  expect(failure.message).toContain('not queryable')
+  expect(isDatabaseAway(failure)).toBe(true)
+})
+
 test('a statement without an answer fails in bounded time; the next one goes to a server that answers', async () => {
   const pool = openPool({
     connectionString: throughProxy(database.urls.watcher),
     applicationName: 'paylink-test',
     max: 1,
     onError: () => {},
-    answerMsMax: 500,
+    answerMsMax: 3_000,
   })
   pools.push(pool)
   await pool.query('select 1')

@@ -21,6 +21,9 @@ const create = (app: App, key: string, body: unknown = order) =>
 const createMany = (app: App, prefix: string, count: number) =>
   Promise.all(Array.from({ length: count }, (_, place) => create(app, `${prefix}-${place}`)))
 
+const isRefill = (query: unknown) =>
+  String((query as { text?: string }).text ?? query).includes('set leased_until')
+
 type Row = { idx: number; address: string }
 const addressesWhere = async (condition: string): Promise<Row[]> =>
   (
@@ -70,7 +73,8 @@ test('an invoice with a leased address asks the database once; one without, eigh
   const countAsked = async (app: App, key: string) => {
     asked.mockClear()
     expect((await create(app, key)).status).toBe(201)
-    return asked.mock.calls.length
+    // The refill of the leases runs beside it.
+    return asked.mock.calls.filter(([query]) => !isRefill(query)).length
   }
   try {
     expect((await create(api.app, 'first')).status).toBe(201)

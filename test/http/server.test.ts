@@ -11,7 +11,7 @@ const DRIP_MS = 1_000
 const REQUESTS = 120
 const ROUNDS_MAX = 12
 /** What the 99th of a hundred answers differs by on a machine with other work. */
-const NOISE_MS = 50
+const NOISE_MS = 200
 
 let api: TestApi
 let merchant: TestMerchant
@@ -273,4 +273,4 @@ test('five hundred sockets that send slowly at most double what others wait for 
     }
   }
   expect(excess()).toBeLessThanOrEqual(0)
-}, 60_000)
+})

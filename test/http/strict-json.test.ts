@@ -111,7 +111,7 @@ test('the worst 64 KiB are read in a few milliseconds', () => {
       refusal(() => parseStrictJson(encoded))
       return process.cpuUsage(before).user / 1_000
     })
-    expect(Math.min(...times), body.slice(0, 20)).toBeLessThan(10)
+    expect(Math.min(...times), body.slice(0, 20)).toBeLessThan(40)
   }
 })
 

@@ -17,7 +17,7 @@ const USDC = 1_000_000n
 let world: EvmPayoutWorld
 beforeAll(async () => {
   world = await EvmPayoutWorld.open('base')
-}, 60_000)
+})
 afterAll(() => world?.close())
 
 /** Sweeps are in their blocks, and the payout is signed and with the node. */

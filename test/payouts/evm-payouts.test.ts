@@ -24,7 +24,7 @@ let base: EvmPayoutWorld
 let ethereum: EvmPayoutWorld
 beforeAll(async () => {
   ;[base, ethereum] = await Promise.all([EvmPayoutWorld.open('base'), EvmPayoutWorld.open('ethereum')])
-}, 60_000)
+})
 afterAll(async () => {
   await base?.close()
   await ethereum?.close()

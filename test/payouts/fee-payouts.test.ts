@@ -225,7 +225,7 @@ test('by command: fees are collected, approved by another operator, sent to an a
   )
   expect((await paylink('operator', 'list')).stdout).toMatch(/works {2}Ann\n.*revoked .* Bob/s)
   expect(await disagreements()).toEqual([])
-}, 60_000)
+})
 
 test('by command: fees in SOL are paid once, to a wallet alone; what is refused returns to the fees', async () => {
   const solana = await SolanaPayoutWorld.open()
@@ -270,7 +270,7 @@ test('by command: fees in SOL are paid once, to a wallet alone; what is refused 
     vi.stubEnv('DATABASE_URL', world.database.ownerUrl)
     await solana.close()
   }
-}, 60_000)
+})
 
 test('a thousand merchants whose fees are too small to be sent do not hide the fees of those after them', async () => {
   const now = new Date()
@@ -352,7 +352,7 @@ test('by command: a payout of fees lost in a restore comes back once its address
     stderr: '',
   })
   expect(await disagreements()).toEqual([])
-}, 60_000)
+})
 
 test('an approval binds its source, fees or merchant: changed later it is not signed, its money goes back', async () => {
   const tenant = await world.openShop([LTC], FEE_BPS)

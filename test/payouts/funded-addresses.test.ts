@@ -33,7 +33,7 @@ beforeAll(async () => {
   world = await SolanaPayoutWorld.open()
   await world.fund()
   smallest = await world.rpc.rentExemptMinimum()
-}, 60_000)
+})
 beforeEach(() => {
   world.now = new Date()
 })

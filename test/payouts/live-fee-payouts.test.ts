@@ -112,7 +112,8 @@ test('an operator’s code approves the payouts it was given for, a day after th
   if (first === undefined) throw new Error('none was requested')
   const without = await approve(payouts, ann.file)
   expect([without.code, without.stderr]).toEqual([2, expect.stringContaining('give --code')])
-  const together = await approve(payouts, ann.file, code())
+  const used = code()
+  const together = await approve(payouts, ann.file, used)
   expect([together.code, together.stderr]).toEqual([0, ''])
   expect(await outcomes(payouts)).toEqual(['signed', 'signed', 'signed'])
   expect(others).toHaveLength(2)
@@ -120,7 +121,7 @@ test('an operator’s code approves the payouts it was given for, a day after th
   // Used once, it approves nothing else; and one for other payouts was never for this one.
   const [again, moved, forged] = await requestFees(3)
   if (again === undefined || moved === undefined || forged === undefined) throw new Error('too few')
-  expect((await approve([again], ann.file, code())).code).toBe(0)
+  expect((await approve([again], ann.file, used)).code).toBe(0)
   expect(await outcomes([again])).toEqual(['approval_unproved'])
   expect((await approve([moved], ann.file, code(-1))).code).toBe(0)
   await world.database.owner.query(

@@ -62,7 +62,7 @@ describeNeeding(NODE_PROGRAMS, 'coins spent by hand on a real node of %s', (chai
       await world.close()
       await node.remove()
     }
-  }, 120_000)
+  })
 })
 
 async function spendByHand(world: PayoutWorld, amount: bigint): Promise<void> {
@@ -154,4 +154,4 @@ test('a payout in SOL of deposits that are not there any more fails within a day
   } finally {
     await world.close()
   }
-}, 120_000)
+})

@@ -20,7 +20,7 @@ beforeAll(async () => {
   world = await EvmPayoutWorld.open('base')
   proxy = await startRpcProxy(world.anvil.url)
   second = await startRpcProxy(world.anvil.url)
-}, 60_000)
+})
 afterAll(async () => {
   await proxy?.close()
   await second?.close()

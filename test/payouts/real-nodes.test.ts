@@ -30,7 +30,7 @@ describeNeeding(NODE_PROGRAMS, 'on a real node of %s', (chain) => {
   beforeAll(async () => {
     node = await startNode(chain, { blocks: 130 })
     world = await PayoutWorld.open(moneyOf(node, chain))
-  }, 60_000)
+  })
   afterAll(async () => {
     await world?.close()
     await node?.remove()
@@ -116,7 +116,7 @@ describeNeeding(NODE_PROGRAMS, 'on a real node of %s', (chain) => {
     expect(done.status).toBe('confirmed')
     const { available } = await world.balances(tenant)
     expect(await world.coinsOnChain(tenant)).toBe(available)
-  }, 60_000)
+  })
 
   test('a payout to another merchant’s invoice, or to one of one’s own, is a payment there, also once bumped', async () => {
     const [payer, other] = [await world.openShop([COIN, COIN]), await seedMerchant(world.database)]
@@ -169,7 +169,7 @@ describeNeeding(NODE_PROGRAMS, 'on a real node of %s', (chain) => {
     } finally {
       await watching.stop()
     }
-  }, 60_000)
+  })
 
   test('a payout that the node forgets over a restart is sent again by the same bytes, and paid once', async () => {
     const tenant = await world.openShop([COIN])
@@ -269,7 +269,7 @@ describeNeeding(NODE_PROGRAMS, 'on a real node of %s', (chain) => {
     await tracker.pass()
     expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
     expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
-  }, 120_000)
+  })
 })
 
 /** A chain's methods, to be spread into another. */

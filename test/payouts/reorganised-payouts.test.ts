@@ -30,7 +30,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
       },
       mine: (blocks) => node.mine(blocks),
     })
-  }, 60_000)
+  })
   afterAll(async () => {
     await world?.close()
     await node?.remove()
@@ -136,7 +136,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid })
     expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
     expect(await findings()).toEqual([])
-  }, 60_000)
+  })
 
   test('so is one of which a replaced transaction is mined below that checkpoint', async () => {
     const tenant = await world.openShop([COIN])
@@ -162,7 +162,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     await go(world.tracker(), 4)
     expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid: first?.txid })
     expect(await findings()).toEqual([])
-  }, 60_000)
+  })
 
   test('a confirmed payout is paid once, and logged, if a deeper reorganisation has its other transaction', async () => {
     const tenant = await world.openShop([2n * COIN])
@@ -190,7 +190,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     // Only one of the two can happen, and nothing more was signed.
     expect(await rawOf(payout.id)).toHaveLength(2)
     expect(await world.paidTo(payout.destination)).toHaveLength(1)
-  }, 120_000)
+  })
 
   test('a branch shows which transaction a coin came from, unless its node declares it invalid', async () => {
     const rpc = new RpcClient(node.rpcUrl, 'the test')
@@ -207,7 +207,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     } finally {
       await rpc.close()
     }
-  }, 60_000)
+  })
 
   test('a payout dies with a deposit double-spent as deep as finality, and its good coin is free again', async () => {
     const tenant = await world.openShop([20n * COIN])
@@ -269,7 +269,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
       for (const rpc of rpcs) await rpc.close()
       await twin.remove()
     }
-  }, 120_000)
+  })
 
   test('a deposit that a reorganisation put back and its node forgot is sent again, and its payout happens', async () => {
     const tenant = await world.openShop([2n * COIN])
@@ -292,5 +292,5 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
     expect(await world.coinsOnChain(tenant)).toBe(COIN)
     expect(await findings()).toEqual([])
-  }, 60_000)
+  })
 })

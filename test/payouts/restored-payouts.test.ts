@@ -18,7 +18,7 @@ let world: EvmPayoutWorld
 beforeAll(async () => {
   world = await EvmPayoutWorld.open('base')
   await world.fuelHotWallet()
-}, 60_000)
+})
 afterAll(() => world?.close())
 
 const rowsOf = async (payoutId: string) =>
@@ -103,7 +103,7 @@ describeNeeding(NODE_PROGRAMS, 'the same on a real node of %s', (chain) => {
   beforeAll(async () => {
     node = await startNode(chain, { blocks: 130 })
     coins = await PayoutWorld.open(moneyOf(node, chain))
-  }, 60_000)
+  })
   afterAll(async () => {
     await coins?.close()
     await node?.remove()
@@ -152,7 +152,7 @@ describeNeeding(NODE_PROGRAMS, 'the same on a real node of %s', (chain) => {
     await coins.sign()
     await tracker.pass()
     expect(await coins.load(tenant, next.id)).toMatchObject({ status: 'submitted' })
-  }, 60_000)
+  })
 
   test('what somebody writes down as found holds up no replacement', async () => {
     const { owner, pools } = coins.database
@@ -173,5 +173,5 @@ describeNeeding(NODE_PROGRAMS, 'the same on a real node of %s', (chain) => {
     )
     expect(rows).toHaveLength(2)
     expect(rows.map(({ txid }) => txid)).not.toContain(JUNK.slice(2))
-  }, 60_000)
+  })
 })

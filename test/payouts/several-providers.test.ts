@@ -31,7 +31,7 @@ beforeAll(async () => {
   dead = world.clientAt(DEAD_URL)
   honest = world.clientAt(world.anvil.url)
   proxied = world.clientAt(proxy.url)
-}, 60_000)
+})
 afterAll(async () => {
   for (const transaction of [dead, honest, proxied]) await transaction?.close()
   await proxy?.close()
@@ -358,7 +358,7 @@ test('after a restore that lost payouts their network signs nothing until they a
   const audit = (await runAudit(world.database.owner, [])).filter(({ name }) => asked.has(name))
   expect(audit).toHaveLength(asked.size)
   expect(audit.flatMap(({ findings }) => findings)).toEqual([])
-}, 120_000)
+})
 
 test.each(['requested', 'rejected'])(
   "a paid payout that is only %s in a restored database is not paid again out of others' money",

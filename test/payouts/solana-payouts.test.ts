@@ -23,7 +23,7 @@ const LONG_AFTER = 400
 let world: SolanaPayoutWorld
 beforeAll(async () => {
   world = await SolanaPayoutWorld.open()
-}, 60_000)
+})
 afterAll(() => world?.close())
 
 let proxy: RpcProxy | null = null
@@ -430,7 +430,7 @@ test('SOL whose payout a restored database forgot is not paid again; the journal
   for (const { id } of [payout, again]) await world.until(tenant, id, 'confirmed')
   for (const { id } of [payout, again]) await expectPaidOnce(tenant, id)
   expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
-}, 120_000)
+})
 
 test('an address with money that is not in the books is left alone until it is', async () => {
   const tenant = await world.openShop([])

@@ -23,7 +23,7 @@ let world: EvmPayoutWorld
 beforeAll(async () => {
   world = await EvmPayoutWorld.open('base')
   await world.fuelHotWallet()
-}, 60_000)
+})
 afterAll(() => world?.close())
 
 /** Sweeps are planned, signed and with the node; no block has them. */

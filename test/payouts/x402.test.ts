@@ -57,7 +57,7 @@ beforeAll(async () => {
   })
   server = await startHttpServer({ host: '127.0.0.1', port, parts: [part], log: world.log })
   await world.fuelHotWallet()
-}, 60_000)
+})
 beforeEach(async () => {
   world.now = new Date()
   await world.tracker().pass()

@@ -269,7 +269,7 @@ test('a second process finds the chain served and takes over when the first is g
     }
   }
   await until(isServed, { what: 'the second serves the chain' })
-}, 30_000)
+})
 
 /** Serves a chain in a process of its own, out of the build that `npm test` makes first. */
 const PROGRAM = `
@@ -288,7 +288,6 @@ const PROGRAM = `
 
 test('kill -9 loses no payment and no block that was reported, and leaves no anvil behind', {
   tags: ['ps'],
-  timeout: 90_000,
 }, async () => {
   for (let round = 0; round < 3; round++) {
     const child = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM, dataDir], {
@@ -325,7 +324,6 @@ async function runningIn(folder: string): Promise<boolean> {
 
 test('an anvil that is killed is started again with the same chain', {
   tags: ['ps'],
-  timeout: 40_000,
 }, async () => {
   const sandbox = await start()
   await sandbox.client.send(await sandbox.client.signPayment('ETH', SHOP, 8n))
@@ -381,7 +379,7 @@ test('a long journal becomes a state, and the chain goes on as the same, after a
   expect([chain.tip.hash, chain.records]).toEqual([after, 1])
   await chain.stop()
   expect(JSON.parse(await readFile(join(folder, 'head.json'), 'utf8'))).toMatchObject({ generation: 1 })
-}, 30_000)
+})
 
 test('without anvil, the error says what to do', async () => {
   const nowhere = { dataDir, log, platform: 'sunos-sparc', onPath: '/nowhere/anvil', mayFetch: true }

@@ -167,9 +167,9 @@ test('a chain of many small blocks loads in seconds', () => {
   state.close()
   const used = process.cpuUsage()
   const again = openState(file('chain.log'), { parameters })
-  // Processor time, so that a busy machine does not count: a hundred thousand blocks in eight seconds at the worst.
+  // Processor time, so that a busy machine counts for less; what was quadratic took minutes.
   const { user, system } = process.cpuUsage(used)
-  expect((user + system) / 1_000).toBeLessThan(2_000)
+  expect((user + system) / 1_000).toBeLessThan(6_000)
   expect(describeState(again)).toBe(before)
   again.close()
 })

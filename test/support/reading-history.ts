@@ -101,7 +101,7 @@ export class ReadingHistory<Driven extends DrivenChain> {
     const due = { paid: before.paid + paid, flood: before.flood + this.#flood }
     await vi.waitFor(async () => expect(await this.#books()).toEqual(due), { timeout: BOOKED_MS_MAX })
     await this.#expectCountedOnce()
-    expect((await watched.state()).status).toBe('ok')
+    await until(async () => (await watched.state()).status === 'ok', { what: 'nothing is amiss' })
     expect(this.#halts.filter((reason) => !DISAGREEMENT.test(reason))).toEqual([])
     await this.stop()
     expect(await this.#findings()).toEqual([])
@@ -268,7 +268,8 @@ export class ReadingHistory<Driven extends DrivenChain> {
   async #loseLead(): Promise<void> {
     const { watched, family } = this.#world
     await watched.database.owner.query(
-      'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1',
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and application_name = $1`,
       [`paylink-watcher-${family.driver.network}`],
     )
   }

@@ -48,9 +48,9 @@ test('a sandbox chain that was down notifies its followers when it is back', asy
   const unsubscribe = rpc.subscribe(() => {
     woken += 1
   })
-  await until(() => woken === 1, { what: 'the chain is followed' })
+  await until(() => woken >= 1, { what: 'the chain is followed' })
   await watched.chain.mine(1)
-  await until(() => woken === 2, { what: 'a block is told' })
+  await until(() => woken >= 2, { what: 'a block is told' })
   await watched.chain.stop()
   await watched.chain.startAgain()
   await until(() => woken > 2, { what: 'its return is told' })

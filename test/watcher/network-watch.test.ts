@@ -149,7 +149,8 @@ test('whoever has lost the lead can no longer say that addresses are watched', a
   const lost = await lead('base-test')
   await beginWatch(lost.connection, { network: 'base-test', keyspace: 'evm-test', term: randomUUID() }, now())
   await database.owner.query(
-    `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'paylink-watcher-base-test'`,
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and application_name = 'paylink-watcher-base-test'`,
   )
   const next = await lead('base-test')
   await expect(raiseWatch(lost.connection, 'base-test', 7, now())).rejects.toThrow()
