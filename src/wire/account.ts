@@ -27,6 +27,9 @@ export const assetView = z
         'How the network is followed now. While it is `syncing` or `unavailable` invoices can be made, and their payments are seen once it is `ok` again. Null where no node is connected.',
     }),
     network_reason: z.string().nullable().meta({ description: 'Why it is not `ok`, with the fix.' }),
+    test_address: z.string().nullable().meta({
+      description: 'An address to try a payout with; null where the network is no sandbox chain.',
+    }),
   })
   .meta({ id: 'Asset' })
 

@@ -116,7 +116,7 @@ test('an only owner adds an address, sees what arrives, requests, approves; it a
   for (const name of ['Debited', 'Estimated network fee', 'Arrives'])
     await expect
       .poll(() => fact(name).textContent())
-      .toMatch(/^[\d.]+ LTC (about \$[\d.]+|less than \$0\.01)$/)
+      .toMatch(/^[\d.]+ LTC \((about \$[\d.]+|less than \$0\.01)\)$/)
   await photograph(page, 'review-payout')
   await press(page, 'Request payout')
   await heading(page, 'Approve this payout?')

@@ -12,6 +12,7 @@ let answer: TestPayment
 beforeAll(async () => {
   api = await createTestApi({
     sandbox: {
+      serves: (asset, livemode) => asset !== 'BTC' && !livemode,
       // The chain itself is tested in test/sandbox; here stands what the route makes of its answers.
       payInvoice: async (input) => {
         asked.push(input)
@@ -102,4 +103,18 @@ test('a server without a sandbox refuses what is there and does not know what is
   } finally {
     await bare.drop()
   }
+})
+
+test('an asset on a sandbox chain has an address that is allowed as a destination, and no other one has', async () => {
+  const assetsOf = async (key: string) => (await api.call('GET', '/assets', { key })).body.data
+  const assets: { asset: string; test_address: string | null }[] = await assetsOf(merchant.testKey)
+  for (const { asset, test_address } of assets) {
+    if (asset === 'BTC') expect(test_address).toBe(null)
+    else {
+      const body = { asset, address: test_address, name: 'Test' }
+      const allowed = await api.call('POST', '/payout-destinations', { key: merchant.testKey, body })
+      expect([asset, allowed.status, allowed.body.address]).toEqual([asset, 201, test_address])
+    }
+  }
+  for (const { test_address } of await assetsOf(merchant.liveKey)) expect(test_address).toBe(null)
 })

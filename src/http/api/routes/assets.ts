@@ -1,3 +1,4 @@
+import { testAddressOf } from '../../../chain/test-address.ts'
 import { ASSETS, networkOf } from '../../../core/assets.ts'
 import { acceptedIn, assetFault, supportIn } from '../../../core/invoice/market.ts'
 import { formatCoinAmount } from '../../../core/money.ts'
@@ -43,6 +44,7 @@ export const listAssetsRoute = defineRoute({
         unavailable_reason: fault?.reason ?? null,
         network_status: network?.status ?? null,
         network_reason: network?.reason ?? null,
+        test_address: deps.sandbox?.serves(asset, livemode) === true ? testAddressOf(asset) : null,
       }
     })
     return listView('/assets', false, data)

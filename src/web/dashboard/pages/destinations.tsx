@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { destinationsOf } from '../api/reads.ts'
+import { assetsOf, destinationsOf } from '../api/reads.ts'
 import type { AssetName, CreatePayoutDestination, PayoutDestination } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useIsWithoutNetworks } from '../app/live-networks.ts'
@@ -156,6 +156,7 @@ function AddDialog({ onClose }: { onClose: () => void }) {
     },
   )
   const { asset, address, name } = form
+  const testAddress = useQuery(assetsOf(mode)).data?.data.find((one) => one.asset === asset)?.test_address
   return (
     <DialogForm
       title="Add destination"
@@ -185,6 +186,23 @@ function AddDialog({ onClose }: { onClose: () => void }) {
         onChange={set('address')}
         fault={faultOf(add.error, 'address')}
       />
+      {testAddress == null ? null : (
+        <div className="actions">
+          <Button
+            small
+            onClick={() =>
+              setForm((old) => ({
+                ...old,
+                address: testAddress,
+                name: old.name === '' ? 'Test address' : old.name,
+              }))
+            }
+          >
+            Use a test address
+          </Button>
+          <span className="quiet small-text">It takes test coins and keeps them.</span>
+        </div>
+      )}
       <Field
         label="Name"
         hint="For example: My wallet."

@@ -13,9 +13,7 @@ export function Worth({ amount, asset }: { amount: string; asset: AssetName }) {
   return (
     <>
       <strong>{coins(amount, asset)}</strong>
-      {price === null ? null : (
-        <span className="quiet"> {aboutUsd(Math.abs(Number(amount)) * Number(price))}</span>
-      )}
+      {price === null ? null : <span className="quiet"> ({aboutUsd(Number(amount) * Number(price))})</span>}
     </>
   )
 }
