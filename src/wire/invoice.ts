@@ -5,6 +5,7 @@ import {
   amountView,
   coinAmount,
   emailAddress,
+  id,
   idView,
   instant,
   returnUrl,
@@ -211,6 +212,7 @@ export const listInvoicesQuery = z
       .optional(),
     external_reference: text(1, 255).optional(),
     order_reference: text(1, 255).optional(),
+    payment_link_id: id('plink').meta({ description: 'Only invoices of this payment link.' }).optional(),
     created_after: instant.optional(),
     created_before: instant.optional(),
     q: text(1, 255)

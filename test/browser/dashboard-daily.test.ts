@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { holdRequests, photograph } from '../support/browser.ts'
 import { askFromPage, type Dashboard, startDashboard, type Visitor } from '../support/dashboard.ts'
 import { axeContrastFaults, overflow } from '../support/page-checks.ts'
+import { openLink } from '../support/pay-link.ts'
 import { readQr } from '../support/read-qr.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
 
@@ -293,4 +294,24 @@ test('an amount of USDC is shown with its cents', async () => {
   await page.getByText('5.50 USDC on Base').first().waitFor()
   await page.getByText('0.00 USDC on Base').first().waitFor()
   await photograph(page, 'invoice-usdc')
+})
+
+test('a payment link lists its newest invoices, and leads to all of them', async () => {
+  const { page, open } = shop
+  await make({ usd_amount: '8', asset: 'LTC' })
+  const link = await askFromPage(shop, 'POST', '/api/v1/payment-links', { name: 'Tea', usd_amount: '7' })
+  await open(`/links/${link.body.id}`)
+  await page.getByText('None yet.').waitFor()
+  await openLink((await page.locator('.copy-field code').first().textContent()) ?? '', 'LTC')
+  const rows = page.locator('tbody tr')
+  await rows.filter({ hasText: '$7.00' }).filter({ hasText: 'Awaiting payment' }).waitFor()
+  await photograph(page, 'link-invoices')
+  await page.getByRole('link', { name: 'Show all', exact: true }).click()
+  await heading(page, 'Invoices')
+  await page.getByText('Invoices of Tea').waitFor()
+  await expect.poll(() => rows.count()).toBe(1)
+  expect(new URL(page.url()).search).toBe(`?link=${link.body.id}`)
+  await photograph(page, 'invoices-of-link')
+  await page.getByRole('link', { name: 'Show all invoices' }).click()
+  await rows.filter({ hasText: '$8.00' }).first().waitFor()
 })

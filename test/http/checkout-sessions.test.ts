@@ -108,6 +108,19 @@ test('a session has every field; its URL shows neither the order nor the total',
   expect(bytes.includes('order-77') || bytes.includes('4990')).toBe(false)
 })
 
+test('the invoices of a payment link are listed by its id', async () => {
+  const invoiceId = await pressed(await made())
+  const listed = async (link: string) => {
+    const { status, body } = await api.call('GET', `/invoices?payment_link_id=${link}`, {
+      key: merchant.testKey,
+    })
+    return [status, body.data?.map(({ id }: { id: string }) => id) ?? body.error.code]
+  }
+  expect(await listed(linkId)).toEqual([200, [invoiceId]])
+  expect(await listed(await makeLink())).toEqual([200, []])
+  expect(await listed('Shop')).toEqual([400, 'parameter_invalid'])
+})
+
 test('nothing usable is stored: no row of the database holds a token', async () => {
   const session = await made({}, { idempotencyKey: 'k' })
   const { checkoutToken } = urlOf(session)

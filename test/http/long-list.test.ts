@@ -8,6 +8,9 @@ const ANSWER_MS_MAX = 600
 const SETTLED_AFTER = 5
 const ROUNDS_MAX = 30
 
+/** Links that one of all invoices came by, and all the others. */
+const [RARE_LINK, OFTEN_LINK] = ['1', '2'].map((digit) => `plink_01jd${digit.padStart(22, '0')}`)
+
 let api: TestApi
 let merchant: TestMerchant
 beforeAll(async () => {
@@ -18,10 +21,12 @@ beforeAll(async () => {
     await client.query('set statement_timeout = 0')
     await client.query(
       `insert into invoice (merchant_id, id, livemode, status, asset, amount, usd_cents, amount_source, confirmations,
-         allow_asset_selection, customer_email, external_reference, address, created_at, expires_at, announced)
+         allow_asset_selection, customer_email, external_reference, payment_link_id, address, created_at, expires_at,
+         announced)
        select $1, 'inv_01jd' || lpad(i::text, 22, '0'), false,
          case when i % 10000 = 0 then 'manual_review' else 'paid' end, case when i % 2 = 0 then 'LTC' else 'BTC' end,
-         1000, 100, 'merchant', '{}', false, 'b' || i || '@example.com', 'order-' || i, 'address', now(), now(), $3
+         1000, 100, 'merchant', '{}', false, 'b' || i || '@example.com', 'order-' || i,
+         case when i = 77 then $4 else $5 end, 'address', now(), now(), $3
        from generate_series(1, $2::int) i`,
       [
         merchant.id,
@@ -34,6 +39,8 @@ beforeAll(async () => {
           reorged: false,
           partialSums: [],
         }),
+        RARE_LINK,
+        OFTEN_LINK,
       ],
     )
     await client.query('vacuum analyze invoice')
@@ -55,6 +62,8 @@ test.each([
   ['asset=LTC', 10],
   ['external_reference=order-77', 1],
   ['external_reference=nothing', 0],
+  [`payment_link_id=${RARE_LINK}`, 1],
+  [`payment_link_id=${OFTEN_LINK}&limit=100`, 100],
   ['created_after=2030-01-01T00:00:00Z', 0],
   ['q=order-7777', 10],
   ['q=b5000%40', 1],

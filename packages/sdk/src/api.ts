@@ -38,6 +38,8 @@ export type Asset = {
   readonly network_status: 'starting' | 'ok' | 'syncing' | 'unavailable' | 'halted' | null
   /** Why it is not `ok`, with the fix. */
   readonly network_reason: string | null
+  /** An address to try a payout with; null where the network is no sandbox chain. */
+  readonly test_address: string | null
 }
 
 export type Attempt = {
@@ -973,6 +975,8 @@ export type Operations = {
       readonly attention?: 'open' | undefined
       readonly external_reference?: string | undefined
       readonly order_reference?: string | undefined
+      /** Only invoices of this payment link. */
+      readonly payment_link_id?: string | undefined
       readonly created_after?: string | undefined
       readonly created_before?: string | undefined
       /** Part of an id, reference or e-mail address; a whole deposit address or transaction id. */

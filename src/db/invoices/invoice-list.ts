@@ -16,6 +16,7 @@ export type InvoiceFilters = {
   readonly waitingAt?: Date | undefined
   readonly externalReference?: string | undefined
   readonly orderReference?: string | undefined
+  readonly paymentLinkId?: string | undefined
   /** Both exclusive. */
   readonly createdAfterMs?: number | undefined
   readonly createdBeforeMs?: number | undefined
@@ -40,7 +41,7 @@ const WAITING_MAX = 1_000
 
 /**
  * A page of invoices with their payments, newest first, and whether there are more. Ids sort by time: pages and
- * times are ranges of ids, on invoice_by_mode, invoice_by_status, invoice_by_asset or a reference's index. Only comparisons that
+ * times are ranges of ids, on invoice_by_mode, invoice_by_status, invoice_by_asset, invoice_by_link or a reference's index. Only comparisons that
  * row level security lets into an index are used: `like` and functions are not.
  */
 export async function listInvoices(
@@ -61,6 +62,7 @@ export async function listInvoices(
   where((asset) => `asset = ${asset}`, filters.asset)
   where((text) => `external_reference collate "C" = ${text}`, filters.externalReference)
   where((text) => `order_reference collate "C" = ${text}`, filters.orderReference)
+  where((id) => `payment_link_id = ${id}`, filters.paymentLinkId)
   where((id) => `id >= ${id}`, firstIdAt('invoice', filters.createdAfterMs, 1))
   where((id) => `id < ${id}`, firstIdAt('invoice', filters.createdBeforeMs, 0))
   const planned = planByIndexes(tx)

@@ -142,7 +142,7 @@ const home = createRoute({
 const invoices = createRoute({
   getParentRoute: () => inside,
   path: 'invoices',
-  validateSearch: searchParams('status', 'asset', 'q', 'from', 'to', ...POSITION),
+  validateSearch: searchParams('status', 'asset', 'q', 'from', 'to', 'link', ...POSITION),
   component: page(() => import('./pages/invoices.tsx'), 'InvoicesPage'),
 })
 const importedInvoices = createRoute({

@@ -55,6 +55,7 @@ const filtersOf = (query: z.output<typeof listInvoicesQuery>, now: Date) => ({
   waitingAt: query.attention === 'open' ? now : undefined,
   externalReference: query.external_reference,
   orderReference: query.order_reference,
+  paymentLinkId: query.payment_link_id,
   createdAfterMs: millisecondsOf(query.created_after),
   createdBeforeMs: millisecondsOf(query.created_before),
   search: query.q === undefined ? undefined : { text: query.q, addressBytes: addressBytesOf(query.q) },

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import type { Mode } from '../api/ask.ts'
-import { importedInvoicesOf, invoicesOf } from '../api/reads.ts'
+import { importedInvoicesOf, invoicesOf, linkOf } from '../api/reads.ts'
 import type { Invoice, InvoiceStatus } from '../api/types.ts'
 import { useIsWithoutNetworks } from '../app/live-networks.ts'
 import { useMode } from '../app/session.ts'
@@ -29,10 +29,11 @@ const STATUS_OPTIONS = (Object.keys(STATUS_LABELS) as InvoiceStatus[]).map(
 type Search = ReturnType<typeof route.useSearch>
 
 /** The filters of the address as the API takes them. A day means the whole of it, in UTC. */
-const filterOf = ({ status, asset, q, from, to }: Search) => ({
+const filterOf = ({ status, asset, q, from, to, link }: Search) => ({
   status,
   asset,
   q,
+  payment_link_id: link,
   created_after: from === undefined ? undefined : dayEdge(from, -1),
   created_before: to === undefined ? undefined : dayEdge(to, DAY_MS),
 })
@@ -44,8 +45,8 @@ export function InvoicesPage() {
   const [isMaking, setIsMaking] = useState(false)
   const invoices = useQuery(invoicesOf(mode, { ...filterOf(search), ...pageQuery(search) }))
   const hasImported = (useQuery(importedInvoicesOf(mode, { limit: '1' })).data?.data.length ?? 0) > 0
-  const { status, asset, q, from, to } = search
-  const isFiltered = [status, asset, q, from, to].some((value) => value !== undefined)
+  const { status, asset, q, from, to, link } = search
+  const isFiltered = [status, asset, q, from, to, link].some((value) => value !== undefined)
   const makeButton = (
     <Button look="primary" icon="plus" disabled={isWithoutNetworks} onClick={() => setIsMaking(true)}>
       New invoice
@@ -62,6 +63,7 @@ export function InvoicesPage() {
         </>
       }
     >
+      {link === undefined ? null : <OfLink id={link} />}
       <SavedViews list="invoices" search={search} />
       <Filters search={search} />
       <DataTable
@@ -79,6 +81,26 @@ export function InvoicesPage() {
       <Pager list={invoices.data} position={search} />
       {isMaking ? <NewInvoiceDialog onClose={() => setIsMaking(false)} /> : null}
     </Page>
+  )
+}
+
+/** Which payment link the list is of, and the way to all invoices. */
+function OfLink({ id }: { id: string }) {
+  const { data: link } = useQuery(linkOf(useMode(), id))
+  return (
+    <p>
+      Invoices of{' '}
+      <Link to="/links/$id" params={{ id }}>
+        {link?.name ?? 'a payment link'}
+      </Link>
+      .{' '}
+      <Link
+        to="/invoices"
+        search={(old) => ({ ...old, link: undefined, after: undefined, before: undefined })}
+      >
+        Show all invoices
+      </Link>
+    </p>
   )
 }
 

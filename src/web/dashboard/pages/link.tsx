@@ -1,17 +1,24 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { linkOf, sessionsOf } from '../api/reads.ts'
-import type { CheckoutSession, CreateCheckoutSession, PaymentLink, UpdatePaymentLink } from '../api/types.ts'
+import { invoicesOf, linkOf, sessionsOf } from '../api/reads.ts'
+import type {
+  CheckoutSession,
+  CreateCheckoutSession,
+  Invoice,
+  PaymentLink,
+  UpdatePaymentLink,
+} from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
 import { useToast } from '../app/toasts.tsx'
-import { Badge } from '../parts/badge.tsx'
+import { Badge, StatusBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { CopyField, Snippet } from '../parts/copy.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { Field } from '../parts/field.tsx'
+import { invoiceAmount, invoiceName } from '../parts/invoice-title.ts'
 import { COINS, usd } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
@@ -71,11 +78,50 @@ function Shown({ link }: { link: PaymentLink }) {
             ]}
           />
         </Card>
+        <Invoices link={link} />
         {link.allow_dynamic_amount ? <Sessions link={link} /> : null}
       </div>
     </Page>
   )
 }
+
+const LATEST = '10'
+
+/** What buyers made of the link, newest first. */
+function Invoices({ link }: { link: PaymentLink }) {
+  const latest = useQuery(invoicesOf(useMode(), { payment_link_id: link.id, limit: LATEST }))
+  return (
+    <Card
+      title="Invoices"
+      actions={
+        <Link to="/invoices" search={({ mode }) => ({ mode, link: link.id })}>
+          Show all
+        </Link>
+      }
+    >
+      <DataTable
+        caption="Latest invoices of this link"
+        columns={COLUMNS}
+        read={latest}
+        empty={<p className="quiet">None yet. Each buyer who chooses a coin gets an invoice of their own.</p>}
+      />
+    </Card>
+  )
+}
+
+const COLUMNS: readonly Column<Invoice>[] = [
+  {
+    title: 'Invoice',
+    cell: (invoice) => (
+      <Link to="/invoices/$id" params={{ id: invoice.id }} className="row-link" preload="intent">
+        {invoiceName(invoice)}
+      </Link>
+    ),
+  },
+  { title: 'Status', cell: (invoice) => <StatusBadge invoice={invoice} /> },
+  { title: 'Amount', align: 'end', cell: invoiceAmount },
+  { title: 'Created', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+]
 
 /** On or off: nothing is lost by either, so that it is done at once and can be undone. */
 function Switch({ link }: { link: PaymentLink }) {
