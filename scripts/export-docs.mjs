@@ -18,7 +18,12 @@ const { files, pages, pictures } = documentationOf(routes, baseUrl)
 const shown = await Promise.all(
   [...pictures].map(async ([path, picture]) => [path, await readFile(builtFile(picture))]),
 )
-const all = [...files, ...shown, ...[...pages].map(([path, page]) => [`${path}/index.html`, page])]
+const dashboard = `href="${new URL('/dashboard/', baseUrl)}"`
+const asFiles = [...pages].map(([path, page]) => [
+  `${path}/index.html`,
+  page.replace('href="/dashboard/"', dashboard),
+])
+const all = [...files, ...shown, ...asFiles]
 for (const [path, content] of all) {
   const file = join(folder, path)
   await mkdir(dirname(file), { recursive: true })

@@ -98,6 +98,19 @@ describe('an open page', () => {
     await expect.poll(said).toMatch(/^お支払いを検出しました。Litecoin/)
   })
 
+  test('fills the button that opens a wallet on a phone, and not where the pointer is a mouse', async () => {
+    const url = server.show('t', awaiting)
+    const phone = await browser.newContext({ isMobile: true, hasTouch: true })
+    const [filled, outlined] = await Promise.all(
+      [await phone.newPage(), page].map(async (each) => {
+        await each.goto(url)
+        return each.locator('#open-wallet').evaluate((button) => getComputedStyle(button).backgroundColor)
+      }),
+    )
+    expect([filled, outlined]).toEqual(['rgb(43, 80, 216)', 'rgb(255, 255, 255)'])
+    await phone.close()
+  })
+
   test('shows dollar coins with cents, and copies the amount as it is', async () => {
     const dollars = { asset: 'USDC_BASE', amount: 5_500_000n, address: `0x${'ab'.repeat(20)}` } as const
     await open(litecoinInvoice(dollars))

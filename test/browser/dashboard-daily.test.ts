@@ -6,7 +6,7 @@ import { holdRequests, photograph } from '../support/browser.ts'
 import { askFromPage, type Dashboard, startDashboard, type Visitor } from '../support/dashboard.ts'
 import { axeContrastFaults, overflow } from '../support/page-checks.ts'
 import { openLink } from '../support/pay-link.ts'
-import { readQr } from '../support/read-qr.ts'
+import { decodeQr, readQr } from '../support/read-qr.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
 
 let dashboard: Dashboard
@@ -129,7 +129,12 @@ test('a payment link is shared and duplicated', async () => {
   await photograph(page, 'link')
   await press(page, 'QR code')
   await page.locator('dialog .qr').waitFor()
-  expect(await readQr(page, 'dialog .qr')).toMatch(/\/l\/pl_/)
+  const url = await readQr(page, 'dialog .qr')
+  expect(url).toMatch(/\/l\/pl_/)
+  await photograph(page, 'link-qr')
+  const [file] = await Promise.all([page.waitForEvent('download'), press(page, 'Download PNG')])
+  expect(file.suggestedFilename()).toBe('QR code Coffee, for example.png')
+  expect(await decodeQr(page, await readFile(await file.path(), 'base64'))).toBe(url)
   await page.keyboard.press('Escape')
   await press(page, 'Duplicate')
   await page.getByLabel('Product or description').fill('Cake')

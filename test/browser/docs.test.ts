@@ -65,6 +65,20 @@ test('the reference creates an invoice with the demo key, and a second press cre
   await page.context().close()
 })
 
+test('every page of the documentation leads to the dashboard', async () => {
+  const page = await openPage('/docs')
+  for (const path of ['/docs', '/docs/guides', '/docs/errors']) {
+    await page.goto(app.baseUrl + path)
+    const link = page.getByRole('banner').getByRole('link', { name: 'Dashboard', exact: true })
+    expect(await link.getAttribute('href')).toBe('/dashboard/')
+  }
+  await photograph(page, 'docs-header')
+  await page.setViewportSize({ width: 320, height: 800 })
+  expect(await overflow(page)).toBe(0)
+  await photograph(page, 'docs-header-phone')
+  await page.context().close()
+})
+
 test('search finds guides, requests and errors by the keyboard alone', async () => {
   const page = await openPage('/docs/guides')
   await page.keyboard.press('/')

@@ -54,6 +54,8 @@ test('sign-up, the first payment, webhook and payout, and what going live takes'
   await open('/invoices')
   await page.getByRole('link', { name: 'Coffee beans, 1 kg' }).waitFor()
   await picture('invoices')
+  await page.getByRole('link', { name: 'Coffee beans, 1 kg' }).click()
+  await page.getByRole('heading', { name: '$24.50 for Coffee beans, 1 kg' }).waitFor()
 
   await open('/developers/webhooks')
   await page.getByRole('button', { name: 'Add endpoint' }).first().click()

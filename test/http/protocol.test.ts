@@ -210,7 +210,13 @@ test('the API is under /api/v1 and nowhere else', async () => {
 test('a link that leads nowhere answers a page to a browser, and JSON to a program', async () => {
   const page = await api.app.request('/no/such/page', { headers: { accept: 'text/html,*/*;q=0.8' } })
   expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
-  expect(await page.text()).toContain('Page not found')
+  const html = await page.text()
+  expect(html).toContain('Page not found')
+  expect(html).toContain('href="/"')
+  const german = { accept: 'text/html', 'accept-language': 'de-AT,en;q=0.5' }
+  expect(await (await api.app.request('/no/such/page', { headers: german })).text()).toContain(
+    'Seite nicht gefunden',
+  )
   for (const [path, accept] of [
     ['/no/such/page', '*/*'],
     ['/no/such/page', 'application/json'],

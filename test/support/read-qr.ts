@@ -5,7 +5,11 @@ type Pixels = { readonly width: number; readonly height: number; readonly rgba: 
 
 /** What a camera pointed at this element of the page reads; null where it finds no QR code. */
 export async function readQr(page: Page, selector: string): Promise<string | null> {
-  const picture = (await page.locator(selector).screenshot()).toString('base64')
+  return decodeQr(page, (await page.locator(selector).screenshot()).toString('base64'))
+}
+
+/** The same of a PNG in base64. */
+export async function decodeQr(page: Page, picture: string): Promise<string | null> {
   // A page of its own decodes the picture: the checkout's policy lets no script of ours in.
   const decoder = await page.context().newPage()
   try {

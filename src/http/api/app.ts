@@ -4,10 +4,11 @@ import { AddressNotShown } from '../../flows/steps/shown-invoices.ts'
 import { isDatabaseAway } from '../../postgres/database-away.ts'
 import { newId } from '../../runtime/new-id.ts'
 import { newRequestId } from '../../runtime/new-request-id.ts'
+import { NO_BRANDING } from '../../web/checkout/branding.ts'
+import { contentSecurityPolicy, SECURITY_HEADERS } from '../../web/checkout/content-security.ts'
+import { unknownPage } from '../../web/checkout/plain-pages.ts'
 import { ERRORS, type ErrorCode } from '../../wire/errors.ts'
-import { DOCS_CSP } from '../docs/docs-layout.tsx'
 import { addDocumentation } from '../docs/documentation.ts'
-import { renderNotFound } from '../docs/not-found-page.tsx'
 import type { Answer } from './answer.ts'
 import { type ApiContext, type ApiVariables, answerRequest, type Gate } from './answer-request.ts'
 import { createAuthenticate } from './credentials.ts'
@@ -105,11 +106,11 @@ const isBrowsing = (c: Context<Variables>): boolean =>
 function notFoundPage(c: Context<Variables>): Response {
   const headers = {
     ...c.get('headers'),
+    ...SECURITY_HEADERS,
     'content-type': 'text/html; charset=utf-8',
-    'cache-control': 'no-store',
-    'content-security-policy': DOCS_CSP,
+    'content-security-policy': contentSecurityPolicy(NO_BRANDING),
   }
-  return new Response(renderNotFound(), { status: 404, headers })
+  return new Response(unknownPage(c), { status: 404, headers })
 }
 
 /** An error that is not the caller's mistake is logged with its cause; the caller learns only the request's id. */

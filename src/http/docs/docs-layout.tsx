@@ -12,6 +12,9 @@ const SCRIPT = readBuilt('docs.js')
  */
 export const DOCS_CSP = `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
+/** From every page of the documentation. */
+const DASHBOARD = '/dashboard/'
+
 const PARTS = {
   guides: { name: 'Guides', path: '/docs/guides' },
   reference: { name: 'API reference', path: '/docs' },
@@ -19,15 +22,9 @@ const PARTS = {
 } as const
 
 /**
- * One page of the documentation: what leads to its parts, and the parts. Complete without its script. `part` is null for
- * a page that a buyer may meet, which has neither search nor script.
+ * One page of the documentation: what leads to its parts, and the parts. Complete without its script.
  */
-export function docsPage(
-  title: string,
-  part: keyof typeof PARTS | null,
-  navigation: Child,
-  content: Child,
-): string {
+export function docsPage(title: string, part: keyof typeof PARTS, navigation: Child, content: Child): string {
   const body = (
     <html lang="en">
       <head>
@@ -38,14 +35,14 @@ export function docsPage(
         <style>{raw(STYLE)}</style>
       </head>
       <body>
-        {part !== null && <Header part={part} />}
+        <Header part={part} />
         <div class="page">
           <main>{content}</main>
           <nav class="contents" aria-label="Contents">
             {navigation}
           </nav>
         </div>
-        {part !== null && <script>{raw(SCRIPT)}</script>}
+        <script>{raw(SCRIPT)}</script>
       </body>
     </html>
   )
@@ -60,6 +57,7 @@ const Header = ({ part }: { part: keyof typeof PARTS }) => (
           {name}
         </a>
       ))}
+      <a href={DASHBOARD}>Dashboard</a>
     </nav>
     <search hidden>
       <input type="search" id="search" placeholder="Search  /" aria-label="Search the documentation" />

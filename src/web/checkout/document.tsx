@@ -102,11 +102,17 @@ export function renderCheckoutMain(page: CheckoutPage): string {
   return (<CheckoutMain page={page} />).toString()
 }
 
+type PlainText = {
+  title: string
+  lead: string
+  icon: IconName
+  reload: 'never' | 'always'
+  /** What leads to the front page, if anything does. */
+  home?: string
+}
+
 /** A page of plain words, for everything that is not an invoice's page. */
-export function renderPlainDocument(
-  language: Language,
-  text: { title: string; lead: string; icon: IconName; reload: 'never' | 'always' },
-): string {
+export function renderPlainDocument(language: Language, text: PlainText): string {
   const body = (
     <body>
       <main>
@@ -117,6 +123,13 @@ export function renderPlainDocument(
             </span>
             <h1>{text.title}</h1>
             <p class="lead">{text.lead}</p>
+            {text.home !== undefined && (
+              <p class="links">
+                <a class="button second" href="/">
+                  {text.home}
+                </a>
+              </p>
+            )}
           </section>
         </div>
       </main>

@@ -25,5 +25,18 @@ export function plainPage(
 /** One page for everything that opens nothing: tampered with, another mode's, expired, or never issued. */
 export const missing = (c: Context): Response | Promise<Response> => plainPage(c, 'missing', 404)
 
+/** For a path that no part of the site has: nothing on it is of a shop. */
+export function unknownPage(c: Context): string {
+  const { language } = languageOf(c)
+  const { messages } = language
+  return renderPlainDocument(language, {
+    title: messages.unknown_title,
+    lead: messages.unknown_lead,
+    icon: 'search',
+    reload: 'never',
+    home: messages.unknown_home,
+  })
+}
+
 /** For a form that none of our pages sends. */
 export const refused = (c: Context): Response | Promise<Response> => plainPage(c, 'refused', 400)

@@ -4,7 +4,7 @@ import { invoicesOf } from '../api/reads.ts'
 import type { Invoice } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { StatusBadge } from '../parts/badge.tsx'
-import { invoiceTitle } from '../parts/invoice-title.ts'
+import { InvoiceTitle } from '../parts/invoice-name.tsx'
 import { coins } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
@@ -52,7 +52,7 @@ function Waiting({ invoice }: { invoice: Invoice }) {
       <header className="waiting-head">
         <h2>
           <Link to="/invoices/$id" params={{ id }}>
-            {invoiceTitle(invoice)}
+            <InvoiceTitle invoice={invoice} />
           </Link>
         </h2>
         <StatusBadge invoice={invoice} />

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { eventsOf, invoiceOf } from '../api/reads.ts'
+import { eventsOf, invoiceOf, linkOf } from '../api/reads.ts'
 import type { Invoice, PaylinkEvent, Scenario, TestPayment } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useAccount, useMode } from '../app/session.ts'
@@ -40,10 +40,12 @@ export function InvoicePage() {
 
 function Shown({ invoice }: { invoice: Invoice }) {
   const mode = useMode()
+  const linkId = invoice.payment_link_id
+  const link = useQuery({ ...linkOf(mode, linkId ?? ''), enabled: linkId !== null })
   const events = useQuery(eventsOf(mode, { resource_id: invoice.id, limit: '50' }))
   return (
     <Page
-      title={invoiceTitle(invoice)}
+      title={invoiceTitle(invoice, link.data?.name)}
       lead={<StatusBadge invoice={invoice} />}
       actions={<Actions invoice={invoice} />}
     >
@@ -77,7 +79,7 @@ function Shown({ invoice }: { invoice: Invoice }) {
             <Read read={events}>{({ data }) => <Timeline invoice={invoice} events={data} />}</Read>
           </Card>
           <Card title="Details">
-            <Facts facts={detailFacts(invoice)} />
+            <Facts facts={detailFacts(invoice, link.data?.name)} />
           </Card>
         </div>
       </div>
@@ -106,7 +108,7 @@ function amountFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
   ]
 }
 
-function detailFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
+function detailFacts(invoice: Invoice, link = 'Open'): (readonly [string, React.ReactNode])[] {
   const { customer_email, external_reference, order_reference, payment_link_id, metadata } = invoice
   return [
     ['Id', <code key="id">{invoice.id}</code>],
@@ -121,7 +123,7 @@ function detailFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
           [
             'Payment link',
             <Link key="link" to="/links/$id" params={{ id: payment_link_id }}>
-              Open
+              {link}
             </Link>,
           ] as const,
         ]),

@@ -7,6 +7,7 @@ import { useToast } from '../app/toasts.tsx'
 import { Button } from './button.tsx'
 import { type CsvColumn, csvHead, csvRows } from './csv.ts'
 import { messageOf } from './note.tsx'
+import { saveFile } from './save-file.ts'
 
 const PAGE_SIZE = '100'
 /** A hundred thousand rows; whoever needs more asks for a shorter time. */
@@ -88,12 +89,3 @@ async function readAll<Item extends { readonly id: string }>(
 }
 
 const fileOf = (parts: readonly Blob[]): Blob => new Blob([...parts], { type: 'text/csv' })
-
-function saveFile(name: string, file: Blob): void {
-  const url = URL.createObjectURL(file)
-  const link = document.createElement('a')
-  link.href = url
-  link.download = name
-  link.click()
-  URL.revokeObjectURL(url)
-}
