@@ -210,6 +210,11 @@ export class AnswerTooLarge extends ChainUnavailable {
   override name = 'AnswerTooLarge'
 }
 
+/** The node knows the block and not, or no longer, what is asked of it: another node may. */
+export class BlockDataMissing extends ChainUnavailable {
+  override name = 'BlockDataMissing'
+}
+
 /** The node is still syncing; what it says until then proves nothing. No action is needed. */
 export class ChainSyncing extends ChainUnavailable {
   override name = 'ChainSyncing'

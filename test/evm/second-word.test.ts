@@ -156,6 +156,29 @@ test('while the second cannot confirm them, payments wait and the network says s
   await until(async () => (await watched.state()).reason === null, { what: 'nothing waits any more' })
 })
 
+test.each([
+  ['no traces', 'traces', 'debug_traceBlockByHash', null],
+  ['an error in the place of a trace', 'traces', 'debug_traceBlockByHash', [{ error: 'no state' }]],
+  ['no receipts', 'balances', 'eth_getBlockReceipts', null],
+] as const)(
+  'of a block that a node knows and has %s of, it cannot say what was paid in it',
+  async (...given) => {
+    const [, nativeMode, method, answer] = given
+    const { options } = watched.chain.recipe as { options: EvmAdapterOptions }
+    const adapter = new EvmAdapter({ ...options, url: first.url, nativeMode, clock: systemClock })
+    await adapter.connect()
+    const { address, addressBytes } = await watched.chain.newAddress()
+    const txid = await watched.chain.pay(address, ETHER)
+    await watched.chain.mine(1)
+    const block = { height: await watched.chain.anvil.height(), hash: await watched.chain.tipHash() }
+    const claim = { txid, addressBytes: addressBytes.toString('hex'), asset: 'ETH', outputIndex: 0 } as const
+    expect(await adapter.credits?.unverified(block, [{ ...claim, amount: ETHER }])).toEqual([])
+    first.lie(method, () => answer)
+    expect(await adapter.credits?.unverified(block, [{ ...claim, amount: ETHER }])).toBeNull()
+    await adapter.close()
+  },
+)
+
 test('payments are paid however many earlier blocks the second provider no longer has', async () => {
   const { adapter, changes } = throughTwo(true)
   const watcher = await watched.watchAtTip({ adapter, changes })

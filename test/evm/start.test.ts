@@ -152,10 +152,9 @@ test.each(Object.keys(PAYERS))(
     for (const anvil of [ethereum, base]) await anvil.mine(4)
     const paid = await untilPaid(invoice.id)
     expect(paid.payments).toMatchObject([{ txid, asset, status: 'confirmed' }])
-    await until(() => toldOf(invoice.id).includes('invoice.paid'), { timeoutMs: TOLD_MS_MAX })
-    expect(new Set(toldOf(invoice.id))).toEqual(
-      new Set(['invoice.created', 'invoice.payment_detected', 'invoice.confirming', 'invoice.paid']),
-    )
+    const types = ['invoice.created', 'invoice.payment_detected', 'invoice.confirming', 'invoice.paid']
+    await until(() => new Set(toldOf(invoice.id)).size >= types.length, { timeoutMs: TOLD_MS_MAX })
+    expect(new Set(toldOf(invoice.id))).toEqual(new Set(types))
   },
   120_000,
 )

@@ -1,7 +1,7 @@
 import { hexToBytes } from '@noble/hashes/utils.js'
 import type { AssetId } from '../../core/assets.ts'
 import { type Credit, unverifiedIn } from '../../core/chain/verify-credits.ts'
-import type { CreditCheck, FoundTransfer } from '../adapter.ts'
+import { BlockDataMissing, type CreditCheck, type FoundTransfer } from '../adapter.ts'
 import { AddressSet } from '../address-set.ts'
 import { BalanceScan, directCredits } from './balance-scan.ts'
 import type { NativeMode } from './block-reader.ts'
@@ -50,8 +50,8 @@ export class EvmCreditCheck implements CreditCheck {
         ? await this.#unverifiedByBalances(hash, claims, { addresses, watched })
         : unverifiedIn(claims, this.#tracedCredits(header, traces, watched))
     } catch (error) {
-      // A node that has put the block's state away answers that it cannot, in whatever words.
-      if (isTooMuch(error)) return null
+      // A node that has put the block's state or receipts away answers that it cannot, in whatever words.
+      if (isTooMuch(error) || error instanceof BlockDataMissing) return null
       throw error
     }
   }

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { z } from 'zod'
 import type { BlockRef } from '../../core/invoice/types.ts'
-import { AnswerTooLarge, ChainUnavailable } from '../adapter.ts'
+import { AnswerTooLarge, BlockDataMissing, ChainUnavailable } from '../adapter.ts'
 import {
   blockSchema,
   bytes,
@@ -110,15 +110,16 @@ export class EvmNode {
    */
   async tracesOf(header: EvmHeader): Promise<EvmTraces> {
     const answers = await untilKnown(() =>
-      this.rpc.call('debug_traceBlockByHash', [header.hash, DIFF_TRACER], tracesSchema),
+      this.rpc.call('debug_traceBlockByHash', [header.hash, DIFF_TRACER], tracesSchema.nullable()),
     )
+    if (answers === null) throw this.#unknown(header.hash)
     const traces = answers.map((answer) => {
       if (!('error' in answer)) return answer
       if (TRACE_TIMEOUT.test(answer.error))
         throw new AnswerTooLarge(
           `the node at ${this.rpc.where} traces a transaction of block ${header.number} for too long: ${answer.error}`,
         )
-      throw new ChainUnavailable(
+      throw new BlockDataMissing(
         `the node at ${this.rpc.where} cannot trace block ${header.number} (${answer.error}): where it keeps no state of blocks that old, use an archive node until they are read`,
       )
     })
@@ -224,8 +225,8 @@ export class EvmNode {
     return this.rpc.call(method, [name, false], headerSchema.nullable())
   }
 
-  #unknown(hash: string): ChainUnavailable {
-    return new ChainUnavailable(`the node at ${this.rpc.where} does not know block ${hash}`)
+  #unknown(hash: string): BlockDataMissing {
+    return new BlockDataMissing(`the node at ${this.rpc.where} does not know block ${hash}`)
   }
 }
 
