@@ -380,6 +380,25 @@ describe('what a page says', () => {
     expect(text).toContain('I already sent it')
   })
 
+  test('when it was detected: that the page may be closed; when too little came in time: no step', async () => {
+    expect(await textOf('detected')).toContain('You can close this page.')
+    expect(await textOf('underpaid')).toContain('SendDetectedConfirmed')
+    expect(await textOf('underpaid_over')).not.toContain('SendDetectedConfirmed')
+  })
+
+  test.each(['de', 'ja', 'ar'])('a phone shows each coin’s amount in one line (%s)', async (lang) => {
+    const page = await context.newPage()
+    await page.setViewportSize({ width: 320, height: 800 })
+    await page.goto(`${put('open')}?lang=${lang}`)
+    const amounts = page.locator('.coin-amount bdi')
+    expect(await amounts.allInnerTexts()).toEqual(['≈ 0.00051234 BTC', '≈ 0.4123 LTC', '≈ 0.123457 ETH'])
+    expect(await amounts.evaluateAll((all) => all.map((one) => one.getClientRects().length))).toEqual([
+      1, 1, 1,
+    ])
+    await photograph(page, `checkout/coins-phone-${lang}`)
+    await page.close()
+  })
+
   test('about money in review: that it was found, by which transaction', async () => {
     for (const name of ['review_late', 'review_cancelled']) {
       const text = await textOf(name)

@@ -16,6 +16,21 @@ export function coin(asset: PaymentAsset, units: bigint): string {
   return `${coinDigits(asset, formatCoinAmount(units, decimals))} ${symbol}`
 }
 
+/** Six digits compare as well as the eighteen of ether; a dollar coin keeps its cents. */
+const NEARLY = new Intl.NumberFormat('en', {
+  maximumSignificantDigits: 6,
+  maximumFractionDigits: CENT_DECIMALS,
+  roundingPriority: 'morePrecision',
+  useGrouping: false,
+})
+
+/** `≈ 0.0199976 ETH`: to choose by, not to send. */
+export function nearCoin(asset: PaymentAsset, units: bigint): string {
+  const { decimals, symbol } = COINS[asset]
+  const near = NEARLY.format(decimal(formatCoinAmount(units, decimals)))
+  return `≈ ${coinDigits(asset, near)} ${symbol}`
+}
+
 /** A canonical amount as it is read: with at least two decimals where the coin is worth a dollar. */
 export function coinDigits(asset: PaymentAsset, digits: string): string {
   if (ASSETS[pricedAs(asset)].priceSymbol !== 'USDC') return digits

@@ -49,7 +49,7 @@ function Body({ page }: { page: CheckoutPage }) {
 
 function Steps({ page }: { page: CheckoutPage }) {
   const { messages } = page.language
-  const done = stepsDone(page.view.state)
+  const done = stepsDone(page.view)
   if (done === null) return null
   const names = [messages.step_send, messages.step_detected, messages.step_confirmed]
   return (

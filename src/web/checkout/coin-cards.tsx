@@ -1,6 +1,6 @@
 import { ASSETS } from '../../core/assets.ts'
 import type { CoinFault, CoinOffer } from '../../core/checkout/coin-offers.ts'
-import { coin } from './amounts.ts'
+import { nearCoin } from './amounts.ts'
 import type { ShopPage } from './checkout-page.ts'
 import { CoinMark } from './coin-mark.tsx'
 import { fill } from './language.ts'
@@ -39,7 +39,7 @@ export function CoinCards(props: {
             </span>
             <small class="coin-amount">
               {offer.available && offer.amount !== null ? (
-                <bdi dir="ltr">≈ {coin(offer.asset, offer.amount)}</bdi>
+                <bdi dir="ltr">{nearCoin(offer.asset, offer.amount)}</bdi>
               ) : (
                 reasonOf(page, offer.reason)
               )}

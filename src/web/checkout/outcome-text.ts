@@ -1,6 +1,6 @@
 import { ASSETS, COINS, networkOf } from '../../core/assets.ts'
 import { CARD_PROVIDER_NAMES } from '../../core/card/onramp-provider.ts'
-import type { CheckoutState, CheckoutView } from '../../core/checkout/checkout-state.ts'
+import type { CheckoutView } from '../../core/checkout/checkout-state.ts'
 import { coin, usd } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import type { IconName } from './icons.tsx'
@@ -180,11 +180,12 @@ export function titleOf(page: CheckoutPage): string {
 }
 
 /** The three steps of a payment, and how many of them are done; null where they do not describe the page. */
-export function stepsDone(state: CheckoutState): number | null {
+export function stepsDone({ state, payable }: CheckoutView): number | null {
   switch (state) {
     case 'awaiting':
-    case 'underpaid':
       return 0
+    case 'underpaid':
+      return payable ? 0 : null
     case 'detected':
     case 'confirming':
       return 2
