@@ -14,6 +14,7 @@ const output = (outputIndex: number, txid = 'tx') => ({
   amount: 1_000n,
   minimumConfirmations: 1,
 })
+const amounting = (txid: string, amount: bigint) => ({ ...output(0, txid), amount })
 const booked = (outputIndex: number) => ({ ...output(outputIndex), blockHash: block.hash })
 
 /** The record of one output by itself, in the block or taken out of it. */
@@ -53,4 +54,16 @@ test('what the books have under the name of the block is not missing, and what i
   expect(missed([output(0)], { records: [], booked: [unnamed] })).toEqual([])
   expect(missed([output(0), output(0, 'other')], { records: [], booked: [unnamed] })).toEqual([[0, 1_000n]])
   expect(missed([output(0, block.hash)], { records: [], booked: [booked(0)] })).toEqual([])
+})
+
+test('what both readings name by the block, with different amounts, is counted once with the rest', () => {
+  const inBooks = (txid: string, amount: bigint) => ({ ...amounting(txid, amount), blockHash: block.hash })
+  // A contract's payment and a withdrawal: one sum by balances, and two credits by traces.
+  const bySum = { records: [], booked: [inBooks(block.hash, 1_500n)] }
+  const apart = [amounting('tx', 1_000n), amounting(block.hash, 500n)]
+  expect(missed(apart, bySum)).toEqual([])
+  expect(missed([...apart, amounting('more', 1n)], bySum)).toEqual([[0, 1n]])
+  // A producer's tips: within each transaction by traces, under the block's name by balances.
+  const byTraces = { records: [], booked: [inBooks('tx', 1_010n), inBooks('other', 20n)] }
+  expect(missed([amounting('tx', 1_000n), amounting(block.hash, 30n)], byTraces)).toEqual([])
 })

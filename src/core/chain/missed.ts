@@ -56,11 +56,11 @@ export function missedIn(reading: SecondReading): InvoiceFacts[] {
 function unbookedIn({ block, transfers }: OwnedBlock, booked: readonly BookedCredit[]): OwnedTransfer[] {
   const inBooks = booked.filter(({ blockHash }) => block.hash === blockHash)
   const known = new Set(inBooks.map(keyOf))
-  const found = new Set(transfers.map(keyOf))
   const missing = transfers.filter((transfer) => !known.has(keyOf(transfer)))
-  const unverified = inBooks.filter((credit) => !found.has(keyOf(credit)))
-  if (![...missing, ...unverified].some(({ txid }) => block.hash === txid)) return missing
-  return unverifiedIn(missing.map(asCredit), unverified.map(asCredit))
+  if (![...transfers, ...inBooks].some(({ txid }) => block.hash === txid)) return missing
+  // All of both: what has one name in both may have another amount under it.
+  const beyond = new Set(unverifiedIn(transfers.map(asCredit), inBooks.map(asCredit)).map(keyOf))
+  return missing.filter((transfer) => beyond.has(keyOf(transfer)))
 }
 
 const asCredit = <Found extends Pick<BookedCredit, 'invoiceId' | 'asset'>>(found: Found) => ({
