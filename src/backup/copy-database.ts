@@ -211,7 +211,7 @@ async function withoutChecksOfNewRows(client: pg.Client, work: () => Promise<voi
   const { rows: checks } = await client.query<{ table: string; name: string; definition: string }>(
     `select conrelid::regclass::text as table, conname as name, pg_get_constraintdef(oid) as definition
      from pg_constraint
-     where contype = 'c' and not convalidated and connamespace = 'public'::regnamespace`,
+     where contype = 'c' and not convalidated and coninhcount = 0 and connamespace = 'public'::regnamespace`,
   )
   for (const { table, name } of checks)
     await client.query(`alter table ${table} drop constraint ${quoted(name)}`)
