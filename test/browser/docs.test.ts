@@ -79,6 +79,21 @@ test('every page of the documentation leads to the dashboard', async () => {
   await page.context().close()
 })
 
+test('an address that leads nowhere says so in the reader’s language, and leads to the front page', async () => {
+  const page = await openPage('/docs', { locale: 'ja-JP', viewport: { width: 390, height: 700 } })
+  const complaints = complaintsOf(page)
+  await page.goto(`${app.baseUrl}/no/such/page`)
+  expect(await page.locator('h1').textContent()).toBe('ページが見つかりません')
+  expect(await page.locator('html').getAttribute('lang')).toBe('ja')
+  expect(await axeFaults(page)).toEqual([])
+  // The browser itself reports the 404; nothing of the page is refused.
+  expect(complaints).toEqual([expect.stringContaining('404')])
+  await photograph(page, 'unknown-page')
+  await page.getByRole('link', { name: 'トップページへ' }).click()
+  await page.waitForURL(/\/dashboard\//)
+  await page.context().close()
+})
+
 test('search finds guides, requests and errors by the keyboard alone', async () => {
   const page = await openPage('/docs/guides')
   await page.keyboard.press('/')
