@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { LANGUAGES } from '../../src/web/checkout/language.ts'
 import { TEST_SCENARIOS as SCENARIOS } from '../../src/wire/test-payment.ts'
 import { CARD_OFFERS } from '../support/card-offers.ts'
-import { final, INVOICES_BY_PAGE, litecoinInvoice } from '../support/checkout-invoice.ts'
+import { EXPIRES_AT_MS, final, INVOICES_BY_PAGE, litecoinInvoice } from '../support/checkout-invoice.ts'
 import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
 
 const payInvoice = vi.fn<(request: object) => Promise<unknown>>(async () => ({ txids: [] }))
@@ -85,6 +85,12 @@ describe('a checkout page’s answer', () => {
         expect(gzipSync(html).length, `${path} ${tag}`).toBeLessThan(PAGE_BYTES_MAX)
       }
     }
+  })
+
+  test('leads back to the shop second while the chain is read once more, so that nobody pays twice', async () => {
+    const url = server.show('t', litecoinInvoice({ returnUrl: 'https://shop.example/' }))
+    server.state.nowMs = EXPIRES_AT_MS + 1
+    expect(await (await fetch(url)).text()).toContain('class="button second" id="shop-back"')
   })
 
   test('a live transaction leads to an explorer, and one of a private chain nowhere', async () => {

@@ -244,14 +244,15 @@ function SettledBody({ page }: { page: CheckoutPage }) {
   )
 }
 
-/** The receipt and the way back to the shop, which comes second if the page asks for an answer first. */
+/** The receipt and the way back to the shop, which comes second where the buyer answers first, or is to wait. */
 function WaysOn({ page }: { page: CheckoutPage }) {
   const { returnUrl, view, merchantName: merchant, token, langQuery, language } = page
   if (returnUrl === null && view.paidAtMs === null) return null
+  const isSecond = view.state === 'expired' || view.state === 'checking'
   return (
     <p class="links">
       {returnUrl !== null && (
-        <a class={view.state === 'expired' ? 'button second' : 'button'} id="shop-back" href={returnUrl}>
+        <a class={isSecond ? 'button second' : 'button'} id="shop-back" href={returnUrl}>
           {fill(language.messages.shop_back, { merchant })}
         </a>
       )}
