@@ -127,6 +127,7 @@ const INSIDE: { readonly [name: string]: () => string } = {
   team: () => '/settings/team',
   security: () => '/settings/security',
   audit: () => '/settings/audit',
+  unknown: () => '/settings/nowhere',
 }
 
 /** What has focus after each press of Tab, until it comes round; anything outside of the window is named. */

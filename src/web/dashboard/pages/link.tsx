@@ -63,6 +63,7 @@ function Shown({ link }: { link: PaymentLink }) {
             />
           </div>
         </Card>
+        <Invoices link={link} />
         <Card title="Details">
           <Facts
             facts={[
@@ -78,7 +79,6 @@ function Shown({ link }: { link: PaymentLink }) {
             ]}
           />
         </Card>
-        <Invoices link={link} />
         {link.allow_dynamic_amount ? <Sessions link={link} /> : null}
       </div>
     </Page>
