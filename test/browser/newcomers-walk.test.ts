@@ -87,6 +87,7 @@ test('sign-up, the first payment, webhook and payout, and what going live takes'
   await picture('new-payout')
   await press('Request payout')
   await press('Approve')
+  await page.getByRole('heading', { name: /^Send / }).waitFor()
   await picture('approve-payout')
   await press('Approve and send')
   await page.locator('.badge', { hasText: 'Completed' }).waitFor({ timeout: ARRIVED_MS_MAX })
