@@ -185,10 +185,16 @@ export interface ProviderAgreement {
     blocks: readonly { readonly height: number; readonly hash: string; readonly reached: number }[],
   ): Promise<ReadonlySet<string>>
   /**
-   * Which of these claims, all about one block, are not found there by the first other provider that knows the block;
-   * null if none can tell. Absent on chains whose block hashes prove everything in the block.
+   * Which of these claims, all about one block, are not found there, by each of the first other providers that can tell,
+   * so many at most. Absent on chains whose block hashes prove everything in the block.
    */
-  readonly unverifiedElsewhere?: CreditCheck['unverified'] | undefined
+  readonly unverifiedElsewhere?:
+    | (<Claim extends Credit>(
+        block: Parameters<CreditCheck['unverified']>[0],
+        claims: readonly Claim[],
+        answersMax: number,
+      ) => Promise<readonly (readonly Claim[])[]>)
+    | undefined
   /** What an operator should fix, although the network is followed; null where nothing. */
   readonly notice: string | null
 }

@@ -161,10 +161,11 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     }
   }
 
-  get unverifiedElsewhere(): CreditCheck['unverified'] | undefined {
+  get unverifiedElsewhere(): ProviderAgreement['unverifiedElsewhere'] {
     if (this.#first.chain.credits === undefined) return undefined
     // What it cannot say about one block says nothing of the others: it is asked about those all the same.
-    return (block, claims) => this.#askAnother((chain) => chain.credits?.unverified(block, claims), 0)
+    return (block, claims, answersMax) =>
+      this.#askOthers((chain) => chain.credits?.unverified(block, claims), { silentMs: 0, answersMax })
   }
 
   async minimumAmount(): Promise<bigint | undefined> {
@@ -232,20 +233,30 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   /** The first answer of a provider that is not followed; null where none has one. */
   async #askAnother<Result>(
     question: (chain: ChainProvider) => Promise<Result | null> | undefined,
-    silentMs: number = ASK_AGAIN_MS,
   ): Promise<Result | null> {
+    const [answer] = await this.#askOthers(question, { silentMs: ASK_AGAIN_MS, answersMax: 1 })
+    return answer ?? null
+  }
+
+  /** The first answers of providers that are not followed, each of another one. */
+  async #askOthers<Result>(
+    question: (chain: ChainProvider) => Promise<Result | null> | undefined,
+    { silentMs, answersMax }: { readonly silentMs: number; readonly answersMax: number },
+  ): Promise<Result[]> {
     const nowMs = this.#clock().getTime()
+    const answers: Result[] = []
     for (const provider of this.#providers) {
+      if (answers.length >= answersMax) break
       if (provider === this.#followed || (this.#silentUntilMs.get(provider) ?? 0) > nowMs) continue
       try {
         const answer = await within(OPINION_TIMEOUT_MS, Promise.resolve(question(provider.chain) ?? null))
-        if (answer !== null) return answer
+        if (answer !== null) answers.push(answer)
       } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error
         if (silentMs > 0) this.#silentUntilMs.set(provider, nowMs + silentMs)
       }
     }
-    return null
+    return answers
   }
 
   /** Adds to `agreed` what a provider has as well; returns why it does not have all of it. */

@@ -206,13 +206,15 @@ async function checkBlock(
   const [first] = claims
   if (first === undefined || adapter.credits === undefined) return null
   const { height: at } = first.block
-  const ours = await adapter.credits.unverified(first.block, claims)
-  if (ours === null) return `payments in block ${at} wait: the node no longer has its balances or traces`
-  const theirs =
-    agreement?.unverifiedElsewhere === undefined
-      ? ours
-      : await agreement.unverifiedElsewhere(first.block, claims)
-  if (theirs === null) return `payments in block ${at} wait for another provider to find them there as well`
+  const own = await adapter.credits.unverified(first.block, claims)
+  const elsewhere = agreement?.unverifiedElsewhere
+  // Where the followed provider no longer has the block's contents, two others decide.
+  const others = (await elsewhere?.(first.block, claims, own === null ? 2 : 1)) ?? []
+  const [ours, theirs] = own === null ? others : [own, ...(elsewhere === undefined ? [own] : others)]
+  if (ours === undefined || theirs === undefined)
+    return own === null
+      ? `payments in block ${at} wait: the node no longer has its balances or traces`
+      : `payments in block ${at} wait for another provider to find them there as well`
   const disputed = [...ours, ...theirs].find((claim) => ours.includes(claim) !== theirs.includes(claim))
   if (disputed !== undefined) throw contradiction(disputed, ours.includes(disputed))
   const nowMs = clock().getTime()

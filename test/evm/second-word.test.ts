@@ -179,6 +179,34 @@ test.each([
   },
 )
 
+test('where the followed provider no longer has a block, two others decide, and not one', async () => {
+  const { adapter: two, changes } = throughTwo(true)
+  await two.close()
+  const options = { ...(watched.chain.recipe.options as EvmAdapterOptions), clock: systemClock }
+  const followed = new EvmAdapter({ ...options, url: first.url })
+  const others = [second.url, watched.chain.url].map((url, place) => ({
+    name: `other ${place}`,
+    chain: new EvmAdapter({ ...options, url, watched: followed.watched }),
+  }))
+  const adapter = new ProviderGroup({ name: 'first', chain: followed }, others, systemClock)
+  const watcher = await watched.watchAtTip({ adapter, changes: { ...changes, agreement: adapter } })
+  const invoice = await watched.openInvoice([watcher])
+  const read = new Set<unknown>()
+  first.lie('debug_traceBlockByHash', (told, { params }) => {
+    if (read.has(params[0])) return null
+    read.add(params[0])
+    return told
+  })
+  putAway(second, () => true)
+  await watched.chain.pay(invoice.address, watched.driver.amount)
+  await watched.chain.mine(6)
+  const waiting = /wait: the node no longer has its balances or traces/
+  await until(async () => waiting.test((await watched.state()).reason ?? ''), { what: 'it waits' })
+  expect(await watched.statusOf(invoice.id)).toBe('confirming')
+  second.tellTheTruth()
+  await watched.untilStatus(invoice.id, 'paid')
+})
+
 test('payments are paid however many earlier blocks the second provider no longer has', async () => {
   const { adapter, changes } = throughTwo(true)
   const watcher = await watched.watchAtTip({ adapter, changes })
