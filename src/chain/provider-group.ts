@@ -234,8 +234,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   async #askAnother<Result>(
     question: (chain: ChainProvider) => Promise<Result | null> | undefined,
   ): Promise<Result | null> {
-    const [answer] = await this.#askOthers(question, { silentMs: ASK_AGAIN_MS, answersMax: 1 })
-    return answer ?? null
+    return (await this.#askOthers(question, { silentMs: ASK_AGAIN_MS, answersMax: 1 }))[0] ?? null
   }
 
   /** The first answers of providers that are not followed, each of another one. */
@@ -246,8 +245,8 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     const nowMs = this.#clock().getTime()
     const answers: Result[] = []
     for (const provider of this.#providers) {
-      if (answers.length >= answersMax) break
-      if (provider === this.#followed || (this.#silentUntilMs.get(provider) ?? 0) > nowMs) continue
+      const isSilent = (this.#silentUntilMs.get(provider) ?? 0) > nowMs
+      if (provider === this.#followed || isSilent || answers.length >= answersMax) continue
       try {
         const answer = await within(OPINION_TIMEOUT_MS, Promise.resolve(question(provider.chain) ?? null))
         if (answer !== null) answers.push(answer)

@@ -217,7 +217,8 @@ export const listInvoicesQuery = z
     created_before: instant.optional(),
     q: text(1, 255)
       .meta({
-        description: 'Part of an id, reference or e-mail address; a whole deposit address or transaction id.',
+        description:
+          'The beginning of an id, reference or e-mail address, letters as written; a whole deposit address or transaction id.',
       })
       .optional(),
   })

@@ -12,6 +12,8 @@ const STATUSES: { readonly [status in Invoice['status']]: string } = {
   manual_review: 'Money came that needs the decision of a person.',
 }
 
+const ACCEPTED = 'A person accepted what came in place of the amount due.'
+
 const REVIEWS: { readonly [reason in NonNullable<Invoice['review_reason']>]: string } = {
   wrong_asset: 'The buyer sent another coin than the invoice asks for.',
   late: 'The payment came after the deadline.',
@@ -33,7 +35,7 @@ const PAYMENT_STATUSES: { readonly [status in Payment['status']]: string } = {
 export function explainInvoice(invoice: Invoice, payments: readonly Payment[], now: Date): string {
   const { asset, usd_amount: usd } = invoice
   return [
-    `Invoice ${invoice.id} (${invoice.livemode ? 'live' : 'test'} mode) is ${invoice.status}. ${STATUSES[invoice.status]}`,
+    `Invoice ${invoice.id} (${invoice.livemode ? 'live' : 'test'} mode) is ${invoice.status}. ${invoice.status_reason === 'accepted' ? ACCEPTED : STATUSES[invoice.status]}`,
     `Due: ${invoice.amount} ${asset}${usd === null ? '' : ` (${usd} US dollars)`}. Seen: ${invoice.amount_detected} ${asset}. Final: ${invoice.amount_confirmed} ${asset}. Still to come: ${invoice.amount_remaining} ${asset}.`,
     `Created ${invoice.created_at}; payable until ${invoice.expires_at}.`,
     ...(invoice.paid_at === null ? [] : [`Paid ${invoice.paid_at}.`]),
@@ -77,13 +79,20 @@ function nextStep(invoice: Invoice, now: Date): string[] {
     case 'manual_review':
       return ['Next: a person accepts or dismisses it at the dashboard, under Needs review.']
     case 'overpaid':
-      return ['Next: a person decides about the surplus at the dashboard, under Needs review.']
+      return ['Next: a person decides about the surplus at the dashboard, unless that was done before.']
     case 'partially_paid':
       return isOver
-        ? ['Next: a person accepts or dismisses what came, at the dashboard, under Needs review.']
-        : ['Next: the buyer can send the rest before the deadline.']
+        ? ['Next: a person accepts or dismisses what came, at the dashboard, unless that was done before.']
+        : [SEND_THE_REST]
+    case 'payment_detected':
+    case 'confirming':
+      return invoice.amount_remaining === '0' || isOver
+        ? ['Next: nobody has to do anything.']
+        : [SEND_THE_REST]
     case 'awaiting_payment':
-      return ['Next: the buyer pays on the page at checkout_url.']
+      return isOver
+        ? ['Next: the buyer should send nothing more. The chain is read once more, then the invoice expires.']
+        : ['Next: the buyer pays on the page at checkout_url.']
     case 'expired':
     case 'cancelled':
       return ['Next: create a new invoice if the buyer still wants to pay.']
@@ -91,3 +100,5 @@ function nextStep(invoice: Invoice, now: Date): string[] {
       return []
   }
 }
+
+const SEND_THE_REST = 'Next: the buyer can send the rest before the deadline.'

@@ -2,7 +2,7 @@ import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import type { Invoice, Paylink } from 'paylink-sdk'
 import { z } from 'zod'
 import { explainInvoice } from './explain-invoice.ts'
-import { CREATES, idempotencyKey, json, limit, pick, READS, text } from './tool.ts'
+import { CREATES, idempotencyKey, json, limit, optionsOf, pick, READS, startingAfter, text } from './tool.ts'
 
 const invoiceId = z.string().describe('inv_…')
 const PAYMENTS_TOLD_MAX = 100
@@ -21,7 +21,6 @@ const LISTED = [
   'created_at',
   'expires_at',
   'paid_at',
-  'checkout_url',
 ] as const satisfies readonly (keyof Invoice)[]
 
 export function addInvoiceTools(server: McpServer, paylink: Paylink): void {
@@ -36,7 +35,7 @@ function addCreate(server: McpServer, { invoices }: Paylink): void {
       title: 'Create an invoice',
       description:
         'Creates an invoice in US dollars (usd_amount) or in coins (amount and asset). Give checkout_url to the buyer: the page to pay on. Needs the scope invoices:write.',
-      inputSchema: {
+      inputSchema: z.strictObject({
         idempotency_key: idempotencyKey,
         usd_amount: z.string().optional().describe('Such as 49.99'),
         asset: z
@@ -47,14 +46,14 @@ function addCreate(server: McpServer, { invoices }: Paylink): void {
         allow_asset_selection: z.boolean().optional().describe('Whether the buyer may choose another coin'),
         customer_email: z.string().optional(),
         external_reference: z.string().optional().describe("The merchant's own reference"),
-      },
+      }),
       annotations: CREATES,
     },
     async ({ idempotency_key, asset, ...body }) =>
       json(
         await invoices.create(
           { ...body, asset: asset as Invoice['asset'] | undefined },
-          { idempotencyKey: idempotency_key },
+          optionsOf(idempotency_key),
         ),
       ),
   )
@@ -66,7 +65,7 @@ function addReads(server: McpServer, { invoices }: Paylink): void {
     {
       title: 'Get an invoice',
       description: 'The whole invoice with its payments. Needs the scope invoices:read.',
-      inputSchema: { invoice_id: invoiceId },
+      inputSchema: z.strictObject({ invoice_id: invoiceId }),
       annotations: READS,
     },
     async ({ invoice_id: id }) => json(await invoices.get(id)),
@@ -77,11 +76,13 @@ function addReads(server: McpServer, { invoices }: Paylink): void {
       title: 'Find invoices',
       description:
         'Invoices, newest first: of a customer, by reference, by status, or all that need a person. Needs the scope invoices:read.',
-      inputSchema: {
+      inputSchema: z.strictObject({
         q: z
           .string()
           .optional()
-          .describe('Part of an id, reference or e-mail address; a whole deposit address or transaction id'),
+          .describe(
+            'The beginning of an id, reference or e-mail address, letters as written; a whole deposit address or transaction id',
+          ),
         status: z
           .enum([
             'awaiting_payment',
@@ -102,7 +103,8 @@ function addReads(server: McpServer, { invoices }: Paylink): void {
         created_after: z.string().optional().describe('ISO 8601, such as 2026-11-01T00:00:00Z'),
         created_before: z.string().optional(),
         limit,
-      },
+        starting_after: startingAfter,
+      }),
       annotations: READS,
     },
     async ({ needs_review: needsReview, ...query }) => {
@@ -116,7 +118,7 @@ function addReads(server: McpServer, { invoices }: Paylink): void {
       title: 'Explain an invoice',
       description:
         'Why an invoice has its status: what came and when, why it expired or waits for a person, and what can be done. Needs the scope invoices:read.',
-      inputSchema: { invoice_id: invoiceId },
+      inputSchema: z.strictObject({ invoice_id: invoiceId }),
       annotations: READS,
     },
     async ({ invoice_id: id }) => {

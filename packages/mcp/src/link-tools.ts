@@ -1,7 +1,7 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import type { Paylink } from 'paylink-sdk'
 import { z } from 'zod'
-import { CREATES, idempotencyKey, json, limit, READS } from './tool.ts'
+import { CREATES, idempotencyKey, json, limit, optionsOf, READS, startingAfter } from './tool.ts'
 
 export function addLinkTools(server: McpServer, { paymentLinks }: Paylink): void {
   server.registerTool(
@@ -10,23 +10,26 @@ export function addLinkTools(server: McpServer, { paymentLinks }: Paylink): void
       title: 'Create a payment link',
       description:
         'Creates a page that many buyers can pay on. Give usd_amount, or allow_dynamic_amount for a price that the buyer or the shop names. Needs the scope payment_links:write.',
-      inputSchema: {
+      inputSchema: z.strictObject({
         idempotency_key: idempotencyKey,
         name: z.string().describe('What the buyer pays for'),
         usd_amount: z.string().optional().describe('Such as 49.99'),
         allow_dynamic_amount: z.boolean().optional(),
-      },
+      }),
       annotations: CREATES,
     },
-    async ({ idempotency_key: key, ...body }) =>
-      json(await paymentLinks.create(body, { idempotencyKey: key })),
+    async ({ idempotency_key: key, ...body }) => json(await paymentLinks.create(body, optionsOf(key))),
   )
   server.registerTool(
     'find_payment_links',
     {
       title: 'Find payment links',
       description: 'Payment links, newest first. Needs the scope payment_links:read.',
-      inputSchema: { q: z.string().optional().describe('Part of a name or an id'), limit },
+      inputSchema: z.strictObject({
+        q: z.string().optional().describe('Part of a name or an id'),
+        limit,
+        starting_after: startingAfter,
+      }),
       annotations: READS,
     },
     async (query) => {

@@ -5,13 +5,20 @@ const ITEMS_DEFAULT = 10
 /** Enough to look through; what is more belongs into a narrower question. */
 const ITEMS_MAX = 25
 
+/** A shop's server names its creations by its orders too: the same name from here is another one. */
+const KEY_PREFIX = 'mcp-'
+const KEY_LENGTH_MAX = 255 - KEY_PREFIX.length
+
 export const idempotencyKey = z
   .string()
   .min(1)
-  .max(255)
+  .max(KEY_LENGTH_MAX)
   .describe(
     'Names this one creation, such as order-1042. The same key again gives the same object, for 72 hours.',
   )
+export const optionsOf = (key: string) => ({ idempotencyKey: KEY_PREFIX + key })
+
+export const startingAfter = z.string().optional().describe('The id of the last one on the page before')
 
 export const limit = z.number().int().min(1).max(ITEMS_MAX).default(ITEMS_DEFAULT)
 

@@ -979,7 +979,7 @@ export type Operations = {
       readonly payment_link_id?: string | undefined
       readonly created_after?: string | undefined
       readonly created_before?: string | undefined
-      /** Part of an id, reference or e-mail address; a whole deposit address or transaction id. */
+      /** The beginning of an id, reference or e-mail address, letters as written; a whole deposit address or transaction id. */
       readonly q?: string | undefined
     }
     readonly body: undefined
