@@ -3,6 +3,7 @@ import { ASSETS, type AssetId } from '../core/assets.ts'
 import { utxoParametersOf } from '../core/chain/utxo-parameters.ts'
 import { encodeEvmAddress, parseEvmAddress } from './evm/address.ts'
 import { isChainsOwnAddress } from './solana/chains-own-address.ts'
+import { testAddressOf } from './test-address.ts'
 import { outputScriptOf, outputScriptOnAny } from './utxo/output-script.ts'
 
 const SOLANA_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
@@ -24,6 +25,8 @@ export function checkPayoutAddress(
   const { asset, livemode, parameters: name } = where
   const { keyFamily, networkName } = ASSETS[asset]
   const wrong = (message: string): CheckedAddress => ({ kind: 'invalid', message })
+  if (livemode && text === testAddressOf(asset))
+    return wrong('This address is for test money: nobody has its key.')
   switch (keyFamily) {
     case 'bitcoin':
     case 'litecoin': {

@@ -7,4 +7,6 @@ test.each(ASSET_IDS)('the test address of %s is one that payouts on its sandbox 
   const address = testAddressOf(asset)
   const where = { asset, livemode: false, parameters: 'regtest' }
   expect(checkPayoutAddress(address, where)).toEqual({ kind: 'valid', address })
+  // Not every chain's address says which network it is for.
+  expect(checkPayoutAddress(address, { ...where, livemode: true }).kind).toBe('invalid')
 })

@@ -380,8 +380,9 @@ describe('what a page says', () => {
     expect(text).toContain('I already sent it')
   })
 
-  test('when it was detected: that the page may be closed; when too little came in time: no step', async () => {
-    expect(await textOf('detected')).toContain('You can close this page.')
+  test('when it is confirming, and not before: that the page may be closed; when too little came: no step', async () => {
+    expect(await textOf('detected')).not.toContain('You can close this page.')
+    expect(await textOf('confirming')).toContain('You can close this page.')
     expect(await textOf('underpaid')).toContain('SendDetectedConfirmed')
     expect(await textOf('underpaid_over')).not.toContain('SendDetectedConfirmed')
   })

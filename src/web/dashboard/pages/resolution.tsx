@@ -11,7 +11,7 @@ import { CopyField } from '../parts/copy.tsx'
 import { Field } from '../parts/field.tsx'
 import { coins } from '../parts/money.ts'
 import { Card } from '../parts/page.tsx'
-import { formatMoment } from '../parts/time.tsx'
+import { formatMoment, useTick } from '../parts/time.tsx'
 
 /** Whether there may be something to decide about an invoice: it may have been dismissed. */
 const mayNeedDecision = ({ status, review_reason }: Invoice): boolean =>
@@ -38,9 +38,11 @@ function reasonText({ status, review_reason, amount_remaining, asset }: Invoice)
 export function NextStep({ invoice }: { invoice: Invoice }) {
   const mayNeed = mayNeedDecision(invoice)
   const query = { attention: 'open', q: invoice.id, limit: '1' }
-  const { data: queue } = useQuery({ ...invoicesOf(useMode(), query), enabled: mayNeed })
+  const { data: queue, isError } = useQuery({ ...invoicesOf(useMode(), query), enabled: mayNeed })
+  useTick()
   if (isWaitingForRest(invoice)) return <WaitingForRest invoice={invoice} />
-  if (!mayNeed || queue?.data.some(({ id }) => id === invoice.id) !== true) return null
+  const isListed = queue?.data.some(({ id }) => id === invoice.id) === true
+  if (!mayNeed || !(isListed || isError)) return null
   return (
     <Card title="Action required">
       <Resolution invoice={invoice} />
