@@ -73,9 +73,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
       const why = this.#away.get(this.#first)?.reason ?? 'it did not answer'
       parts.push(`${this.#followed.name} is followed in place of ${this.#first.name}: ${why}`)
     }
-    const own = this.#followed.chain.notice ?? null
-    if (own !== null) parts.push(own)
-    if (this.#waiting !== null) parts.push(this.#waiting)
+    for (const notice of [this.#followed.chain.notice, this.#waiting]) if (notice) parts.push(notice)
     return parts.length === 0 ? null : parts.join('; ')
   }
 
@@ -223,8 +221,9 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   }
 
   async #readTokens(from: BlockRef, toHeight: number): Promise<TokenReading | null> {
-    const reading = await this.#askAnother((chain) => chain.tokens?.read(from, toHeight))
-    if (reading === null) return null
+    const read = (chain: ChainProvider) => chain.tokens?.read(from, toHeight)
+    const [reading] = await this.#askOthers(read, { silentMs: 0, answersMax: 1 })
+    if (reading === undefined) return null
     // Both must stand on the same block: then all blocks below it are the same.
     const ours = await this.#ask((chain) => chain.hashAt(reading.end.height))
     return ours === reading.end.hash ? reading : null

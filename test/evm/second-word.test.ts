@@ -157,13 +157,13 @@ test('while the second cannot confirm them, payments wait and the network says s
 })
 
 test.each([
-  ['no traces', 'traces', 'debug_traceBlockByHash', null],
-  ['an error in the place of a trace', 'traces', 'debug_traceBlockByHash', [{ error: 'no state' }]],
-  ['no receipts', 'balances', 'eth_getBlockReceipts', null],
+  ['no traces', 'traces', null],
+  ['an error in the place of a trace', 'traces', [{ error: 'no state' }]],
+  ['no traces ever', 'balances', null],
 ] as const)(
-  'of a block that a node knows and has %s of, it cannot say what was paid in it',
+  'of a block of which a node has %s, it says what is proved, and else that it cannot',
   async (...given) => {
-    const [, nativeMode, method, answer] = given
+    const [, nativeMode, traces] = given
     const { options } = watched.chain.recipe as { options: EvmAdapterOptions }
     const adapter = new EvmAdapter({ ...options, url: first.url, nativeMode, clock: systemClock })
     await adapter.connect()
@@ -173,7 +173,10 @@ test.each([
     const block = { height: await watched.chain.anvil.height(), hash: await watched.chain.tipHash() }
     const claim = { txid, addressBytes: addressBytes.toString('hex'), asset: 'ETH', outputIndex: 0 } as const
     expect(await adapter.credits?.unverified(block, [{ ...claim, amount: ETHER }])).toEqual([])
-    first.lie(method, () => answer)
+    first.lie('debug_traceBlockByHash', () => traces)
+    // What a transaction pays itself is proved by its block and receipts alone.
+    expect(await adapter.credits?.unverified(block, [{ ...claim, amount: ETHER }])).toEqual([])
+    first.lie('eth_getBlockReceipts', () => null)
     expect(await adapter.credits?.unverified(block, [{ ...claim, amount: ETHER }])).toBeNull()
     await adapter.close()
   },
@@ -197,6 +200,7 @@ test('where the followed provider no longer has a block, two others decide, and 
     read.add(params[0])
     return told
   })
+  first.lie('eth_getBlockReceipts', () => null)
   putAway(second, () => true)
   await watched.chain.pay(invoice.address, watched.driver.amount)
   await watched.chain.mine(6)
@@ -205,6 +209,52 @@ test('where the followed provider no longer has a block, two others decide, and 
   expect(await watched.statusOf(invoice.id)).toBe('confirming')
   second.tellTheTruth()
   await watched.untilStatus(invoice.id, 'paid')
+})
+
+test('a second provider that reads no tokens confirms coin all the same', async () => {
+  const { adapter, changes } = throughTwo(true)
+  const watcher = await watched.watchAtTip({ adapter, changes })
+  for (const method of ['eth_getLogs', 'eth_getBlockReceipts'])
+    second.lie(method, () => {
+      throw new Error('logs are not part of this plan today')
+    })
+  const invoice = await watched.openInvoice([watcher])
+  await watched.chain.pay(invoice.address, watched.driver.amount)
+  await watched.chain.anvil.send(watched.chain.token.mint(invoice.address, 1n))
+  await watched.chain.mine(6)
+  await watched.untilStatus(invoice.id, 'paid')
+})
+
+test('an old block that nobody can trace any more leaves new ones traced', async () => {
+  const { adapter, changes } = throughTwo(true)
+  const watcher = await watched.watchAtTip({ adapter, changes })
+  const { amount } = watched.driver
+  const pays = (address: string) =>
+    watched.chain.anvil.send({
+      to: payer,
+      value: amount,
+      data: callData('pay(address[],uint256[])', [address], [amount]),
+    })
+  const [old, closed] = [await watched.openInvoice([watcher]), await watched.openInvoice([watcher])]
+  await watched.database.owner.query(`update invoice set cancelled_at = now() where id = $1`, [closed.id])
+  const read = new Set<unknown>()
+  let isOld = true
+  first.lie('debug_traceBlockByHash', (told, { params }) => {
+    if (read.has(params[0])) throw new Error('historical state is not available')
+    if (isOld) read.add(params[0])
+    return told
+  })
+  putAway(second, () => true)
+  await pays(old.address)
+  await watched.chain.mine(6)
+  const waiting = /wait: the node no longer has its balances or traces|wait for another provider/
+  await until(async () => waiting.test((await watched.state()).reason ?? ''), { what: 'it waits' })
+  await watched.untilReadSince(new Date())
+  isOld = false
+  // Its checkout is closed: only traces find what a contract pays to it.
+  await pays(closed.address)
+  await watched.chain.mine(2)
+  await watched.untilStatus(closed.id, 'confirming')
 })
 
 test('payments are paid however many earlier blocks the second provider no longer has', async () => {

@@ -174,6 +174,14 @@ test('whether the buyer or a person is next depends on the deadline', async () =
   const ofUnpaid = (ms: number) => explainInvoice(unpaid, [], new Date(ms))
   expect(ofUnpaid(deadline - 1)).toContain('pays on the page')
   expect(ofUnpaid(deadline + 1)).toContain('should send nothing more')
+  // Whatever the status, money that waits for a person must not be paid a second time.
+  const waiting = { ...unpaid, review_reason: 'wrong_asset' }
+  for (const status of ['awaiting_payment', 'expired', 'paid'])
+    expect(explainInvoice({ ...waiting, status }, [], new Date(deadline - 1))).toMatch(
+      /Next: a person decides/,
+    )
+  const cancelled = { ...waiting, review_reason: 'cancelled', status: 'confirming' }
+  expect(explainInvoice(cancelled, [], new Date(deadline - 1))).toContain('send nothing more')
   const accepted = { status: 'paid', status_reason: 'accepted' }
   expect(explainInvoice({ ...partly, ...accepted }, [], new Date())).toContain('A person accepted what came')
 })

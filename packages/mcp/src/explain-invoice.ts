@@ -12,7 +12,7 @@ const STATUSES: { readonly [status in Invoice['status']]: string } = {
   manual_review: 'Money came that needs the decision of a person.',
 }
 
-const ACCEPTED = 'A person accepted what came in place of the amount due.'
+const ACCEPTED = 'A person accepted what came.'
 
 const REVIEWS: { readonly [reason in NonNullable<Invoice['review_reason']>]: string } = {
   wrong_asset: 'The buyer sent another coin than the invoice asks for.',
@@ -72,33 +72,25 @@ function paymentLine(payment: Payment): string {
   return `Payment of ${amount} ${asset}, seen ${payment.detected_at}, transaction ${txid}: ${PAYMENT_STATUSES[status]}${depth}.${review}`
 }
 
-/** What can be done now, and by whom. */
+/** What can be done now, and by whom. A person's decision comes first: until then nobody should pay again. */
 function nextStep(invoice: Invoice, now: Date): string[] {
+  const { status } = invoice
   const isOver = now.getTime() > Date.parse(invoice.expires_at)
-  switch (invoice.status) {
-    case 'manual_review':
-      return ['Next: a person accepts or dismisses it at the dashboard, under Needs review.']
-    case 'overpaid':
-      return ['Next: a person decides about the surplus at the dashboard, unless that was done before.']
-    case 'partially_paid':
-      return isOver
-        ? ['Next: a person accepts or dismisses what came, at the dashboard, unless that was done before.']
-        : [SEND_THE_REST]
-    case 'payment_detected':
-    case 'confirming':
-      return invoice.amount_remaining === '0' || isOver
-        ? ['Next: nobody has to do anything.']
-        : [SEND_THE_REST]
-    case 'awaiting_payment':
-      return isOver
-        ? ['Next: the buyer should send nothing more. The chain is read once more, then the invoice expires.']
-        : ['Next: the buyer pays on the page at checkout_url.']
-    case 'expired':
-    case 'cancelled':
-      return ['Next: create a new invoice if the buyer still wants to pay.']
-    default:
-      return []
-  }
+  if (status === 'payment_detected' || status === 'confirming')
+    return ['Next: nobody has to do anything until it is final; send nothing more meanwhile.']
+  if (status === 'manual_review' || invoice.review_reason !== null)
+    return ['Next: a person decides about what came at the dashboard, under Needs review.']
+  if (status === 'overpaid')
+    return ['Next: a person decides about the surplus at the dashboard, unless that was done before.']
+  if (status === 'partially_paid')
+    return isOver
+      ? ['Next: a person accepts or dismisses what came, at the dashboard, unless that was done before.']
+      : ['Next: the buyer can send the rest before the deadline.']
+  if (status === 'awaiting_payment')
+    return isOver
+      ? ['Next: the buyer should send nothing more. The chain is read once more, then the invoice expires.']
+      : ['Next: the buyer pays on the page at checkout_url.']
+  if (status === 'expired' || status === 'cancelled')
+    return ['Next: create a new invoice if the buyer still wants to pay.']
+  return []
 }
-
-const SEND_THE_REST = 'Next: the buyer can send the rest before the deadline.'

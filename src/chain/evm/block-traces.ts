@@ -9,10 +9,13 @@ const REST_MS = 60_000
 /** A node's traces of whole blocks, left alone for a while after one was too much for it. */
 export class BlockTraces {
   readonly #node: EvmNode
+  readonly #others: BlockTraces | null
   #rest: { readonly untilMs: number; readonly notice: string } | null = null
 
-  constructor(node: EvmNode) {
+  /** `others`: traces of the same node's, whose rests count here too, and never the other way. */
+  constructor(node: EvmNode, others: BlockTraces | null = null) {
     this.#node = node
+    this.#others = others
   }
 
   /** What is read meanwhile, and what may be missed; null while blocks are traced. */
@@ -24,7 +27,7 @@ export class BlockTraces {
   async of(header: EvmHeader): Promise<EvmTraces | null> {
     // An empty block costs no call.
     if (header.transactions.length === 0) return []
-    if (this.#rest !== null && performance.now() < this.#rest.untilMs) return null
+    if (this.isResting) return null
     try {
       const traces = await this.#node.tracesOf(header)
       this.#rest = null
@@ -34,6 +37,11 @@ export class BlockTraces {
       this.#leave(header, error)
       return null
     }
+  }
+
+  get isResting(): boolean {
+    const isOwn = this.#rest !== null && performance.now() < this.#rest.untilMs
+    return isOwn || this.#others?.isResting === true
   }
 
   #leave({ number }: EvmHeader, error: ChainUnavailable): void {

@@ -104,7 +104,9 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
       this.#reader.read(headers, this.#requireMode()),
     )
     const modeOf = (header: EvmHeader) => this.#modeAt(header)
-    this.credits = new EvmCreditCheck({ node: this.#node, traces: this.#traces, asset, modeOf })
+    // What an old block is refused must not leave new ones untraced.
+    const traces = new BlockTraces(this.#node, this.#traces)
+    this.credits = new EvmCreditCheck({ node: this.#node, traces, asset, modeOf })
     this.tokens = new EvmTokenReader({ ...parts, tokens: this.#tokens, reader: this.#reader })
   }
 

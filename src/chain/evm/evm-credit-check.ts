@@ -45,13 +45,23 @@ export class EvmCreditCheck implements CreditCheck {
     const watched = new AddressSet()
     watched.add(addresses)
     try {
-      const traces = (await this.#modeOf(header)) === 'traces' ? await this.#traces.of(header) : null
+      const traces = (await this.#modeOf(header)) === 'traces' ? await this.#tracesOf(header) : null
       return traces === null
         ? await this.#unverifiedByBalances(hash, claims, { addresses, watched })
         : unverifiedIn(claims, this.#tracedCredits(header, traces, watched))
     } catch (error) {
       // A node that has put the block's state or receipts away answers that it cannot, in whatever words.
       if (isTooMuch(error) || error instanceof BlockDataMissing) return null
+      throw error
+    }
+  }
+
+  /** What transactions pay themselves is proved without traces, for whatever reason there are none. */
+  async #tracesOf(header: EvmHeader): Promise<EvmTraces | null> {
+    try {
+      return await this.#traces.of(header)
+    } catch (error) {
+      if (error instanceof BlockDataMissing) return null
       throw error
     }
   }

@@ -28,7 +28,7 @@ function recordOf(outputIndex: number, status: 'confirming' | 'reorged') {
 }
 
 const missed = (
-  found: readonly ReturnType<typeof output>[],
+  found: readonly (Omit<ReturnType<typeof output>, 'asset'> & { asset: 'LTC' | 'ETH' })[],
   books: Pick<Parameters<typeof missedIn>[0], 'records' | 'booked'>,
 ) =>
   missedIn({
@@ -66,4 +66,10 @@ test('what both readings name by the block, with different amounts, is counted o
   // A producer's tips: within each transaction by traces, under the block's name by balances.
   const byTraces = { records: [], booked: [inBooks('tx', 1_010n), inBooks('other', 20n)] }
   expect(missed([amounting('tx', 1_000n), amounting(block.hash, 30n)], byTraces)).toEqual([])
+})
+
+test('what a block names by its hash for one asset says nothing of another’s outputs', () => {
+  const ofEther = { ...amounting(block.hash, 500n), asset: 'ETH' as const }
+  const books = { records: [], booked: [booked(1), { ...ofEther, blockHash: block.hash }] }
+  expect(missed([output(0), output(1), ofEther], books)).toEqual([[0, 1_000n]])
 })

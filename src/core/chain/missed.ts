@@ -57,15 +57,18 @@ function unbookedIn({ block, transfers }: OwnedBlock, booked: readonly BookedCre
   const inBooks = booked.filter(({ blockHash }) => block.hash === blockHash)
   const known = new Set(inBooks.map(keyOf))
   const missing = transfers.filter((transfer) => !known.has(keyOf(transfer)))
-  if (![...transfers, ...inBooks].some(({ txid }) => block.hash === txid)) return missing
+  const named = [...transfers, ...inBooks].filter(({ txid }) => block.hash === txid)
+  const isUnsure = new Set(named.map(purseOf))
   // All of both: what has one name in both may have another amount under it.
   const beyond = new Set(unverifiedIn(transfers.map(asCredit), inBooks.map(asCredit)).map(keyOf))
-  return missing.filter((transfer) => beyond.has(keyOf(transfer)))
+  return missing.filter((transfer) => !isUnsure.has(purseOf(transfer)) || beyond.has(keyOf(transfer)))
 }
+
+const purseOf = ({ invoiceId, asset }: Pick<BookedCredit, 'invoiceId' | 'asset'>) => `${invoiceId}:${asset}`
 
 const asCredit = <Found extends Pick<BookedCredit, 'invoiceId' | 'asset'>>(found: Found) => ({
   ...found,
-  addressBytes: `${found.invoiceId}:${found.asset}`,
+  addressBytes: purseOf(found),
 })
 
 /** Without those whose block has left the chain. */

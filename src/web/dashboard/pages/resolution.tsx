@@ -42,7 +42,7 @@ export function NextStep({ invoice }: { invoice: Invoice }) {
   useTick()
   if (isWaitingForRest(invoice)) return <WaitingForRest invoice={invoice} />
   const isListed = queue?.data.some(({ id }) => id === invoice.id) === true
-  if (!mayNeed || !(isListed || isError)) return null
+  if (!mayNeed || !(isListed || (isError && queue === undefined))) return null
   return (
     <Card title="Action required">
       <Resolution invoice={invoice} />
