@@ -20,10 +20,10 @@ import { within } from './within.ts'
 
 /** A provider that failed is left alone for this long, where another one serves. */
 const AWAY_MS = 30_000
-/** One that was asked for its opinion and gave none is asked again after this time. */
-const ASK_AGAIN_MS = 10_000
-/** Detection waits no longer than this for an opinion. */
-const OPINION_TIMEOUT_MS = 3_000
+/** Detection waits no longer for an opinion; who gave none is asked again after some time. */
+const OPINION = { timeoutMs: 3_000, silentMs: 10_000 }
+/** Logs and traces may take as long as any answer; and who cannot say about some blocks is asked about others. */
+const CONTENTS = { timeoutMs: 25_000, silentMs: 0 }
 
 export type NamedProvider = {
   /** Host and port, for messages: the URL itself holds credentials. */
@@ -161,9 +161,8 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
 
   get unverifiedElsewhere(): ProviderAgreement['unverifiedElsewhere'] {
     if (this.#first.chain.credits === undefined) return undefined
-    // What it cannot say about one block says nothing of the others: it is asked about those all the same.
     return (block, claims, answersMax) =>
-      this.#askOthers((chain) => chain.credits?.unverified(block, claims), { silentMs: 0, answersMax })
+      this.#askOthers((chain) => chain.credits?.unverified(block, claims), { ...CONTENTS, answersMax })
   }
 
   async minimumAmount(): Promise<bigint | undefined> {
@@ -222,7 +221,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
 
   async #readTokens(from: BlockRef, toHeight: number): Promise<TokenReading | null> {
     const read = (chain: ChainProvider) => chain.tokens?.read(from, toHeight)
-    const [reading] = await this.#askOthers(read, { silentMs: 0, answersMax: 1 })
+    const [reading] = await this.#askOthers(read, { ...CONTENTS, answersMax: 1 })
     if (reading === undefined) return null
     // Both must stand on the same block: then all blocks below it are the same.
     const ours = await this.#ask((chain) => chain.hashAt(reading.end.height))
@@ -233,13 +232,13 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   async #askAnother<Result>(
     question: (chain: ChainProvider) => Promise<Result | null> | undefined,
   ): Promise<Result | null> {
-    return (await this.#askOthers(question, { silentMs: ASK_AGAIN_MS, answersMax: 1 }))[0] ?? null
+    return (await this.#askOthers(question, { ...OPINION, answersMax: 1 }))[0] ?? null
   }
 
   /** The first answers of providers that are not followed, each of another one. */
   async #askOthers<Result>(
     question: (chain: ChainProvider) => Promise<Result | null> | undefined,
-    { silentMs, answersMax }: { readonly silentMs: number; readonly answersMax: number },
+    { silentMs, timeoutMs, answersMax }: typeof OPINION & { readonly answersMax: number },
   ): Promise<Result[]> {
     const nowMs = this.#clock().getTime()
     const answers: Result[] = []
@@ -247,7 +246,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
       const isSilent = (this.#silentUntilMs.get(provider) ?? 0) > nowMs
       if (provider === this.#followed || isSilent || answers.length >= answersMax) continue
       try {
-        const answer = await within(OPINION_TIMEOUT_MS, Promise.resolve(question(provider.chain) ?? null))
+        const answer = await within(timeoutMs, Promise.resolve(question(provider.chain) ?? null))
         if (answer !== null) answers.push(answer)
       } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error
@@ -270,13 +269,13 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
       let theirs: string | null
       let isDeep: boolean
       try {
-        theirs = await within(OPINION_TIMEOUT_MS, provider.chain.hashAt(height))
+        theirs = await within(OPINION.timeoutMs, provider.chain.hashAt(height))
         isDeep =
           reached <= height ||
-          (theirs !== null && (await within(OPINION_TIMEOUT_MS, provider.chain.hashAt(reached))) !== null)
+          (theirs !== null && (await within(OPINION.timeoutMs, provider.chain.hashAt(reached))) !== null)
       } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error
-        this.#silentUntilMs.set(provider, nowMs + ASK_AGAIN_MS)
+        this.#silentUntilMs.set(provider, nowMs + OPINION.silentMs)
         return error.message
       }
       // A provider without this block has none of those above it.

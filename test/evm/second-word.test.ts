@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
 import { ProviderGroup } from '../../src/chain/provider-group.ts'
@@ -9,6 +10,8 @@ import { until } from '../support/until.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
 
 const ETHER = 10n ** 18n
+/** More than any other question may take another provider. */
+const SLOW_TRACE_MS = 4_000
 
 type Trace = { readonly result: { readonly pre: object; readonly post: object } }
 
@@ -209,6 +212,21 @@ test('where the followed provider no longer has a block, two others decide, and 
   expect(await watched.statusOf(invoice.id)).toBe('confirming')
   second.tellTheTruth()
   await watched.untilStatus(invoice.id, 'paid')
+})
+
+test('a second provider that takes some seconds for each trace gives its word all the same', async () => {
+  const { adapter, changes } = throughTwo(true)
+  const watcher = await watched.watchAtTip({ adapter, changes })
+  const slowly = async (): Promise<void> => {
+    second.before('debug_traceBlockByHash', slowly)
+    await pause(SLOW_TRACE_MS)
+  }
+  second.before('debug_traceBlockByHash', slowly)
+  const invoice = await watched.openInvoice([watcher])
+  await watched.chain.pay(invoice.address, watched.driver.amount)
+  await watched.chain.mine(6)
+  await watched.untilStatus(invoice.id, 'paid')
+  second.before('debug_traceBlockByHash', async () => {})
 })
 
 test('a second provider that reads no tokens confirms coin all the same', async () => {
