@@ -44,6 +44,13 @@ export function formatCoinAmount(units: bigint, decimals: number): string {
   return fraction === '' ? `${sign}${whole}` : `${sign}${whole}.${fraction}`
 }
 
+/** A coin amount as it is read: a dollar coin's with at least two decimals, `5.50`, and every digit that it has. */
+export function readableAmount(amount: string, symbol: string): string {
+  if (symbol !== 'USDC') return amount
+  const [whole, fraction = ''] = amount.split('.')
+  return `${whole}.${fraction.padEnd(2, '0')}`
+}
+
 /**
  * A price such as `97123.45` as an integer of 10⁻¹² US dollar. Digits beyond the twelfth decimal are cut.
  * Null where the text is not a plain positive decimal number.

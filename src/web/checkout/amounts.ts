@@ -1,6 +1,6 @@
-import { ASSETS, COINS, type PaymentAsset, pricedAs } from '../../core/assets.ts'
+import { COINS, type PaymentAsset } from '../../core/assets.ts'
 import type { FiatAmount } from '../../core/card/onramp-provider.ts'
-import { formatCoinAmount, formatUsd } from '../../core/money.ts'
+import { formatCoinAmount, formatUsd, readableAmount } from '../../core/money.ts'
 import type { Language } from './language.ts'
 
 const CURRENCY_FORMATS = new Map<string, Intl.NumberFormat>()
@@ -13,7 +13,7 @@ const CENT_DECIMALS = 2
 /** `0.4123 LTC`, `5.50 USDC`: digits as one types them into a wallet. */
 export function coin(asset: PaymentAsset, units: bigint): string {
   const { decimals, symbol } = COINS[asset]
-  return `${coinDigits(asset, formatCoinAmount(units, decimals))} ${symbol}`
+  return `${readableAmount(formatCoinAmount(units, decimals), symbol)} ${symbol}`
 }
 
 /** Six digits compare as well as the eighteen of ether; a dollar coin keeps its cents. */
@@ -28,14 +28,7 @@ const NEARLY = new Intl.NumberFormat('en', {
 export function nearCoin(asset: PaymentAsset, units: bigint): string {
   const { decimals, symbol } = COINS[asset]
   const near = NEARLY.format(decimal(formatCoinAmount(units, decimals)))
-  return `≈ ${coinDigits(asset, near)} ${symbol}`
-}
-
-/** A canonical amount as it is read: with at least two decimals where the coin is worth a dollar. */
-export function coinDigits(asset: PaymentAsset, digits: string): string {
-  if (ASSETS[pricedAs(asset)].priceSymbol !== 'USDC') return digits
-  const [whole, fraction = ''] = digits.split('.')
-  return `${whole}.${fraction.padEnd(CENT_DECIMALS, '0')}`
+  return `≈ ${readableAmount(near, symbol)} ${symbol}`
 }
 
 /** `$49.99` in the language's own notation. */

@@ -107,8 +107,6 @@ type PlainText = {
   lead: string
   icon: IconName
   reload: 'never' | 'always'
-  /** What leads to the front page, if anything does. */
-  home?: string
 }
 
 /** A page of plain words, for everything that is not an invoice's page. */
@@ -123,13 +121,6 @@ export function renderPlainDocument(language: Language, text: PlainText): string
             </span>
             <h1>{text.title}</h1>
             <p class="lead">{text.lead}</p>
-            {text.home !== undefined && (
-              <p class="links">
-                <a class="button second" href="/">
-                  {text.home}
-                </a>
-              </p>
-            )}
           </section>
         </div>
       </main>

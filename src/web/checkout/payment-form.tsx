@@ -4,8 +4,8 @@ import { encode } from 'uqr'
 import { ASSETS } from '../../core/assets.ts'
 import { paymentUri } from '../../core/checkout/payment-uri.ts'
 import { walletChain, walletTransaction } from '../../core/checkout/wallet-transaction.ts'
-import { formatCoinAmount } from '../../core/money.ts'
-import { coin, coinDigits } from './amounts.ts'
+import { formatCoinAmount, readableAmount } from '../../core/money.ts'
+import { coin } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import { coinMark } from './coin-mark.tsx'
 import { Icon } from './icons.tsx'
@@ -121,7 +121,7 @@ export function CopyFields({ page }: { page: CheckoutPage }) {
         action={messages.copy_amount}
         text={amount}
       >
-        {coinDigits(asset, amount)} <span class="unit">{symbol}</span>
+        {readableAmount(amount, symbol)} <span class="unit">{symbol}</span>
       </CopyField>
       <CopyField
         page={page}

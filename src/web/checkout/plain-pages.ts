@@ -34,7 +34,6 @@ export function unknownPage(c: Context): string {
     lead: messages.unknown_lead,
     icon: 'search',
     reload: 'never',
-    home: messages.unknown_home,
   })
 }
 

@@ -1,26 +1,29 @@
 import { ASSETS } from '../../core/assets.ts'
 import type { ReceiptFacts } from '../../core/checkout/receipt-request.ts'
-import { parseUsd } from '../../core/money.ts'
-import { coinDigits, usd, utcTime } from './amounts.ts'
-import { ENGLISH, fill, languageNamed } from './language.ts'
+import { parseUsd, readableAmount } from '../../core/money.ts'
+import { usd, utcTime } from './amounts.ts'
+import { ENGLISH, fill, fillParts, languageNamed } from './language.ts'
 
 /** The e-mail with a receipt, in the language of the page on which it was asked for. */
 export function receiptEmail(facts: ReceiptFacts): { subject: string; text: string } {
   const { merchantName: merchant, item, order, usdAmount, asset, received, invoiceId, url, livemode } = facts
   const language = languageNamed(facts.language) ?? ENGLISH
   const { messages } = language
+  const { symbol } = ASSETS[asset]
   const cents = usdAmount === null ? null : parseUsd(usdAmount)
   const rows: readonly (readonly [term: string, text: string | null])[] = [
     [messages.item, item],
     [messages.order, order],
     [messages.total, cents === null ? null : usd(language, cents)],
-    [messages.received, `${coinDigits(asset, received)} ${ASSETS[asset].symbol}`],
+    [messages.received, `${readableAmount(received, symbol)} ${symbol}`],
     [messages.paid_at, utcTime(language, facts.paidAtMs, 'day')],
     [messages.receipt_number, invoiceId],
   ]
-  const known = rows.filter(([, text]) => text !== null).map(([term, text]) => `${term}: ${text}`)
+  // Without the marks of `fill`: a mail program could take one for a part of the URL.
+  const row = (term: string, value: string) => fillParts(messages.receipt_email_row, { term, value }).join('')
+  const known = rows.flatMap(([term, text]) => (text === null ? [] : [row(term, text)]))
   const lead = fill(messages.receipt_email_lead, { merchant })
-  const parts = [lead, known.join('\n'), `${messages.receipt_heading}: ${url}`, messages.receipt_email_why]
+  const parts = [lead, known.join('\n'), row(messages.receipt_heading, url), messages.receipt_email_why]
   const subject = fill(messages.receipt_email_subject, { merchant })
   return {
     subject: livemode ? subject : `[TEST] ${subject}`,

@@ -1,4 +1,5 @@
 import type { Chain } from '../../../core/assets.ts'
+import { readableAmount } from '../../../core/money.ts'
 import type { AssetName, PaidAssetName } from '../api/types.ts'
 
 const DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' })
@@ -63,15 +64,9 @@ const ALL_COINS: { readonly [coin in PaidAssetName]: Coin } = { ...COINS, ...MIS
 
 export const coinName = (coin: PaidAssetName): string => ALL_COINS[coin].name
 
-const DECIMAL = /^(-?\d+)(?:\.(\d+))?$/
-const CENTS = 2
-
-/** `0.015`; a stablecoin's as money is written, `5.50`, and with all the digits that it has. */
-export function coinAmount(amount: string, coin: PaidAssetName): string {
-  const [, whole, fraction = ''] = DECIMAL.exec(amount) ?? []
-  const isStable = ALL_COINS[coin].symbol === 'USDC'
-  return isStable && whole !== undefined ? `${whole}.${fraction.padEnd(CENTS, '0')}` : amount
-}
+/** `0.015`; of a dollar coin `5.50`. */
+export const coinAmount = (amount: string, coin: PaidAssetName): string =>
+  readableAmount(amount, ALL_COINS[coin].symbol)
 
 /** `0.015 LTC`, `20.00 USDC on Base`. */
 export function coins(amount: string, coin: PaidAssetName): string {
