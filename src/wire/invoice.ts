@@ -167,6 +167,11 @@ export const invoiceView = z
     expected_usd_amount: z.string().nullable(),
     checkout_session_id: z.string().nullable(),
     payment_link_id: z.string().nullable(),
+    payment_link_name: z
+      .string()
+      .nullable()
+      .exactOptional()
+      .meta({ description: 'As it is now. Only in what `GET` answers.' }),
     metadata: z.record(z.string(), z.unknown()).nullable(),
     return_url: z.string().nullable(),
     checkout_url: z.string().meta({ description: 'Where to send the buyer. Events leave it out.' }),
@@ -207,7 +212,7 @@ export const listInvoicesQuery = z
       .literal('open', { error: 'Must be open' })
       .meta({
         description:
-          'Only invoices that wait for your decision: under review, overpaid, or still paid in part after the deadline, and not dismissed since the last payment.',
+          'Only invoices that wait for your decision: under review, overpaid, or still paid in part after the deadline, and not dismissed since the last payment. Of each kind the newest 1,000.',
       })
       .optional(),
     external_reference: text(1, 255).optional(),

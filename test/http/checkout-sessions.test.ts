@@ -108,7 +108,7 @@ test('a session has every field; its URL shows neither the order nor the total',
   expect(bytes.includes('order-77') || bytes.includes('4990')).toBe(false)
 })
 
-test('the invoices of a payment link are listed by its id', async () => {
+test('the invoices of a payment link are listed by its id, and told by its name', async () => {
   const invoiceId = await pressed(await made())
   const listed = async (link: string) => {
     const { status, body } = await api.call('GET', `/invoices?payment_link_id=${link}`, {
@@ -119,6 +119,19 @@ test('the invoices of a payment link are listed by its id', async () => {
   expect(await listed(linkId)).toEqual([200, [invoiceId]])
   expect(await listed(await makeLink())).toEqual([200, []])
   expect(await listed('Shop')).toEqual([400, 'parameter_invalid'])
+  const ofApi = await api.call('POST', '/invoices', {
+    key: merchant.testKey,
+    body: { asset: 'LTC', usd_amount: '5' },
+  })
+  const names = { [invoiceId]: 'Shop', [ofApi.body.id]: null }
+  const all = await api.call('GET', '/invoices', { key: merchant.testKey })
+  for (const { id, payment_link_name } of all.body.data)
+    expect([id, payment_link_name]).toEqual([id, names[id]])
+  expect(all.body.data).toHaveLength(2)
+  for (const [id, name] of Object.entries(names)) {
+    const one = await api.call('GET', `/invoices/${id}`, { key: merchant.testKey })
+    expect(one.body.payment_link_name).toBe(name)
+  }
 })
 
 test('nothing usable is stored: no row of the database holds a token', async () => {

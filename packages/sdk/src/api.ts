@@ -324,6 +324,8 @@ export type Invoice = {
   readonly expected_usd_amount: string | null
   readonly checkout_session_id: string | null
   readonly payment_link_id: string | null
+  /** As it is now. Only in what `GET` answers. */
+  readonly payment_link_name?: string | null
   readonly metadata: {
     readonly [field: string]: unknown
   } | null
@@ -971,7 +973,7 @@ export type Operations = {
       readonly ending_before?: string | undefined
       readonly status?: 'awaiting_payment' | 'payment_detected' | 'confirming' | 'partially_paid' | 'paid' | 'overpaid' | 'expired' | 'cancelled' | 'manual_review' | undefined
       readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | undefined
-      /** Only invoices that wait for your decision: under review, overpaid, or still paid in part after the deadline, and not dismissed since the last payment. */
+      /** Only invoices that wait for your decision: under review, overpaid, or still paid in part after the deadline, and not dismissed since the last payment. Of each kind the newest 1,000. */
       readonly attention?: 'open' | undefined
       readonly external_reference?: string | undefined
       readonly order_reference?: string | undefined

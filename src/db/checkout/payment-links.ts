@@ -76,6 +76,20 @@ export async function loadPaymentLink(
   return rows[0] === undefined ? null : linkFromRow(rows[0])
 }
 
+/** The names of these links by their ids. Served by the primary key. */
+export async function loadLinkNames(
+  tx: Tx,
+  tenant: Tenant,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string | null, string>> {
+  if (ids.length === 0) return new Map()
+  const { rows } = await tx.query<{ id: string; name: string }>(
+    'select id, name from payment_link where merchant_id = $1 and id = any($2) and livemode = $3',
+    [tenant.merchantId, ids, tenant.livemode],
+  )
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
 /** Whether the tenant has this link. Served by the primary key. */
 export async function paymentLinkExists(tx: Tx, tenant: Tenant, id: string): Promise<boolean> {
   return (await loadPaymentLink(tx, tenant, id)) !== null

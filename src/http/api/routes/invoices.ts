@@ -1,12 +1,14 @@
 import { base58, bech32, bech32m } from '@scure/base'
 import type { z } from 'zod'
 import { renderPayment } from '../../../core/invoice/render.ts'
+import type { Invoice } from '../../../core/invoice/types.ts'
+import { loadLinkNames } from '../../../db/checkout/payment-links.ts'
 import { type ImportedInvoice, listImportedInvoices } from '../../../db/invoices/imported-invoices.ts'
 import { invoiceExists } from '../../../db/invoices/invoice-list.ts'
 import { listPayments } from '../../../db/invoices/transfers.ts'
 import { cancelInvoice, resolveInvoice } from '../../../flows/invoices.ts'
 import { listShownInvoices, loadShownInvoice } from '../../../flows/steps/shown-invoices.ts'
-import { withTransaction } from '../../../postgres/transaction.ts'
+import { type Tenant, type Tx, withTransaction } from '../../../postgres/transaction.ts'
 import { importedInvoiceList, listImportedInvoicesQuery } from '../../../wire/imported-invoice.ts'
 import {
   invoiceList,
@@ -37,13 +39,21 @@ export const listInvoicesRoute = defineRoute({
 
   handler: async (deps, { tenant, query }) => {
     const networks = await deps.networks.read()
-    const page = await withTransaction(deps.pool, tenant, (tx) =>
-      listShownInvoices(tx, tenant, filtersOf(query, deps.clock()), deps.issuedAddresses),
-    )
-    const data = page.invoices.map((invoice) => invoiceViewOf(deps, networks, invoice))
+    const { page, linkNames } = await withTransaction(deps.pool, tenant, async (tx) => {
+      const page = await listShownInvoices(tx, tenant, filtersOf(query, deps.clock()), deps.issuedAddresses)
+      return { page, linkNames: await linkNamesOf(tx, tenant, page.invoices) }
+    })
+    const data = page.invoices.map((invoice) => ({
+      ...invoiceViewOf(deps, networks, invoice),
+      payment_link_name: linkNames.get(invoice.paymentLinkId) ?? null,
+    }))
     return listView('/invoices', page.hasMore, data)
   },
 })
+
+/** The names of the payment links that these invoices came by. */
+const linkNamesOf = (tx: Tx, tenant: Tenant, invoices: readonly Invoice[]) =>
+  loadLinkNames(tx, tenant, [...new Set(invoices.flatMap(({ paymentLinkId }) => paymentLinkId ?? []))])
 
 const millisecondsOf = (instant: string | undefined): number | undefined =>
   instant === undefined ? undefined : Date.parse(instant)
@@ -98,11 +108,15 @@ export const getInvoiceRoute = defineRoute({
 
   handler: async (deps, { tenant, id }) => {
     const networks = await deps.networks.read()
-    const stored = await withTransaction(deps.pool, tenant, (tx) =>
-      loadShownInvoice(tx, tenant, id, deps.issuedAddresses),
-    )
-    if (stored === null) throw new ApiProblem('not_found')
-    return invoiceViewOf(deps, networks, stored.invoice)
+    const { invoice, linkNames } = await withTransaction(deps.pool, tenant, async (tx) => {
+      const stored = await loadShownInvoice(tx, tenant, id, deps.issuedAddresses)
+      if (stored === null) throw new ApiProblem('not_found')
+      return { invoice: stored.invoice, linkNames: await linkNamesOf(tx, tenant, [stored.invoice]) }
+    })
+    return {
+      ...invoiceViewOf(deps, networks, invoice),
+      payment_link_name: linkNames.get(invoice.paymentLinkId) ?? null,
+    }
   },
 })
 

@@ -243,8 +243,8 @@ function VerifyReminder({ email }: { email: string }) {
   return (
     <section className="reminder" aria-label="E-mail address">
       <span>
-        Confirm your e-mail address: open the link sent to {email}. Without a mail server, the link is in the
-        server’s log.
+        Confirm your e-mail address: open the link sent to {email}. If none came, ask whoever runs this server
+        for it.
       </span>
       <Button look="quiet" busy={send.isPending} onClick={() => send.mutate(email)}>
         Send it again

@@ -4,9 +4,9 @@ import { invoicesOf } from '../api/reads.ts'
 import type { Invoice } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { StatusBadge } from '../parts/badge.tsx'
-import { InvoiceTitle } from '../parts/invoice-name.tsx'
+import { invoiceTitle } from '../parts/invoice-title.ts'
 import { coins } from '../parts/money.ts'
-import { ProblemNote } from '../parts/note.tsx'
+import { Note, ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Empty, Skeleton } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
@@ -36,6 +36,9 @@ export function AttentionPage() {
         </Empty>
       ) : (
         <div className="stack large">
+          {waiting.data.has_more ? (
+            <Note>These are the newest {SHOWN_MAX}. Older ones appear as you decide.</Note>
+          ) : null}
           {queue.map((invoice) => (
             <Waiting key={invoice.id} invoice={invoice} />
           ))}
@@ -52,7 +55,7 @@ function Waiting({ invoice }: { invoice: Invoice }) {
       <header className="waiting-head">
         <h2>
           <Link to="/invoices/$id" params={{ id }}>
-            <InvoiceTitle invoice={invoice} />
+            {invoiceTitle(invoice)}
           </Link>
         </h2>
         <StatusBadge invoice={invoice} />

@@ -7,8 +7,7 @@ import { firstKeyOf } from '../app/first-steps.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { StatusBadge } from '../parts/badge.tsx'
 import { besides } from '../parts/besides.ts'
-import { InvoiceName } from '../parts/invoice-name.tsx'
-import { invoiceAmount } from '../parts/invoice-title.ts'
+import { invoiceAmount, invoiceName } from '../parts/invoice-title.ts'
 import { coins } from '../parts/money.ts'
 import { Note } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
@@ -105,7 +104,7 @@ const COLUMNS: readonly Column<Invoice>[] = [
     title: 'Invoice',
     cell: (invoice) => (
       <Link to="/invoices/$id" params={{ id: invoice.id }} preload="intent" className="row-link">
-        <InvoiceName invoice={invoice} />
+        {invoiceName(invoice)}
       </Link>
     ),
   },

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { eventsOf, invoiceOf, linkOf } from '../api/reads.ts'
+import { eventsOf, invoiceOf } from '../api/reads.ts'
 import type { Invoice, PaylinkEvent, Scenario, TestPayment } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useAccount, useMode } from '../app/session.ts'
@@ -17,7 +17,7 @@ import { Card, Facts, Page } from '../parts/page.tsx'
 import { RawCard } from '../parts/raw.tsx'
 import { Read, ResourcePage } from '../parts/read.tsx'
 import { Share } from '../parts/share.tsx'
-import { formatMoment, Time } from '../parts/time.tsx'
+import { formatMoment, Time, useTick } from '../parts/time.tsx'
 import { InvoiceNoteCard } from './invoice-note.tsx'
 import { Payments } from './invoice-payments.tsx'
 import { NewInvoiceDialog } from './new-invoice.tsx'
@@ -40,12 +40,10 @@ export function InvoicePage() {
 
 function Shown({ invoice }: { invoice: Invoice }) {
   const mode = useMode()
-  const linkId = invoice.payment_link_id
-  const link = useQuery({ ...linkOf(mode, linkId ?? ''), enabled: linkId !== null })
   const events = useQuery(eventsOf(mode, { resource_id: invoice.id, limit: '50' }))
   return (
     <Page
-      title={invoiceTitle(invoice, link.data?.name)}
+      title={invoiceTitle(invoice)}
       lead={<StatusBadge invoice={invoice} />}
       actions={<Actions invoice={invoice} />}
     >
@@ -60,7 +58,7 @@ function Shown({ invoice }: { invoice: Invoice }) {
             <Facts facts={amountFacts(invoice)} />
           </Card>
           <Payments invoice={invoice} />
-          {mode === 'test' && OPEN.has(invoice.status) ? <TestPayCard invoice={invoice} /> : null}
+          <TestPayCard invoice={invoice} />
           <RawCard path={`/invoices/${invoice.id}`} resource={invoice} />
         </div>
         <div className="stack large">
@@ -79,7 +77,7 @@ function Shown({ invoice }: { invoice: Invoice }) {
             <Read read={events}>{({ data }) => <Timeline invoice={invoice} events={data} />}</Read>
           </Card>
           <Card title="Details">
-            <Facts facts={detailFacts(invoice, link.data?.name)} />
+            <Facts facts={detailFacts(invoice)} />
           </Card>
         </div>
       </div>
@@ -108,8 +106,15 @@ function amountFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
   ]
 }
 
-function detailFacts(invoice: Invoice, link = 'Open'): (readonly [string, React.ReactNode])[] {
-  const { customer_email, external_reference, order_reference, payment_link_id, metadata } = invoice
+function detailFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
+  const {
+    customer_email,
+    external_reference,
+    order_reference,
+    payment_link_id,
+    payment_link_name,
+    metadata,
+  } = invoice
   return [
     ['Id', <code key="id">{invoice.id}</code>],
     ['Created', <Time key="made" at={invoice.created_at} />],
@@ -123,7 +128,7 @@ function detailFacts(invoice: Invoice, link = 'Open'): (readonly [string, React.
           [
             'Payment link',
             <Link key="link" to="/links/$id" params={{ id: payment_link_id }}>
-              {link}
+              {payment_link_name ?? 'Open'}
             </Link>,
           ] as const,
         ]),
@@ -200,12 +205,16 @@ const SCENARIO_LABELS: { readonly [scenario in Scenario]: { label: string; hint:
 }
 const SCENARIOS = Object.keys(SCENARIO_LABELS) as Scenario[]
 
-/** In test mode: pays the invoice on its sandbox chain, well or badly. */
+/** In test mode and until the deadline: pays the invoice on its sandbox chain, well or badly. */
 function TestPayCard({ invoice }: { invoice: Invoice }) {
+  const mode = useMode()
+  useTick()
   const pay = useChange<Scenario, TestPayment>(
     (scenario) => ({ path: `/test/invoices/${invoice.id}/pay`, body: { scenario } }),
     { done: 'The test payment is on its way.' },
   )
+  const isOver = Date.parse(invoice.expires_at) <= Date.now()
+  if (mode !== 'test' || isOver || !OPEN.has(invoice.status)) return null
   return (
     <Card title="Pay it in the sandbox">
       <p className="quiet">

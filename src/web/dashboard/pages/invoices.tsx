@@ -12,7 +12,7 @@ import { PostSnippet } from '../parts/copy.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { CoinFilter, DAY_MS, DayFilter, dayEdge, Filter } from '../parts/filter.tsx'
-import { InvoiceName } from '../parts/invoice-name.tsx'
+import { invoiceName } from '../parts/invoice-title.ts'
 import { coins, usd } from '../parts/money.ts'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
@@ -172,7 +172,7 @@ const COLUMNS: readonly Column<Invoice>[] = [
     cell: (invoice) => (
       <>
         <Link to="/invoices/$id" params={{ id: invoice.id }} preload="intent" className="row-link">
-          <InvoiceName invoice={invoice} />
+          {invoiceName(invoice)}
         </Link>
         <Narrow>
           <Time at={invoice.created_at} />

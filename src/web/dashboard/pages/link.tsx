@@ -67,8 +67,7 @@ function Shown({ link }: { link: PaymentLink }) {
         <Card title="Details">
           <Facts
             facts={[
-              ['Amount', link.usd_amount === null ? 'The buyer enters it' : usd(link.usd_amount)],
-              ['Dynamic amount', link.allow_dynamic_amount ? 'Yes' : 'No'],
+              ['Amount', amountOf(link)],
               ['Default coin', link.asset === null ? 'Your default' : COINS[link.asset].name],
               [
                 'Time to pay',
@@ -83,6 +82,11 @@ function Shown({ link }: { link: PaymentLink }) {
       </div>
     </Page>
   )
+}
+
+function amountOf({ usd_amount, allow_dynamic_amount }: PaymentLink): string {
+  if (usd_amount === null) return 'The buyer enters it, unless an order sets it'
+  return allow_dynamic_amount ? `${usd(usd_amount)} suggested; the buyer can enter another` : usd(usd_amount)
 }
 
 const LATEST = '10'
@@ -114,7 +118,7 @@ const COLUMNS: readonly Column<Invoice>[] = [
     title: 'Invoice',
     cell: (invoice) => (
       <Link to="/invoices/$id" params={{ id: invoice.id }} className="row-link" preload="intent">
-        {invoiceName(invoice)}
+        {invoiceName({ ...invoice, payment_link_name: null })}
       </Link>
     ),
   },

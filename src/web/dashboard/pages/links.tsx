@@ -95,7 +95,7 @@ const COLUMNS: readonly Column<PaymentLink>[] = [
     title: 'Amount',
     align: 'end',
     cell: ({ usd_amount, allow_dynamic_amount }) =>
-      usd_amount === null && allow_dynamic_amount ? 'Dynamic' : usd(usd_amount),
+      usd_amount === null && allow_dynamic_amount ? 'Buyer enters it' : usd(usd_amount),
   },
   { title: 'Coin', wide: true, cell: ({ asset }) => (asset === null ? 'Your default' : COINS[asset].name) },
   {

@@ -17,8 +17,8 @@ export function ForgotPasswordPage() {
       {ask.isSuccess ? (
         <Note kind="good">
           <p>
-            If {email} has an account here, a link is on its way. It is good for one hour. Whoever runs this
-            server without a mail server finds it in its log.
+            If {email} has an account here, a link is on its way. It is good for one hour. If none comes, ask
+            whoever runs this server for it.
           </p>
         </Note>
       ) : (

@@ -8,7 +8,6 @@ import { isWaitingForRest } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { CopyField } from '../parts/copy.tsx'
-import { Field } from '../parts/field.tsx'
 import { coins } from '../parts/money.ts'
 import { Card } from '../parts/page.tsx'
 import { formatMoment, useTick } from '../parts/time.tsx'
@@ -78,12 +77,11 @@ export const Resolution = ({ invoice }: { invoice: Invoice }) => (
 )
 
 function Decision({ invoice, mayDismiss }: { invoice: Invoice; mayDismiss: boolean }) {
-  const [note, setNote] = useState('')
   const [asked, setAsked] = useState<'accept' | 'dismiss' | null>(null)
   const resolve = useChange<'accept' | 'dismiss', Invoice>(
     (resolution) => ({
       path: `/invoices/${invoice.id}/resolve`,
-      body: { resolution, ...(note === '' ? {} : { note }) },
+      body: { resolution },
     }),
     {
       done: ({ status }) => (status === 'paid' ? 'Marked as paid' : 'Dismissed'),
@@ -91,13 +89,6 @@ function Decision({ invoice, mayDismiss }: { invoice: Invoice; mayDismiss: boole
   )
   return (
     <div className="stack">
-      <Field
-        label="Note for your records"
-        hint="Optional."
-        maxLength={1000}
-        value={note}
-        onChange={(event) => setNote(event.target.value)}
-      />
       <div className="actions">
         <Button look="primary" onClick={() => setAsked('accept')}>
           Accept as paid

@@ -20,7 +20,7 @@ export function RulesPage() {
   // Of the page, so that what was opened stays open when the form is made anew with what was saved.
   const [isAdvanced, setIsAdvanced] = useState(false)
   return (
-    <Page title="Payment rules" lead="Applies to new invoices only.">
+    <Page title="Payment rules" lead="For new invoices, and a limit for payouts.">
       <Read read={rules} lines={6}>
         {(known) => (
           <RulesForm
@@ -88,7 +88,7 @@ function bodyOf({
 }
 
 /** The fields that the API names, of those that are folded up. */
-const ADVANCED = /^(confirmations|minimums|payout_daily_limits)\b/
+const ADVANCED = /^(confirmations|minimums)\b/
 
 function RulesForm({
   rules,
@@ -139,7 +139,7 @@ function RulesForm({
         <div className="stack">
           <p className="quiet">
             The checkout offers an e-mail with the receipt, sent once when the invoice is paid; open invoices
-            offer it at once. This server needs a mail server for it (SMTP_URL). In test mode only confirmed
+            offer it at once. Whoever runs this server must have set up e-mail. In test mode only confirmed
             addresses of your team get one.
           </p>
           <Checkbox
@@ -171,13 +171,21 @@ function RulesForm({
           />
         </div>
       </Card>
+      <AmountsCard
+        title="Daily payout limit"
+        lead="The most that payouts of 24 hours may come to. Limits loss from error or theft. Empty: no limit."
+        field="payout_daily_limits"
+        amounts={form.limits}
+        error={save.error}
+        onChange={(limits) => change({ limits })}
+      />
       <details
         open={isAdvanced}
         onToggle={(event) => onAdvanced(event.currentTarget.open)}
         // What a browser refuses to send must be seen.
         onInvalidCapture={() => onAdvanced(true)}
       >
-        <summary>Advanced: confirmations, smallest amounts, Solana wallets, daily payout limit</summary>
+        <summary>Advanced: confirmations, smallest amounts, Solana wallets</summary>
         <div className="stack large">
           <TierCard tiers={form.tiers} onChange={(tiers) => change({ tiers })} />
           <AmountsCard
@@ -202,14 +210,6 @@ function RulesForm({
               />
             </div>
           </Card>
-          <AmountsCard
-            title="Daily payout limit"
-            lead="The most that payouts of 24 hours may come to. Limits loss from error or theft. Empty: no limit."
-            field="payout_daily_limits"
-            amounts={form.limits}
-            error={save.error}
-            onChange={(limits) => change({ limits })}
-          />
         </div>
       </details>
     </ManagerForm>

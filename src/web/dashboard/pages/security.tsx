@@ -83,7 +83,7 @@ function PasskeyCard() {
             </Button>
           </form>
         ) : (
-          <p>Passkeys need a host name: set BASE_URL to one, with https.</p>
+          <p>Passkeys need an https address with a host name. Whoever runs this server can set one up.</p>
         )}
         <ProblemNote error={add.error ?? passkeys.error} />
       </div>

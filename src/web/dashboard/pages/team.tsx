@@ -180,7 +180,7 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
         maxLength={254}
         value={email}
         onChange={(event) => setEmail(event.target.value)}
-        hint="They get an e-mail with a link. If this server has no mail server set (SMTP_URL), copy the link from the list of invitations and send it yourself."
+        hint="They get an e-mail with a link. You can also copy the link from the list of invitations and send it yourself."
       />
       <fieldset>
         <legend>Role</legend>
