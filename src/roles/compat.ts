@@ -1,8 +1,8 @@
 import { createBtcpayApp } from '../compat/btcpay/btcpay-app.ts'
-import { CHECKOUT_KEY } from '../compat/btcpay/invoice-request.ts'
 import { createCommerceApp } from '../compat/coinbase-commerce/commerce-app.ts'
 import type { KeyHolder } from '../compat/own-api.ts'
 import type { CompatApiName } from '../config/config.ts'
+import { BTCPAY_KEY } from '../core/invoice/translated.ts'
 import { hasInvoiceMetadata } from '../db/invoices/invoice-actions.ts'
 import { loadMerchantName } from '../db/people/merchants.ts'
 import { createAuthenticate } from '../http/api/credentials.ts'
@@ -57,7 +57,7 @@ async function findCheckoutUrl(
   for (const livemode of [true, false]) {
     const tenant = { merchantId, livemode }
     const isTranslated = await withTransaction(deps.pool, tenant, (tx) =>
-      hasInvoiceMetadata(tx, tenant, invoiceId, CHECKOUT_KEY),
+      hasInvoiceMetadata(tx, tenant, invoiceId, BTCPAY_KEY),
     )
     if (!isTranslated) continue
     return `${deps.baseUrl}/i/${invoiceToken(deps.keyring, { merchantId, livemode, invoiceId })}`

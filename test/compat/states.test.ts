@@ -147,3 +147,19 @@ test('every event has a name in both, and an underpayment is never sent as pendi
     'InvoiceReceivedPayment afterExpiration | charge:delayed DELAYED',
   )
 })
+
+test('what comes on top of a settled invoice after its deadline is no payment after expiration', () => {
+  const lateMs = makeInvoice().expiresAtMs + 60 * MINUTE_MS
+  const surplus = inMempool('b'.repeat(64), 1_000_000n, { firstSeenMs: lateMs })
+  // A shop that is told of an expired invoice takes a paid order back.
+  expect(told(paying(100n).transfers(lateMs, [surplus])).at(-1)).toBe(
+    'InvoiceReceivedPayment | charge:delayed COMPLETED',
+  )
+  const stray = [inBlock('b'.repeat(64), 1_000_000n, 2)]
+  const { createdAtMs } = makeInvoice()
+  const cancelled = new InvoiceStory(makeInvoice({ cancelledAtMs: createdAtMs })).transfers(
+    createdAtMs,
+    stray,
+  )
+  expect(told(cancelled).at(-1)).toBe('InvoiceReceivedPayment afterExpiration | charge:delayed OTHER')
+})

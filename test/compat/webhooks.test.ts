@@ -170,6 +170,32 @@ test('a Greenfield shop creates its webhook, passes the test delivery, and gets 
   expect(await WebhooksService.webhokksGetWebhooks({ storeId: merchant.id })).toEqual([])
 })
 
+test('a Greenfield shop stores its webhook again as it is, with all events and with its new secret', async () => {
+  const asked = { storeId: merchant.id }
+  const everything = { url: receiver.url, authorizedEvents: { everything: true, specificEvents: [] } }
+  const hook = (await WebhooksService.postWebhooksService({
+    ...asked,
+    requestBody: everything as Fields,
+  })) as {
+    id: string
+  }
+  const put = async (body: Fields) => {
+    const answer = await fetch(`${url}/compat/btcpay/api/v1/stores/${merchant.id}/webhooks/${hook.id}`, {
+      method: 'PUT',
+      headers: { authorization: `token ${merchant.testKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    const told = await answer.json()
+    return [answer.status, Array.isArray(told) ? told[0].path : told.authorizedEvents]
+  }
+  expect(await put(everything)).toEqual([200, everything.authorizedEvents])
+  expect(await put({ url: receiver.url })).toEqual([200, everything.authorizedEvents])
+  const secret = '09'.repeat(32)
+  expect(await put({ ...everything, secret })).toEqual([200, everything.authorizedEvents])
+  const fewer = { everything: false, specificEvents: ['InvoiceSettled'] }
+  expect(await put({ ...everything, authorizedEvents: fewer })).toEqual([422, 'authorizedEvents'])
+})
+
 test('what Greenfield’s webhooks cannot do here is refused by name', async () => {
   const refused = async (body: Fields) => {
     const answer = await fetch(`${url}/compat/btcpay/api/v1/stores/${merchant.id}/webhooks`, {

@@ -499,5 +499,14 @@ test('a session, a paid invoice, and an invoice whose rules forbid it are never 
     [tenant.merchantId, { reopen_expired: true }],
   )
   api.time.advance(1_000)
+  for (const key of ['btcpay_checkout', 'coinbase_commerce_charge']) {
+    // Its shop knows this invoice's id alone.
+    await api.database.owner.query('update invoice set metadata = $2 where id = $1', [
+      ofApi.id,
+      { [key]: {} },
+    ])
+    expect(await kindOf(ofApi.id)).toBe('not_reopenable')
+  }
+  await api.database.owner.query(`update invoice set metadata = '{"cart":7}' where id = $1`, [ofApi.id])
   expect(await kindOf(ofApi.id)).toBe('invoice')
 })

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { BTCPAY_KEY } from '../../core/invoice/translated.ts'
 import type { assetView } from '../../wire/account.ts'
 import {
   type Invoice,
@@ -10,7 +11,6 @@ import {
   tickerOf,
   unixSeconds,
 } from '../invoice-facts.ts'
-import { CHECKOUT_KEY } from './invoice-request.ts'
 
 type Asset = z.output<typeof assetView>
 
@@ -61,13 +61,13 @@ function reviewStatus(invoice: InvoiceSnapshot): GreenfieldStatus {
 
 /** The shop's own metadata, without the key that the translation adds. */
 export function ownMetadata(invoice: Pick<Invoice, 'metadata'>): Metadata {
-  const { [CHECKOUT_KEY]: _, ...own } = invoice.metadata ?? {}
+  const { [BTCPAY_KEY]: _, ...own } = invoice.metadata ?? {}
   return own
 }
 
 /** An invoice as Greenfield's `InvoiceData`. */
 export function invoiceData(invoice: Invoice, storeId: string, now: Date) {
-  const kept = invoice.metadata?.[CHECKOUT_KEY]
+  const kept = invoice.metadata?.[BTCPAY_KEY]
   const checkout = isObject(kept) ? kept : {}
   const [created, expires] = [unixSeconds(invoice.created_at), unixSeconds(invoice.expires_at)]
   return {

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { z } from 'zod'
+import { INVOICE_EVENT_TYPES } from '../../core/invoice/types.ts'
 import type { EventFormat } from '../../delivery/event-format.ts'
 import type { webhookEndpointView } from '../../wire/webhook-endpoint.ts'
 import {
@@ -11,7 +12,7 @@ import {
   unixSeconds,
 } from '../invoice-facts.ts'
 import { type StoredInvoiceEvent, storedInvoiceEvent } from '../stored-event.ts'
-import { methodOf, ownMetadata, paymentData } from './greenfield-invoice.ts'
+import { greenfieldStatusOf, methodOf, ownMetadata, paymentData } from './greenfield-invoice.ts'
 import type { Fault, Translated } from './invoice-request.ts'
 
 type Endpoint = z.output<typeof webhookEndpointView>
@@ -49,7 +50,7 @@ export function webhookRequest(fields: Metadata): Translated {
 function ownTypes({ everything, specificEvents }: Metadata): readonly string[] | null {
   const names: unknown = specificEvents ?? []
   if (everything === true || (everything === undefined && Array.isArray(names) && names.length === 0))
-    return ['*']
+    return INVOICE_EVENT_TYPES
   if (!Array.isArray(names)) return null
   const types = new Set<string>()
   for (const name of names as readonly unknown[]) {
@@ -115,7 +116,8 @@ const envelope = (webhookId: string, deliveryId: string, fields: object): Uint8A
   )
 
 /** The BTCPay event that ours becomes, with that event's own fields. */
-function happened({ event_type: type, created_at: at, data: invoice }: StoredInvoiceEvent) {
+function happened(event: StoredInvoiceEvent) {
+  const { event_type: type, created_at: at, data: invoice } = event
   switch (type) {
     case 'invoice.created':
       return { type: 'InvoiceCreated' }
@@ -123,7 +125,7 @@ function happened({ event_type: type, created_at: at, data: invoice }: StoredInv
     case 'invoice.confirming':
       return isCovered(invoice)
         ? { type: 'InvoiceProcessing', overPaid: false }
-        : { type: 'InvoiceReceivedPayment', ...paymentOf(invoice, invoice.payments.at(-1)) }
+        : { type: 'InvoiceReceivedPayment', ...paymentOf(event, invoice.payments.at(-1)) }
     case 'invoice.paid':
       return {
         type: 'InvoiceSettled',
@@ -135,30 +137,36 @@ function happened({ event_type: type, created_at: at, data: invoice }: StoredInv
     case 'invoice.partially_paid':
       return Date.parse(at) > Date.parse(invoice.expires_at)
         ? { type: 'InvoiceExpired', partiallyPaid: true }
-        : { type: 'InvoicePaymentSettled', ...paymentOf(invoice, invoice.payments.at(-1)) }
+        : { type: 'InvoicePaymentSettled', ...paymentOf(event, invoice.payments.at(-1)) }
     case 'invoice.expired':
       return { type: 'InvoiceExpired', partiallyPaid: false }
     case 'invoice.manual_review':
-      return reviewed(invoice)
+      return reviewed(event)
     default:
       throw new Error(`${type satisfies never} is no event of an invoice`)
   }
 }
 
 /** A payment that was reorganised away may come back; any other in review was received and settles nothing. */
-function reviewed(invoice: InvoiceSnapshot) {
+function reviewed(event: StoredInvoiceEvent) {
+  const { data: invoice } = event
   if (invoice.review_reason === 'reorged') return { type: 'InvoiceProcessing', overPaid: false }
   // Of too many payments those that wait are not carried by the invoice.
   const payment =
     invoice.payments.findLast(({ review_reason }) => review_reason !== null) ?? invoice.payments.at(-1)
-  return { type: 'InvoiceReceivedPayment', ...paymentOf(invoice, payment) }
+  return { type: 'InvoiceReceivedPayment', ...paymentOf(event, payment) }
 }
 
-function paymentOf(invoice: InvoiceSnapshot, payment: InvoiceSnapshot['payments'][number] | undefined) {
+function paymentOf(
+  { created_at: at, data: invoice }: StoredInvoiceEvent,
+  payment: InvoiceSnapshot['payments'][number] | undefined,
+) {
   if (payment === undefined) return {}
   const paymentMethod = methodOf(payment)
+  const { status } = greenfieldStatusOf(invoice, new Date(at))
   return {
-    afterExpiration: Date.parse(payment.detected_at) > Date.parse(invoice.expires_at),
+    // Of the invoice and no matter of time, as in BTCPay: shops take a paid order back for it.
+    afterExpiration: status === 'Expired' || status === 'Invalid',
     paymentMethodId: paymentMethod,
     // The name of the same field in older versions of Greenfield.
     paymentMethod,

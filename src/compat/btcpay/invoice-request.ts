@@ -1,9 +1,7 @@
 import type { AssetId } from '../../core/assets.ts'
 import { INVOICE_ID_PLACEHOLDER } from '../../core/checkout/checkout-session.ts'
+import { BTCPAY_KEY } from '../../core/invoice/translated.ts'
 import { coinsOf, isObject, type Metadata, TICKERS, textOf, usdOf } from '../invoice-facts.ts'
-
-/** The metadata key under which an invoice keeps Greenfield's `checkout` object; hidden from the shop's own metadata. */
-export const CHECKOUT_KEY = 'btcpay_checkout'
 
 export type Fault = { readonly path: string; readonly message: string }
 export type Translated =
@@ -36,7 +34,7 @@ export function invoiceRequest(fields: Metadata): Translated {
       customer_email: textOf(own.buyerEmail),
       external_reference: textOf(own.orderId),
       return_url: returnPage(redirectURL, own.orderId),
-      metadata: { ...own, [CHECKOUT_KEY]: checkout },
+      metadata: { ...own, [BTCPAY_KEY]: checkout },
     },
   }
 }

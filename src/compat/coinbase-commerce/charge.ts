@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { COMMERCE_KEY } from '../../core/invoice/translated.ts'
 import type { EventFormat } from '../../delivery/event-format.ts'
 import {
   type Invoice,
@@ -11,9 +12,6 @@ import {
   usdOf,
 } from '../invoice-facts.ts'
 import { type StoredInvoiceEvent, storedInvoiceEvent } from '../stored-event.ts'
-
-/** The metadata key under which an invoice keeps a charge's own fields; hidden from the shop's own metadata. */
-const CHARGE_KEY = 'coinbase_commerce_charge'
 
 const NAME_LENGTH_MAX = 100
 const DESCRIPTION_LENGTH_MAX = 200
@@ -48,7 +46,7 @@ export function chargeRequest(fields: Metadata): Translated {
       external_reference: textOf(metadata.order_id ?? metadata.orderId),
       customer_email: textOf(metadata.customer_email ?? metadata.email),
       return_url: textOf(redirect_url),
-      metadata: { ...metadata, [CHARGE_KEY]: { name, description, redirect_url, cancel_url } },
+      metadata: { ...metadata, [COMMERCE_KEY]: { name, description, redirect_url, cancel_url } },
     },
   }
 }
@@ -79,7 +77,7 @@ const NETWORK_NAMES: { readonly [asset in Invoice['payments'][number]['asset']]:
 
 /** An invoice as a charge. Its code is its id. The API's answers have its page's URL, webhooks do not. */
 export function chargeOf(invoice: InvoiceSnapshot & { readonly checkout_url?: string }) {
-  const { [CHARGE_KEY]: kept, ...metadata } = invoice.metadata ?? {}
+  const { [COMMERCE_KEY]: kept, ...metadata } = invoice.metadata ?? {}
   const charge = isObject(kept) ? kept : {}
   const network = NETWORK_NAMES[invoice.asset]
   const local = invoice.usd_amount === null ? null : { amount: invoice.usd_amount, currency: 'USD' }

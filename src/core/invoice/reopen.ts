@@ -5,6 +5,7 @@ import { formatCoinAmount, formatUsd } from '../money.ts'
 import type { Market } from './market.ts'
 import { type InvoicePlan, planInvoice } from './plan.ts'
 import { deriveStatus } from './status.ts'
+import { isTranslated } from './translated.ts'
 import type { Invoice } from './types.ts'
 
 const MS_PER_MINUTE = 60_000
@@ -19,6 +20,8 @@ export function isReopenable(
   if (invoice.payments.some((payment) => !payment.dust)) return false
   // A session's deadline is final; its merchant opens another one.
   if (invoice.checkoutSessionId !== null) return false
+  // Money on an invoice that the shop has never seen would pay for no order.
+  if (isTranslated(invoice)) return false
   return invoice.paymentLinkId === null ? rules.reopenExpired : link?.active === true
 }
 
