@@ -1,5 +1,11 @@
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
-import { type CardPurchase, isOpenOffer, stillStands } from '../core/card/card-purchase.ts'
+import {
+  type CardPurchase,
+  cardWaiting,
+  isOpenOffer,
+  isUnderWay,
+  stillStands,
+} from '../core/card/card-purchase.ts'
 import type { CardAnswer, CardOrder, OnrampProvider, ProviderAnswer } from '../core/card/onramp-provider.ts'
 import type {
   CardOffersOutcome,
@@ -15,6 +21,7 @@ import {
   insertCardPurchase,
   leaveForCard,
   listCardPurchases,
+  loadCardProgress,
   lockCardPurchases,
 } from '../db/checkout/card-purchases.ts'
 import { loadInvoice } from '../db/invoices/invoices.ts'
@@ -124,7 +131,7 @@ async function writeQuestions(
   const amount = amountsOf(invoice).remaining
   const isOpen =
     invoice.cancelledAtMs === null && !wasSettled(invoice) && now.getTime() <= invoice.expiresAtMs
-  if (!isOpen || amount === 0n) return { kind: 'closed' }
+  if (!isOpen || amount === 0n || (await isBought(tx, tenant, invoice, now))) return { kind: 'closed' }
   const { asset, address } = invoice
   const order = { asset, amount, address, place }
   const recent = await listCardPurchases(tx, tenant, invoiceId, RECENT_PURCHASES)
@@ -144,6 +151,12 @@ async function writeQuestions(
   })
   for (const { purchase } of questions) await insertCardPurchase(tx, tenant, purchase)
   return questions
+}
+
+/** Whether a provider has the buyer's money for the invoice already. */
+async function isBought(tx: Tx, tenant: Tenant, invoice: Invoice, now: Date): Promise<boolean> {
+  const { left } = await loadCardProgress(tx, tenant, invoice.id)
+  return isUnderWay(cardWaiting(left, invoice, now.getTime()))
 }
 
 /** What part of the invoice's dollars an amount is, rounded up. */
@@ -231,10 +244,11 @@ export async function leaveForCardProvider(
   const left = await withTransaction(deps.pool, tenant, async (tx) => {
     // The buyer may have switched coins or paid a part in another window since they asked.
     const stored = await loadInvoice(tx, tenant, invoiceId)
-    if (stored === null) return null
+    const now = deps.clock()
+    if (stored === null || (await isBought(tx, tenant, stored.invoice, now))) return null
     const { asset, address } = stored.invoice
     const amount = amountsOf(stored.invoice).remaining
-    const purchase = { id, invoiceId, asset, amount, address, now: deps.clock() }
+    const purchase = { id, invoiceId, asset, amount, address, now }
     const taken = await leaveForCard(tx, tenant, purchase)
     if (taken !== null) await allowCardRounding(tx, tenant, invoiceId, asset)
     return taken

@@ -1,6 +1,6 @@
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import { ASSET_IDS, type AssetId } from '../core/assets.ts'
-import { cardAsset, cardWaiting } from '../core/card/card-purchase.ts'
+import { cardAsset, cardWaiting, isUnderWay } from '../core/card/card-purchase.ts'
 import type { CheckoutFacts } from '../core/checkout/checkout-pages.ts'
 import { type CoinOffer, coinOffers } from '../core/checkout/coin-offers.ts'
 import type { Market } from '../core/invoice/market.ts'
@@ -60,6 +60,7 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
   const otherCoins = otherCoinsOf(invoice, market, nowMs)
   const others = otherCoins.filter(({ available }) => available).map(({ asset }) => asset)
   const sells = (asset: AssetId) => deps.sellsForCards(asset, invoice.livemode)
+  const waiting = cardWaiting(progress.left, invoice, nowMs)
   return {
     invoice,
     merchantName,
@@ -68,14 +69,14 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
     otherCoins,
     reopenable: isReopenable(invoice, link, market.rules),
     card: {
-      asset: cardAsset(invoice, { picked: progress.picked, others, sells }),
-      waiting: cardWaiting(progress.left, invoice, nowMs),
+      asset: isUnderWay(waiting) ? null : cardAsset(invoice, { picked: progress.picked, others, sells }),
+      waiting,
     },
     receipt: !(mayRequest && market.rules.receiptEmails) ? null : hasRequested ? 'requested' : 'offered',
   }
 }
 
-const NO_PROGRESS = { picked: false, left: null }
+const NO_PROGRESS = { picked: false, left: [] }
 
 function otherCoinsOf(invoice: Invoice, market: Market, nowMs: number): readonly CoinOffer[] {
   if (invoice.usdCents === null || !isSwitchable(invoice, nowMs)) return []

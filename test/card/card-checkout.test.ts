@@ -495,6 +495,7 @@ describe('a purchase at Coinbase, which the page waits for', () => {
     await askedAgain(purchase, 15_000)
     await expect.poll(() => get(made.path)).toContain('is about to send USDC')
     expect(await get(made.path)).not.toContain('id="card-again"')
+    expect(await get(made.path)).not.toContain('close this page')
     tell(made, purchase, ['t1', 'FAILED'])
     await askedAgain(purchase)
     await expect.poll(() => get(made.path)).toContain('did not go through')
@@ -612,6 +613,56 @@ describe('a provider’s webhook', () => {
     expect(await books()).toEqual(before)
     const { body } = await api.call('GET', `/invoices/${made.id}`, { key: merchant.liveKey })
     expect(body).toMatchObject({ status: 'awaiting_payment', payments: [], amount_detected: '0' })
+  })
+
+  test('that the provider has the money lets no second purchase begin, and another way to pay warns', async () => {
+    const made = await makeInvoice({ allow_asset_selection: true })
+    const first = await leaveFor(made, 'coinbase')
+    // The buyer starts again elsewhere, before the first provider has said anything.
+    api.time.advance(60_000)
+    const second = await leaveFor(made, 'moonpay')
+    const purchases = [purchaseIn(await get(`${made.path}/card`), 'coinbase'), second]
+    expect(purchases).not.toContain('')
+    const told = async (status: string) => {
+      const event = coinbaseEvent(made, first, status)
+      const webhook = coinbaseWebhook(COINBASE_SECRET, event, { atMs: nowMs() })
+      expect((await send('coinbase', webhook)).status).toBe(200)
+    }
+    const refuses = async () => {
+      const before = asksForOffers()
+      const answers = [
+        await fetch(`${site.url}${made.path}/card`, { redirect: 'manual' }),
+        await post(`${made.path}/card`, { place: 'US-NY' }),
+        ...(await Promise.all(purchases.map((purchase) => post(`${made.path}/card/leave`, { purchase })))),
+      ]
+      const token = made.path.slice('/i/'.length)
+      expect(answers.map(({ status, headers }) => [status, headers.get('location')])).toEqual(
+        ['../', '../', '../../', '../../'].map((up) => [303, up + token]),
+      )
+      expect(asksForOffers()).toBe(before)
+      const html = await get(`${made.path}?pay=card`)
+      expect(html).not.toContain('id="method-card"')
+      expect(html).not.toContain('id="by-card"')
+      expect(html).toContain(
+        'Your card payment is with Coinbase. If you pay another way too, you may pay twice.',
+      )
+    }
+    await told('IN_PROGRESS')
+    expect(await get(made.path)).toContain('Coinbase has your card payment')
+    await refuses()
+    await told('SUCCESS')
+    await refuses()
+  })
+
+  test('that it failed lets the buyer begin again', async () => {
+    const made = await makeInvoice()
+    const purchase = await leaveFor(made, 'coinbase')
+    for (const status of ['IN_PROGRESS', 'FAILED']) {
+      const event = coinbaseEvent(made, purchase, status)
+      await send('coinbase', coinbaseWebhook(COINBASE_SECRET, event, { atMs: nowMs() }))
+    }
+    expect(await get(`${made.path}?pay=card`)).toContain('id="by-card"')
+    await leaveFor(made, 'moonpay')
   })
 
   test('of MoonPay’s does the same', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { AssetId } from '../assets.ts'
 import { type CardPurchase, cardAsset, cardWaiting, isOpenOffer, stillStands } from './card-purchase.ts'
-import { PROVIDER_UPDATES, updatesBefore } from './provider-update.ts'
+import { PROVIDER_UPDATES, type ProviderUpdate, updatesBefore } from './provider-update.ts'
 
 const NOW = 1_000_000_000
 const PURCHASE: CardPurchase = {
@@ -62,12 +62,25 @@ describe('the page waits for a provider', () => {
   const left = { ...PURCHASE, leftAtMs: NOW, update: 'pending' } as const
 
   test('from leaving on, for an hour', () => {
-    expect(cardWaiting(null, { payments: [] }, NOW)).toBeNull()
-    expect(cardWaiting(PURCHASE, { payments: [] }, NOW)).toBeNull()
+    expect(cardWaiting([], { payments: [] }, NOW)).toBeNull()
+    expect(cardWaiting([PURCHASE], { payments: [] }, NOW)).toBeNull()
     const { id: purchaseId, provider, asset } = PURCHASE
     const waiting = { purchaseId, leftAtMs: NOW, provider, update: 'pending', asset }
-    expect(cardWaiting(left, { payments: [] }, NOW + 3_600_000)).toEqual(waiting)
-    expect(cardWaiting(left, { payments: [] }, NOW + 3_600_001)).toBeNull()
+    expect(cardWaiting([left], { payments: [] }, NOW + 3_600_000)).toEqual(waiting)
+    expect(cardWaiting([left], { payments: [] }, NOW + 3_600_001)).toBeNull()
+  })
+
+  test('that has the buyer’s payment, before one that the buyer left for later', () => {
+    const later = { ...PURCHASE, id: 'card_2', leftAtMs: NOW + 60_000 }
+    const shown = (update: ProviderUpdate, nowMs: number) =>
+      cardWaiting([later, { ...left, update }], { payments: [] }, nowMs)?.purchaseId
+    expect(PROVIDER_UPDATES.map((update) => [update, shown(update, NOW + 120_000)])).toEqual([
+      ['abandoned', 'card_2'],
+      ['pending', 'card_1'],
+      ['completed', 'card_1'],
+      ['failed', 'card_2'],
+    ])
+    expect(shown('pending', NOW + 3_600_001)).toBe('card_2')
   })
 })
 

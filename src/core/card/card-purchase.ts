@@ -92,16 +92,24 @@ export type CardWaiting = {
   readonly asset: AssetId
 }
 
-/** The purchase that the page has to speak of at `nowMs`: the last one left for, until money comes or an hour is over. */
+/** Whether the provider has the buyer's money, and has sent the coins or will: another purchase would pay twice. */
+export const isUnderWay = (waiting: Pick<CardWaiting, 'update'> | null): boolean =>
+  waiting?.update === 'pending' || waiting?.update === 'completed'
+
+/**
+ * The purchase that the page has to speak of at `nowMs`, until money comes or an hour is over: one whose provider has the
+ * buyer's money, else the last one left for. `left` are those that the buyer left for, newest first.
+ */
 export function cardWaiting(
-  purchase: CardPurchase | null,
+  left: readonly CardPurchase[],
   invoice: Pick<Invoice, 'payments'>,
   nowMs: number,
 ): CardWaiting | null {
-  const leftAtMs = purchase?.leftAtMs ?? null
-  if (purchase === null || leftAtMs === null || nowMs - leftAtMs > WAITING_SHOWN_MS) return null
-  // Nodes report times in whole seconds.
-  const cameSince = invoice.payments.some(({ firstSeenMs }) => firstSeenMs >= leftAtMs - 1_000)
-  const { id: purchaseId, provider, update, asset } = purchase
-  return cameSince ? null : { purchaseId, leftAtMs, provider, update, asset }
+  const waiting = left.flatMap(({ id: purchaseId, leftAtMs, provider, update, asset }) => {
+    if (leftAtMs === null || nowMs - leftAtMs > WAITING_SHOWN_MS) return []
+    // Nodes report times in whole seconds.
+    const cameSince = invoice.payments.some(({ firstSeenMs }) => firstSeenMs >= leftAtMs - 1_000)
+    return cameSince ? [] : [{ purchaseId, leftAtMs, provider, update, asset }]
+  })
+  return waiting.find(isUnderWay) ?? waiting[0] ?? null
 }

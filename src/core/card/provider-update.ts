@@ -1,6 +1,6 @@
 /**
  * What a provider reported about a purchase; `abandoned` where, asked long after the buyer left, it knew of none. It changes
- * words on the page, and nothing else.
+ * what the page says and offers, and nothing else.
  */
 export const PROVIDER_UPDATES = ['abandoned', 'pending', 'completed', 'failed'] as const
 export type ProviderUpdate = (typeof PROVIDER_UPDATES)[number]

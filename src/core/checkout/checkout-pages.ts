@@ -27,7 +27,7 @@ export type CheckoutFacts = {
   readonly otherCoins: readonly CoinOffer[]
   /** The buyer may have it again at the current price. */
   readonly reopenable: boolean
-  /** What a card would buy, null where nothing; and the purchase that the buyer went away for. */
+  /** What a card would buy, null where nothing or already bought; and the purchase that the buyer went away for. */
   readonly card: { readonly asset: AssetId | null; readonly waiting: CardWaiting | null }
   /** Whether the buyer may ask for the receipt by e-mail, or has; null where the page does not speak of it. */
   readonly receipt: 'offered' | 'requested' | null

@@ -83,14 +83,14 @@ export async function countCardPurchases(tx: Tx, tenant: Tenant, invoiceId: stri
 }
 
 /**
- * Whether the buyer picked the invoice's coin, and the purchase they last left for. By the invoice's primary key and
- * card_purchase_of_invoice.
+ * Whether the buyer picked the invoice's coin, and the purchases they left for, newest first. By the invoice's primary
+ * key and card_purchase_of_invoice.
  */
 export async function loadCardProgress(
   tx: Tx,
   tenant: Tenant,
   invoiceId: string,
-): Promise<{ readonly picked: boolean; readonly left: CardPurchase | null }> {
+): Promise<{ readonly picked: boolean; readonly left: readonly CardPurchase[] }> {
   const picked = tx.query<{ asset_picked: boolean }>(
     'select asset_picked from invoice where merchant_id = $1 and id = $2 and livemode = $3',
     [tenant.merchantId, invoiceId, tenant.livemode],
@@ -98,13 +98,13 @@ export async function loadCardProgress(
   const left = tx.query<Row>(
     `select ${COLUMNS} from card_purchase
      where merchant_id = $1 and livemode = $2 and invoice_id = $3 and left_at is not null
-     order by left_at desc limit 1`,
+     order by left_at desc`,
     [tenant.merchantId, tenant.livemode, invoiceId],
   )
   const [{ rows: invoices }, { rows: purchases }] = await Promise.all([picked, left])
   return {
     picked: invoices[0]?.asset_picked ?? false,
-    left: purchases[0] === undefined ? null : purchaseOf(purchases[0]),
+    left: purchases.map(purchaseOf),
   }
 }
 

@@ -23,18 +23,22 @@ export function CardWay({ page }: { page: CheckoutPage }) {
   )
 }
 
-/** A provider said that the card did not go through, or that it knows of no try. */
-export function CardFailed({ page: { view, language } }: { page: CheckoutPage }) {
+/** What a provider said of the card, to a buyer who looks at the ways to pay: nothing came of it, or it pays already. */
+export function CardNote({ page: { view, language } }: { page: CheckoutPage }) {
   const { messages } = language
   const update = view.card?.update ?? null
-  if (view.card === null || (update !== 'failed' && update !== 'abandoned')) return null
+  if (view.card === null || update === null) return null
   const provider = CARD_PROVIDER_NAMES[view.card.provider]
+  const [id, text] = {
+    failed: ['card-declined', messages.card_declined] as const,
+    abandoned: ['card-abandoned', messages.card_abandoned] as const,
+    pending: ['card-twice', messages.card_twice] as const,
+    completed: ['card-twice', messages.card_twice] as const,
+  }[update]
   return (
-    <p class="notice" id={update === 'failed' ? 'card-declined' : 'card-abandoned'}>
+    <p class="notice" id={id}>
       <Icon name="alert" />
-      <span>
-        {fill(update === 'failed' ? messages.card_declined : messages.card_abandoned, { provider })}
-      </span>
+      <span>{fill(text, { provider })}</span>
     </p>
   )
 }
@@ -43,9 +47,6 @@ export function CardFailed({ page: { view, language } }: { page: CheckoutPage })
 export function CardWaitingBody({ page }: { page: CheckoutPage }) {
   const text = outcomeTextOf(page)
   const { messages } = page.language
-  const update = page.view.card?.update ?? null
-  // Once the provider has the payment, a second one would pay twice.
-  const mayStartAgain = update !== 'pending' && update !== 'completed'
   const otherQuery = new URLSearchParams(page.langQuery)
   otherQuery.set('pay', 'wallet')
   return (
@@ -53,7 +54,7 @@ export function CardWaitingBody({ page }: { page: CheckoutPage }) {
       <OutcomeHead text={text} />
       <Deadline page={page} />
       <p class="links">
-        {page.cardAsset !== null && mayStartAgain && (
+        {page.cardAsset !== null && (
           <a class="button second" id="card-again" href={`./${page.token}/card${page.langQuery}`}>
             {messages.card_again}
           </a>

@@ -1,6 +1,6 @@
 import { ASSETS } from '../../core/assets.ts'
 import { coin, usd, usdPrice } from './amounts.ts'
-import { CardFailed, CardWaitingBody, CardWay, WhyExpired } from './card-parts.tsx'
+import { CardNote, CardWaitingBody, CardWay, WhyExpired } from './card-parts.tsx'
 import { type CheckoutPage, methodsOf } from './checkout-page.ts'
 import { CoinCards } from './coin-cards.tsx'
 import { Deadline } from './deadline.tsx'
@@ -97,7 +97,7 @@ function PayableBody({ page }: { page: CheckoutPage }) {
         {view.state === 'underpaid' && <Price page={page} />}
         <Progress page={page} />
         <Notes page={page} />
-        <CardFailed page={page} />
+        <CardNote page={page} />
         <Deadline page={page} />
         <Rate page={page} />
       </div>

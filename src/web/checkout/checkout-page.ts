@@ -64,7 +64,7 @@ export type CheckoutPage = ShopPage & {
   readonly watching: boolean
   /** The sandbox can pay this invoice: the page shows its panel. */
   readonly sandbox: boolean
-  /** What a card would buy for it; null where that way is not offered. */
+  /** What a card would buy for it; null where that way is not offered, also while a provider has the buyer's money. */
   readonly cardAsset: AssetId | null
   readonly receipt: CheckoutFacts['receipt']
   /** The buyer is about to type an address: without script the page must not reload. */
