@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest'
 import {
   ApiError,
   ConnectionError,
@@ -340,11 +340,14 @@ describe('repetitions', () => {
     proxy.faults.push('hang')
     const stop = new AbortController()
     const waiting = failureOf(client.invoices.list({}, { signal: stop.signal }).page())
+    // Ended before it arrives, it would arrive in the middle of the next test.
+    await vi.waitUntil(() => proxy.seen.length === 1)
     stop.abort(new Error('the buyer has gone'))
     expect(await waiting).toMatchObject({ message: 'the buyer has gone' })
-    proxy.faults.splice(0, 1, { status: 429, headers: { 'retry-after': '50' } })
+    proxy.faults.push({ status: 429, headers: { 'retry-after': '50' } })
     const patience = new AbortController()
     const paused = failureOf(client.invoices.list({}, { signal: patience.signal }).page())
+    await vi.waitUntil(() => proxy.seen.length === 2)
     setTimeout(() => patience.abort(new Error('enough')), 50)
     expect(await paused).toMatchObject({ message: 'enough' })
   })
