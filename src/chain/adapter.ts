@@ -64,15 +64,7 @@ export type WatchedAddresses = {
 }
 
 /** Token transfers of some blocks, up to `end`; blocks that hold none of ours are left out. */
-export type TokenReading = {
-  readonly end: BlockRef
-  readonly blocks: readonly ScannedBlock[]
-  /**
-   * Whether the reading was proved by the blocks' own headers, so that what is missing was never there. Otherwise it
-   * is the source's word.
-   */
-  readonly isProven: boolean
-}
+export type TokenReading = { readonly end: BlockRef; readonly blocks: readonly ScannedBlock[] }
 
 /**
  * Tokens are read from logs, which a node can omit from its answers unnoticed. So they are read twice, and only the
@@ -81,7 +73,7 @@ export type TokenReading = {
 export interface TokenReader {
   /** The assets that are read twice. */
   readonly assets: readonly PaymentAsset[]
-  /** Reads the blocks' receipts, proved by the root in their headers. */
+  /** Reads the blocks' receipts, proved by the root in their headers: what is missing was never there. */
   prove(from: BlockRef, toHeight: number): Promise<TokenReading | null>
   /** Reads by this source's word, to be compared with another's. */
   read(from: BlockRef, toHeight: number): Promise<TokenReading | null>
@@ -195,6 +187,11 @@ export interface ProviderAgreement {
         answersMax: number,
       ) => Promise<readonly (readonly Claim[])[]>)
     | undefined
+  /**
+   * Token transfers by another provider's word, up to a block that the followed one has too; null where none has come so
+   * far. Absent on chains where we accept no tokens.
+   */
+  readonly tokensElsewhere?: TokenReader['read'] | undefined
   /** What an operator should fix, although the network is followed; null where nothing. */
   readonly notice: string | null
 }

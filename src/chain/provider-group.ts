@@ -16,14 +16,17 @@ import {
   type TokenReading,
   type WatchedAddresses,
 } from './adapter.ts'
-import { within } from './within.ts'
+import { Patience } from './patience.ts'
 
 /** A provider that failed is left alone for this long, where another one serves. */
 const AWAY_MS = 30_000
 /** Detection waits no longer for an opinion; who gave none is asked again after some time. */
-const OPINION = { timeoutMs: 3_000, silentMs: 10_000 }
-/** Logs and traces may take as long as any answer; and who cannot say about some blocks is asked about others. */
-const CONTENTS = { timeoutMs: 25_000, silentMs: 0 }
+const OPINION = { timeoutMs: 3_000, slowMs: 0, pauseMs: 10_000, pauseMsMax: 10_000 }
+/**
+ * Logs and traces may take as long as any answer. Who refuses some blocks at once is asked about others; who only kept us
+ * waiting is left alone, each time for longer.
+ */
+const CONTENTS = { timeoutMs: 25_000, slowMs: 3_000, pauseMs: 30_000, pauseMsMax: 120_000 }
 
 export type NamedProvider = {
   /** Host and port, for messages: the URL itself holds credentials. */
@@ -46,7 +49,8 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   readonly #clock: Clock
   readonly #wakers: { readonly wake: () => void; stop: () => void }[] = []
   readonly #away = new Map<NamedProvider, { readonly untilMs: number; readonly reason: string }>()
-  readonly #silentUntilMs = new Map<NamedProvider, number>()
+  readonly #opinions: Patience<NamedProvider>
+  readonly #contents: Patience<NamedProvider>
   #followed: NamedProvider
   /** The provider that stands in for the first one knows the block where we stand. */
   #isOnOurChain = true
@@ -59,6 +63,8 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     this.#first = first
     this.#providers = [first, ...others]
     this.#clock = clock
+    this.#opinions = new Patience(OPINION, clock)
+    this.#contents = new Patience(CONTENTS, clock)
     this.#followed = first
   }
 
@@ -141,11 +147,18 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     return this.#first.chain.readBlockTags === undefined ? undefined : (at) => this.#lowestBlockTags(at)
   }
 
-  /** Tokens are read the second time from another provider than the followed one. */
+  /** Absent where we accept no tokens. */
   get tokens(): Pick<TokenReader, 'assets' | 'prove'> | undefined {
     const assets = this.#first.chain.tokens?.assets
     if (assets === undefined) return undefined
-    return { assets, prove: (from, toHeight) => this.#readTokens(from, toHeight) }
+    return {
+      assets,
+      prove: (...range) => this.#ask(async (chain) => (await chain.tokens?.prove(...range)) ?? null),
+    }
+  }
+
+  get tokensElsewhere(): ProviderAgreement['tokensElsewhere'] {
+    return this.#first.chain.tokens === undefined ? undefined : (...range) => this.#readTokens(...range)
   }
 
   /** Absent where a block's hash proves what is in it. */
@@ -162,7 +175,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   get unverifiedElsewhere(): ProviderAgreement['unverifiedElsewhere'] {
     if (this.#first.chain.credits === undefined) return undefined
     return (block, claims, answersMax) =>
-      this.#askOthers((chain) => chain.credits?.unverified(block, claims), { ...CONTENTS, answersMax })
+      this.#askOthers((chain) => chain.credits?.unverified(block, claims), this.#contents, answersMax)
   }
 
   async minimumAmount(): Promise<bigint | undefined> {
@@ -208,8 +221,9 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   async #lowestBlockTags(checkpoint: BlockRef): Promise<BlockTags | null> {
     const blockTags = await this.#ask(async (chain) => (await chain.readBlockTags?.(checkpoint)) ?? null)
     if (blockTags === null) return null
-    const theirs = await this.#askAnother((chain) => chain.readBlockTags?.(checkpoint))
-    if (theirs === null) {
+    const read = (chain: ChainProvider) => chain.readBlockTags?.(checkpoint)
+    const [theirs] = await this.#askOthers(read, this.#opinions, 1)
+    if (theirs === undefined) {
       this.#waiting = 'payments wait for another provider to say how far the chain is final'
       return null
     }
@@ -221,36 +235,28 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
 
   async #readTokens(from: BlockRef, toHeight: number): Promise<TokenReading | null> {
     const read = (chain: ChainProvider) => chain.tokens?.read(from, toHeight)
-    const [reading] = await this.#askOthers(read, { ...CONTENTS, answersMax: 1 })
+    const [reading] = await this.#askOthers(read, this.#contents, 1)
     if (reading === undefined) return null
     // Both must stand on the same block: then all blocks below it are the same.
     const ours = await this.#ask((chain) => chain.hashAt(reading.end.height))
     return ours === reading.end.hash ? reading : null
   }
 
-  /** The first answer of a provider that is not followed; null where none has one. */
-  async #askAnother<Result>(
-    question: (chain: ChainProvider) => Promise<Result | null> | undefined,
-  ): Promise<Result | null> {
-    return (await this.#askOthers(question, { ...OPINION, answersMax: 1 }))[0] ?? null
-  }
-
   /** The first answers of providers that are not followed, each of another one. */
   async #askOthers<Result>(
     question: (chain: ChainProvider) => Promise<Result | null> | undefined,
-    { silentMs, timeoutMs, answersMax }: typeof OPINION & { readonly answersMax: number },
+    patience: Patience<NamedProvider>,
+    answersMax: number,
   ): Promise<Result[]> {
-    const nowMs = this.#clock().getTime()
     const answers: Result[] = []
     for (const provider of this.#providers) {
-      const isSilent = (this.#silentUntilMs.get(provider) ?? 0) > nowMs
-      if (provider === this.#followed || isSilent || answers.length >= answersMax) continue
+      const isAsked = provider !== this.#followed && !patience.isSilent(provider)
+      if (!isAsked || answers.length >= answersMax) continue
       try {
-        const answer = await within(timeoutMs, Promise.resolve(question(provider.chain) ?? null))
+        const answer = await patience.await(provider, Promise.resolve(question(provider.chain) ?? null))
         if (answer !== null) answers.push(answer)
       } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error
-        if (silentMs > 0) this.#silentUntilMs.set(provider, nowMs + silentMs)
       }
     }
     return answers
@@ -262,20 +268,17 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     blocks: readonly Position[],
     agreed: Set<string>,
   ): Promise<string | null> {
-    const nowMs = this.#clock().getTime()
-    if ((this.#silentUntilMs.get(provider) ?? 0) > nowMs) return `${provider.name} does not answer`
+    if (this.#opinions.isSilent(provider)) return `${provider.name} does not answer`
+    const hashAt = (at: number) => this.#opinions.await(provider, provider.chain.hashAt(at))
     let lacking: string | null = null
     for (const { height, hash, reached } of blocks) {
       let theirs: string | null
       let isDeep: boolean
       try {
-        theirs = await within(OPINION.timeoutMs, provider.chain.hashAt(height))
-        isDeep =
-          reached <= height ||
-          (theirs !== null && (await within(OPINION.timeoutMs, provider.chain.hashAt(reached))) !== null)
+        theirs = await hashAt(height)
+        isDeep = reached <= height || (theirs !== null && (await hashAt(reached)) !== null)
       } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error
-        this.#silentUntilMs.set(provider, nowMs + OPINION.silentMs)
         return error.message
       }
       // A provider without this block has none of those above it.
@@ -322,11 +325,9 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     try {
       const { health } = await this.#first.chain.connect()
       const reason = health.status === 'ok' ? null : health.reason
-      if (reason === null && (await this.#first.chain.knows(checkpoint))) this.#follow(this.#first)
-      else
-        throw new ChainUnavailable(
-          reason ?? `it does not know block ${checkpoint.height}, which was read before`,
-        )
+      if (reason === null && (await this.#first.chain.knows(checkpoint))) return this.#follow(this.#first)
+      const unknown = `it does not know block ${checkpoint.height}, which was read before`
+      throw new ChainUnavailable(reason ?? unknown)
     } catch (error) {
       if (!(error instanceof ChainUnavailable)) throw error
       this.#leave(this.#first, error)

@@ -1,8 +1,8 @@
-import { ChainHalted } from '../chain/adapter.ts'
+import { ChainHalted, ChainUnavailable, type TokenReading } from '../chain/adapter.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
 import { blocksOf, type DueTransfer, dueAt, finalFacts } from '../core/chain/due-transfers.ts'
-import { keyOfTracked, type TrackedTransfer } from '../core/chain/reconcile.ts'
-import { compareReadings, withdrawn } from '../core/chain/second-reading.ts'
+import { keyOfTracked } from '../core/chain/reconcile.ts'
+import { type Comparison, compareReadings, withdrawn } from '../core/chain/second-reading.ts'
 import { keyOf } from '../core/chain/transfer-key.ts'
 import type { BlockTags } from '../core/finality.ts'
 import type { BlockRef } from '../core/invoice/types.ts'
@@ -43,13 +43,11 @@ export async function applyFinality(parts: RecordingParts, checkpoint: BlockRef)
   // The chain moved, or no provider confirms our place on it: nothing can be judged in this round.
   if (blockTags === null && adapter.readBlockTags !== undefined) return { blockTags, hasMore: false }
   const { height } = checkpoint
-  const dueOf = (tracked: readonly TrackedTransfer[]) => dueAt(height, blockTags, tracked)
-  const waiting = dueOf(await loadTrackedTransfers(pool, adapter.network, height))
+  const waiting = dueAt(height, blockTags, await loadTrackedTransfers(pool, adapter.network, height))
   const readTwice = await readAgain(parts, checkpoint, highest(waiting, blockTags))
   const checked = await checkCredits(parts, height)
-  // The second reading may have recorded what the first one missed.
-  const due = dueOf(await loadTrackedTransfers(pool, adapter.network, height))
-  const mayBeFinal = due.filter((transfer) => {
+  // What was recorded since then, by a second reading or by a rescan beside us, was not looked at in this round.
+  const mayBeFinal = waiting.filter((transfer) => {
     const { payment, block } = transfer
     if (checked.unchecked.has(keyOfTracked(transfer))) return false
     return adapter.tokens?.assets.includes(payment.asset) !== true || block.height <= readTwice.through
@@ -67,13 +65,15 @@ function highest(due: readonly DueTransfer[], blockTags: BlockTags | null): numb
 }
 
 const BLOCKS_PER_READING = 50
-/** Readings in one round: what is new at the head waits no longer than for these. */
+/** Readings in one round, if they are fast: what is new at the head waits no longer than for these. */
 const READINGS_PER_ROUND = 4
+/** No part of a round begins after this: a provider that hangs on some blocks delays the head for one answer. */
+const ROUND_MS_MAX = 5_000
 
 /**
  * Reads token transfers a second time, up to `toHeight`, and records what the first reading missed. Halts where the
- * books hold a credit that the second reading does not find. Returns the height up to which tokens may become final
- * (every height where nothing is read twice), and whether there is more to read at once.
+ * books hold a credit that the blocks do not. Returns the height up to which tokens may become final (every height where
+ * nothing is read twice), and whether there is more to read at once.
  */
 async function readAgain(
   parts: RecordingParts,
@@ -85,7 +85,9 @@ async function readAgain(
     return { through: Number.POSITIVE_INFINITY, hasMore: false }
   let at = await beginSecondReading(pool, adapter.network)
   const target = Math.min(toHeight, checkpoint.height)
+  const beganAt = performance.now()
   for (let round = 0; round < READINGS_PER_ROUND && at !== null && at.height < target; round++) {
+    if (performance.now() - beganAt > ROUND_MS_MAX) break
     const next = await readOnce(parts, at, Math.min(target, at.height + BLOCKS_PER_READING), checkpoint)
     if (next === null) return { through: at.height, hasMore: false }
     at = next
@@ -93,53 +95,79 @@ async function readAgain(
   return { through: at?.height ?? 0, hasMore: at !== null && at.height < target }
 }
 
-/** Null where the source is not so far, or the chain moved. */
+/**
+ * Another provider's word is enough where it agrees with the books. Where it does not, the blocks' own receipts decide:
+ * a word alone neither adds nor takes anything. Null where the source is not so far, or the chain moved.
+ */
 async function readOnce(
   parts: RecordingParts,
   at: SecondCheckpoint,
   toHeight: number,
   checkpoint: BlockRef,
 ): Promise<SecondCheckpoint | null> {
+  const { adapter, agreement } = parts
+  const from = { ...at, timeMs: 0 }
+  const moveTo = async ({ end }: TokenReading) =>
+    (await whileLeading(parts, (tx) => moveSecondReading(tx, adapter.network, at, end))) ? end : null
+  const elsewhere = agreement?.tokensElsewhere
+  if (elsewhere !== undefined) {
+    const word = await elsewhere(from, toHeight)
+    if (word === null || hasLeft(checkpoint, word)) return null
+    const compared = await compareWithBooks(parts, at, word)
+    if (compared.kind === 'agreed' && compared.missed.length === 0) return moveTo(word)
+  }
+  const proof = (await adapter.tokens?.prove(from, toHeight)) ?? null
+  if (proof === null || hasLeft(checkpoint, proof)) return null
+  const compared = await compareWithBooks(parts, at, proof)
+  if (compared.kind === 'contradicted') await takeBack(parts, compared, checkpoint.height)
+  else await recordFacts(parts, compared.missed, checkpoint.height)
+  return moveTo(proof)
+}
+
+const hasLeft = (checkpoint: BlockRef, { end }: TokenReading): boolean =>
+  end.height === checkpoint.height && end.hash !== checkpoint.hash
+
+async function compareWithBooks(
+  parts: RecordingParts,
+  at: SecondCheckpoint,
+  { end, blocks }: TokenReading,
+): Promise<Comparison> {
   const { adapter, pool, clock } = parts
-  const { network, tokens } = adapter
-  if (tokens === undefined) return null
-  const reading = await tokens.prove({ ...at, timeMs: 0 }, toHeight)
-  if (reading === null) return null
-  const { end, blocks } = reading
-  if (end.height === checkpoint.height && end.hash !== checkpoint.hash) return null
   const transfers = blocks.flatMap((block) => block.transfers)
   const ownerOf = await findOwners(parts, transfers)
   const range = { from: at.height, to: end.height }
-  const compared = compareReadings({
-    network,
+  return compareReadings({
+    network: adapter.network,
     blocks: blocks.map(({ block, transfers: found }) => ({ block, transfers: owned(found, ownerOf) })),
-    booked: await listCreditsBetween(pool, network, tokens.assets, range),
+    booked: await listCreditsBetween(pool, adapter.network, adapter.tokens?.assets ?? [], range),
     readAtMs: clock().getTime(),
   })
-  if (compared.kind === 'contradicted') {
-    const { booked, found } = compared.first
-    // Only a proof takes them back, and the contradiction is reported all the same: nobody here can choose between two claims.
-    // If a payment is there with another amount, that amount is recorded when these blocks are read again.
-    if (reading.isProven) {
-      const facts = withdrawn(network, compared.booked, clock().getTime())
-      await recordFacts(parts, facts, checkpoint.height)
-    }
-    const says = found === null ? 'does not find it' : `finds ${found}`
-    throw new ChainHalted(
-      `transaction ${booked.txid} was read with a payment of ${booked.amount} base units of ${booked.asset}, and the second reading ${says}: nothing is credited until two readings agree`,
-    )
-  }
-  await recordFacts(parts, compared.missed, checkpoint.height)
-  return (await whileLeading(parts, (tx) => moveSecondReading(tx, network, at, end))) ? end : null
+}
+
+/**
+ * Takes back what the blocks prove was never there, and halts all the same: whoever reported it is not to be believed. If
+ * a payment is there with another amount, that amount is recorded when these blocks are read again.
+ */
+async function takeBack(
+  parts: RecordingParts,
+  { first, booked }: Extract<Comparison, { kind: 'contradicted' }>,
+  height: number,
+): Promise<never> {
+  await recordFacts(parts, withdrawn(parts.adapter.network, booked, parts.clock().getTime()), height)
+  const { txid, amount, asset } = first.booked
+  const says = first.found === null ? 'does not find it' : `finds ${first.found}`
+  throw new ChainHalted(
+    `transaction ${txid} was read with a payment of ${amount} base units of ${asset}, and the second reading ${says}: nothing is credited until two readings agree`,
+  )
 }
 
 /** Blocks in one round: what is new at the head waits no longer than for these. */
 const BLOCKS_PER_ROUND = 20
 /** Of them, those that were tried in failed before: they cost calls each time, and never keep a new one from its turn. */
 const RETRIES_PER_ROUND = 5
-
-/** Maximum time of a round: a provider that hangs on some blocks delays the head no longer than this. */
-const ROUND_MS_MAX = 5_000
+/** A block that could not be checked is tried again after a pause, which doubles. */
+const RETRY_MS_MIN = 500
+const RETRY_MS_MAX = 60_000
 
 type CheckedCredits = {
   /** Keys (`keyOf`) of transfers that must not become final yet. */
@@ -167,10 +195,14 @@ async function checkCredits(parts: RecordingParts, height: number): Promise<Chec
   const beganAt = performance.now()
   for (const [hash, inBlock] of nextBlocks(byBlock, parts.failedChecks)) {
     if (performance.now() - beganAt > ROUND_MS_MAX) break
-    const reason = await checkBlock(parts, inBlock, height)
+    const reason = await reasonToWait(parts, inBlock, height)
+    const failedBefore = parts.failedChecks.get(hash)
     parts.failedChecks.delete(hash)
-    if (reason !== null) parts.failedChecks.set(hash, reason)
-    if (reason !== null) continue
+    if (reason !== null) {
+      const pauseMs = Math.min(RETRY_MS_MAX, (failedBefore?.pauseMs ?? RETRY_MS_MIN / 2) * 2)
+      parts.failedChecks.set(hash, { reason, pauseMs, retryAtMs: performance.now() + pauseMs })
+      continue
+    }
     checkedBlocks += 1
     for (const claim of inBlock) unchecked.delete(keyOf(claim))
   }
@@ -184,19 +216,33 @@ type ClaimsByBlock = ReadonlyMap<string, readonly RecordedClaim[]>
 function nextBlocks(byBlock: ClaimsByBlock, failed: FailedChecks): [string, readonly RecordedClaim[]][] {
   for (const hash of failed.keys()) if (!byBlock.has(hash)) failed.delete(hash)
   const fresh = [...byBlock].filter(([hash]) => !failed.has(hash))
-  const again = [...failed.keys()].slice(0, RETRIES_PER_ROUND)
-  const retried = again.map((hash): [string, readonly RecordedClaim[]] => [hash, byBlock.get(hash) ?? []])
+  const nowMs = performance.now()
+  const again = [...failed].filter(([, { retryAtMs }]) => retryAtMs <= nowMs).slice(0, RETRIES_PER_ROUND)
+  const retried = again.map(([hash]): [string, readonly RecordedClaim[]] => [hash, byBlock.get(hash) ?? []])
   return [...fresh.slice(0, BLOCKS_PER_ROUND - retried.length), ...retried]
 }
 
 /** Why the lowest block waits, and how many do. */
 function waitingIn(byBlock: ClaimsByBlock, failed: FailedChecks): string | null {
   const lowest = [...byBlock.keys()].find((hash) => failed.has(hash))
-  const reason = lowest === undefined ? null : (failed.get(lowest) ?? null)
+  const reason = lowest === undefined ? null : (failed.get(lowest)?.reason ?? null)
   return reason === null || failed.size === 1 ? reason : `${reason}; payments in ${failed.size} blocks wait`
 }
 
-/** Why they must wait; null where all of them stand. */
+/** Why a block's payments must wait; null where all of them stand. What fails for one block holds up no other. */
+async function reasonToWait(
+  parts: RecordingParts,
+  claims: readonly RecordedClaim[],
+  height: number,
+): Promise<string | null> {
+  try {
+    return await checkBlock(parts, claims, height)
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error
+    return `payments in block ${claims[0]?.block.height} wait: ${error.message}`
+  }
+}
+
 async function checkBlock(
   parts: RecordingParts,
   claims: readonly RecordedClaim[],

@@ -245,9 +245,10 @@ class LeadershipSession {
         const mempool = await adapter.readMempool()
         if (mempool?.tip.hash === checkpoint.hash) {
           await recordMempool(this.#parts, mempool)
+          const tipMs = performance.now() - recordedMs
           const { blockTags, hasMore } = await applyFinality(this.#parts, checkpoint)
           await this.#finishReading(beganAt, checkpoint, blockTags)
-          return { checkpoint, tipMs: performance.now() - recordedMs, hasMore }
+          return { checkpoint, tipMs, hasMore }
         }
       }
       readings += 1

@@ -46,8 +46,11 @@ import type { Leadership } from './leadership.ts'
 /** Invoices that are updated at the same time. */
 const INVOICES_IN_FLIGHT = 4
 
-/** Hashes of blocks that could not be checked, with why, the one that was tried longest ago first. */
-export type FailedChecks = Map<string, string>
+/** Blocks (hash) that could not be checked, with why and when they are tried again; the one tried longest ago first. */
+export type FailedChecks = Map<
+  string,
+  { readonly reason: string; readonly pauseMs: number; readonly retryAtMs: number }
+>
 
 export type RecordingParts = {
   readonly adapter: ChainAdapter

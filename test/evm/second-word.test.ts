@@ -8,6 +8,7 @@ import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { until } from '../support/until.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
+import { rescanEvm } from './rescan-evm.ts'
 
 const ETHER = 10n ** 18n
 /** More than any other question may take another provider. */
@@ -273,6 +274,80 @@ test('an old block that nobody can trace any more leaves new ones traced', async
   await pays(closed.address)
   await watched.chain.mine(2)
   await watched.untilStatus(closed.id, 'confirming')
+})
+
+test('a block that the node refuses to tell again holds up no other payment', async () => {
+  const { adapter, changes } = throughTwo(true)
+  const watcher = await watched.watchAtTip({ adapter, changes })
+  const [refused, later] = [await watched.openInvoice([watcher]), await watched.openInvoice([watcher])]
+  await watched.chain.pay(refused.address, watched.driver.amount)
+  await watched.chain.mine(1)
+  await watched.untilStatus(refused.id, 'confirming')
+  const hash = await watched.chain.tipHash()
+  first.forbid(({ method, params }) => /trace|ByHash|Receipts/.test(method) && params[0] === hash)
+  await watched.chain.pay(later.address, watched.driver.amount)
+  await watched.chain.mine(6)
+  await watched.untilStatus(later.id, 'paid')
+  expect((await watched.state()).reason).toMatch(/wait: .*refuses the key/)
+  expect(await watched.statusOf(refused.id)).toBe('confirming')
+  first.tellTheTruth()
+  await watched.untilStatus(refused.id, 'paid')
+})
+
+test('a provider that hangs on the blocks’ contents keeps two others from nothing for long', async () => {
+  const { adapter: two, changes } = throughTwo(true)
+  await two.close()
+  const options = { ...(watched.chain.recipe.options as EvmAdapterOptions), clock: systemClock }
+  const followed = new EvmAdapter({ ...options, url: first.url })
+  const others = [second.url, watched.chain.url].map((url, place) => ({
+    name: `other ${place}`,
+    chain: new EvmAdapter({ ...options, url, watched: followed.watched }),
+  }))
+  const adapter = new ProviderGroup({ name: 'first', chain: followed }, others, systemClock)
+  const watcher = await watched.watchAtTip({ adapter, changes: { ...changes, agreement: adapter } })
+  for (const method of ['debug_traceBlockByHash', 'eth_getBlockByHash', 'eth_getBlockReceipts'])
+    second.stall(method)
+  const contentsAsked = () => second.calls.filter((method) => /trace|ByHash|Receipts/.test(method))
+  const before = contentsAsked().length
+  const invoices = await Promise.all([1, 2, 3, 4].map(() => watched.openInvoice([watcher])))
+  for (const { address } of invoices) {
+    await watched.chain.pay(address, watched.driver.amount)
+    await watched.chain.mine(1)
+  }
+  await watched.chain.mine(6)
+  for (const { id } of invoices) await watched.untilStatus(id, 'paid')
+  // One answer was waited for, and no other block was asked about.
+  expect(contentsAsked().slice(before)).toHaveLength(1)
+})
+
+test('what a rescan records beside a round is looked at before it is paid', async () => {
+  const { adapter, changes } = throughTwo(true)
+  const watcher = await watched.watchAtTip({ adapter, changes })
+  const [victim, honest] = [await watched.openInvoice([watcher]), await watched.openInvoice([watcher])]
+  await watched.chain.anvil.send({ to: `0x${'12'.repeat(20)}`, value: 1n })
+  await watched.chain.mine(6)
+  const height = (await watched.chain.anvil.height()) - 5
+  await watched.untilRead()
+  let release = () => {}
+  const isHeld = new Promise<void>((held) => {
+    second.before('debug_traceBlockByHash', () => {
+      held()
+      return new Promise((resolve) => {
+        release = resolve
+      })
+    })
+  })
+  await watched.chain.pay(honest.address, watched.driver.amount)
+  await watched.chain.mine(6)
+  await isHeld
+  const liar = await startRpcProxy(watched.chain.url)
+  inventInnerPayments(liar, victim.address)
+  await rescanEvm(watched, height, liar.url)
+  expect(await watched.statusOf(victim.id)).toBe('confirming')
+  release()
+  await watched.untilStatus(victim.id, 'awaiting_payment')
+  expect(await watched.eventsOf(victim.id)).not.toContain('paid')
+  await liar.close()
 })
 
 test('payments are paid however many earlier blocks the second provider no longer has', async () => {

@@ -4,12 +4,12 @@ import { ProviderGroup } from '../../src/chain/provider-group.ts'
 import { keyspaceOfNetwork } from '../../src/core/assets.ts'
 import { listOpenAddresses } from '../../src/db/chain/watched-addresses.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { type RescanReport, rescanBlocks } from '../../src/watcher/rescan.ts'
 import { bytecodeOf, callData } from '../support/evm-contracts.ts'
 import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { until } from '../support/until.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
+import { rescanEvm } from './rescan-evm.ts'
 
 const ANSWER_MS_MAX = 5_000
 
@@ -43,35 +43,6 @@ async function payTwoWays(watcher: Parameters<typeof watched.openInvoice>[0][num
   await watched.chain.pay(plain.address, amount)
   await watched.chain.mine(6)
   return [inner.id, plain.id]
-}
-
-/** From a height on, by a node that traces. */
-async function rescan(from: number): Promise<RescanReport> {
-  const { chain, database, driver } = watched
-  const traced = new EvmAdapter({ ...(chain.recipe.options as EvmAdapterOptions), clock: systemClock })
-  const { rows } = await database.owner.query<{ addressBytes: Buffer }>(
-    'select program as "addressBytes" from deposit_address',
-  )
-  traced.watched.add(rows.map(({ addressBytes }) => addressBytes))
-  await traced.connect()
-  const { height, hash } = await watched.state()
-  if (height === null || hash === null) throw new Error('nothing was read yet')
-  const report = await rescanBlocks({
-    pool: database.pools.watcher,
-    clock: systemClock,
-    network: driver.network,
-    blocks: traced,
-    from,
-    to: height,
-    checkpoint: { height, hash },
-    mustAgree: true,
-    readTwice: [],
-    unknownAddresses: new Map(),
-    notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
-    onBatch: () => {},
-  })
-  await traced.close()
-  return report
 }
 
 const untilSaid = (words: RegExp) =>
@@ -177,7 +148,7 @@ test('a payment by a contract that was read by balances is not missing when a re
   const invoices = await payTwoWays(watcher)
   for (const id of invoices) await watched.untilStatus(id, 'paid')
   await watched.stopWatchers()
-  const report = await rescan(before.height ?? 0)
+  const report = await rescanEvm(watched, before.height ?? 0)
   await watched.watchAtTip({ adapter: watched.chain.adapter() })
   await watched.chain.mine(2)
   await watched.untilRead()

@@ -24,6 +24,8 @@ export type RpcProxy = {
   lie(method: string, lie: Lie): void
   /** Does this once, before the node hears of the next call of this method. */
   before(method: string, happen: () => Promise<void>): void
+  /** Calls that this holds of are refused with HTTP 403, and the node never hears of them. */
+  forbid(isForbidden: (call: RpcCall) => boolean): void
   /** The last answer to this method is missing from each batch. */
   dropFromBatches(method: string): void
   /** Each n-th request is refused with HTTP 429, and the node never hears of it. */
@@ -55,6 +57,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
   const calls: string[] = []
   let requests = 0
   let refusesBatches = false
+  let isForbidden: (call: RpcCall) => boolean = () => false
   let dropped: string | null = null
   let refusedEach = Number.POSITIVE_INFINITY
   let delayMs = 0
@@ -68,6 +71,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
     requests += 1
     for (const { method } of [asked].flat()) calls.push(method)
     if (requests % refusedEach === 0) return { status: 429, body: 'too many requests' }
+    if ([asked].flat().some(isForbidden)) return { status: 403, body: 'not part of this plan' }
     if (delayMs > 0) await pause(delayMs)
     await gate?.opened
     if (hung !== null) await new Promise<never>((_resolve, reject) => hung?.push(reject))
@@ -127,6 +131,9 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
     },
     lie: (method, lie) => lies.set(method, lie),
     before: (method, happen) => happenings.set(method, happen),
+    forbid: (is) => {
+      isForbidden = is
+    },
     dropFromBatches: (method) => {
       dropped = method
     },
@@ -157,6 +164,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
     tellTheTruth: () => {
       lies.clear()
       stalled.clear()
+      isForbidden = () => false
       for (const end of hung ?? []) end(new Error('the node came back'))
       hung = null
       dropped = null

@@ -214,8 +214,10 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
   }
 
   async #askBlockTags(checkpoint: BlockRef): Promise<BlockTags | null> {
-    const finalized = await this.#node.headerAt('finalized')
-    const safe = await this.#node.headerAt('safe')
+    const [finalized, safe] = await Promise.all([
+      this.#node.headerAt('finalized'),
+      this.#node.headerAt('safe'),
+    ])
     // Asked last: our block being on the node's chain now, what was marked before is below it or beside nothing of ours.
     const ours = await this.#node.headerAt(checkpoint.height)
     if (ours?.hash !== checkpoint.hash || safe === null || finalized === null) return null

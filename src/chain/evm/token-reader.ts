@@ -44,7 +44,7 @@ export class EvmTokenReader implements TokenReader {
       transfers: await this.#reader.provenTokenCredits(header),
     }))
     const end = blocks.at(-1)?.block ?? from
-    return { end, blocks: blocks.filter(({ transfers }) => transfers.length > 0), isProven: true }
+    return { end, blocks: blocks.filter(({ transfers }) => transfers.length > 0) }
   }
 
   async read(from: BlockRef, toHeight: number): Promise<TokenReading | null> {
@@ -69,7 +69,7 @@ export class EvmTokenReader implements TokenReader {
       return { block: referenceOf(header), parentHash: header.parentHash, transfers }
     })
     const ascending = blocks.sort((a, b) => a.block.height - b.block.height)
-    return { end: referenceOf(end), blocks: ascending, isProven: false }
+    return { end: referenceOf(end), blocks: ascending }
   }
 
   async #logsBetween(from: number, to: number, contracts: readonly string[]): Promise<EvmLog[]> {

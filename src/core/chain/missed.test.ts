@@ -68,6 +68,15 @@ test('what both readings name by the block, with different amounts, is counted o
   expect(missed([amounting('tx', 1_000n), amounting(block.hash, 30n)], byTraces)).toEqual([])
 })
 
+test('of what one reading names by the block and the other by transactions only the difference is missing', () => {
+  const inBooks = (txid: string, amount: bigint) => ({ ...amounting(txid, amount), blockHash: block.hash })
+  const apart = [amounting('tx', 2n), amounting('other', 3n)]
+  expect(missed([amounting(block.hash, 5n)], { records: [], booked: [inBooks('tx', 2n)] })).toEqual([[0, 3n]])
+  expect(missed(apart, { records: [], booked: [inBooks(block.hash, 3n)] })).toEqual([[0, 2n]])
+  expect(missed(apart, { records: [], booked: [inBooks(block.hash, 4n)] })).toEqual([[0, 1n]])
+  expect(missed(apart, { records: [], booked: [inBooks(block.hash, 6n)] })).toEqual([])
+})
+
 test('what a block names by its hash for one asset says nothing of another’s outputs', () => {
   const ofEther = { ...amounting(block.hash, 500n), asset: 'ETH' as const }
   const books = { records: [], booked: [booked(1), { ...ofEther, blockHash: block.hash }] }

@@ -51,7 +51,8 @@ export function missedIn(reading: SecondReading): InvoiceFacts[] {
 
 /**
  * What a block holds beyond the books. A node without traces names what contracts paid by the block and not by their
- * transactions: whatever one reading so names, the other has under other names, and it is no second payment.
+ * transactions: whatever one reading so names, the other has under other names, and it is no second payment. Of it only
+ * the difference of both sums is missing.
  */
 function unbookedIn({ block, transfers }: OwnedBlock, booked: readonly BookedCredit[]): OwnedTransfer[] {
   const inBooks = booked.filter(({ blockHash }) => block.hash === blockHash)
@@ -61,7 +62,19 @@ function unbookedIn({ block, transfers }: OwnedBlock, booked: readonly BookedCre
   const isUnsure = new Set(named.map(purseOf))
   // All of both: what has one name in both may have another amount under it.
   const beyond = new Set(unverifiedIn(transfers.map(asCredit), inBooks.map(asCredit)).map(keyOf))
-  return missing.filter((transfer) => !isUnsure.has(purseOf(transfer)) || beyond.has(keyOf(transfer)))
+  const rest = new Map<string, bigint>()
+  const addTo = (purse: string, amount: bigint) => rest.set(purse, (rest.get(purse) ?? 0n) + amount)
+  for (const transfer of transfers) addTo(purseOf(transfer), transfer.amount)
+  for (const credit of inBooks) addTo(purseOf(credit), -credit.amount)
+  return missing.flatMap((transfer) => {
+    const purse = purseOf(transfer)
+    if (!isUnsure.has(purse)) return [transfer]
+    const left = rest.get(purse) ?? 0n
+    if (left <= 0n || !beyond.has(keyOf(transfer))) return []
+    const amount = transfer.amount < left ? transfer.amount : left
+    addTo(purse, -amount)
+    return [{ ...transfer, amount }]
+  })
 }
 
 const purseOf = ({ invoiceId, asset }: Pick<BookedCredit, 'invoiceId' | 'asset'>) => `${invoiceId}:${asset}`

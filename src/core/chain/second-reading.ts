@@ -12,7 +12,7 @@ export type BookedCredit = InvoiceOwner & {
   readonly blockHash: string
 }
 
-type Comparison =
+export type Comparison =
   /** Facts that the first reading missed; nothing where both agree. */
   | { readonly kind: 'agreed'; readonly missed: readonly InvoiceFacts[] }
   /** The books hold credits that the second reading does not have, or has otherwise: the first of them, and all. */
