@@ -162,7 +162,7 @@ const MESSAGES = {
   REQUEST_INVALID: 'Something in this request is missing, too long or not known here.',
   CONFLICT: 'Somebody changed this at the same moment. Look again, then repeat it.',
   UNAVAILABLE: 'Paylink cannot answer just now. Try again in a moment.',
-  FAILED: 'Something went wrong here. Try again; if it stays, look into the log.',
+  FAILED: 'Something went wrong here. Try again; if it stays, tell whoever runs this server.',
   JSON_ONLY: 'Send JSON.',
   CROSS_ORIGIN: 'This works from the dashboard itself only.',
   BODY_TOO_LARGE: 'The request is too large.',

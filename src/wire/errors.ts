@@ -293,7 +293,8 @@ export const ERRORS = {
   internal_error: {
     status: 500,
     type: 'api_error',
-    message: 'Something went wrong on our side. Search the log for the request id.',
+    message:
+      'Something went wrong on our side. Whoever runs this server finds the cause in its log by the request id.',
   },
   rate_unavailable: {
     status: 503,

@@ -20,7 +20,7 @@ export function RulesPage() {
   // Of the page, so that what was opened stays open when the form is made anew with what was saved.
   const [isAdvanced, setIsAdvanced] = useState(false)
   return (
-    <Page title="Payment rules" lead="For new invoices, and a limit for payouts.">
+    <Page title="Payment rules" lead="Applies to new invoices. The payout limit applies at once.">
       <Read read={rules} lines={6}>
         {(known) => (
           <RulesForm
