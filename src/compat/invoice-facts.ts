@@ -4,7 +4,7 @@ import type { invoiceView } from '../wire/invoice.ts'
 
 export type Invoice = z.output<typeof invoiceView>
 /** An invoice as events carry it: without the buyer's link, which is a secret and must not be stored. */
-export type InvoiceSnapshot = Omit<Invoice, 'checkout_url'>
+export type InvoiceSnapshot = Omit<Invoice, 'checkout_url' | 'payment_link_name'>
 /** What may have arrived: more than may be asked for. */
 type PaidAssetName = Invoice['payments'][number]['asset']
 export type Metadata = { readonly [name: string]: unknown }

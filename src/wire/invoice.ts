@@ -167,11 +167,7 @@ export const invoiceView = z
     expected_usd_amount: z.string().nullable(),
     checkout_session_id: z.string().nullable(),
     payment_link_id: z.string().nullable(),
-    payment_link_name: z
-      .string()
-      .nullable()
-      .exactOptional()
-      .meta({ description: 'As it is now. Only in what `GET` answers.' }),
+    payment_link_name: z.string().nullable().meta({ description: 'As it is now. Events leave it out.' }),
     metadata: z.record(z.string(), z.unknown()).nullable(),
     return_url: z.string().nullable(),
     checkout_url: z.string().meta({ description: 'Where to send the buyer. Events leave it out.' }),

@@ -14,7 +14,11 @@ import { InvoiceStory } from '../support/invoice-story.ts'
 
 const EXAMPLE = eventExamples().get('invoice.paid') as { data: object }
 const invoiceWith = (changes: Partial<Invoice>): Invoice => ({
-  ...invoiceView.parse({ ...EXAMPLE.data, checkout_url: 'https://pay.example.com/i/x' }),
+  ...invoiceView.parse({
+    ...EXAMPLE.data,
+    checkout_url: 'https://pay.example.com/i/x',
+    payment_link_name: null,
+  }),
   review_reason: null,
   ...changes,
 })

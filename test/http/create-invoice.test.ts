@@ -53,6 +53,7 @@ test('an invoice in dollars is priced, addressed and answered in full', async ()
     expected_usd_amount: '49.90',
     checkout_session_id: null,
     payment_link_id: null,
+    payment_link_name: null,
     metadata: { z: 1, a: [null, true, 'x'], '2': {}, '1': 0.25 },
     return_url: 'https://shop.example/orders/1?done=1#paid',
     expires_at: '2026-11-21T13:00:00.000Z',

@@ -324,8 +324,8 @@ export type Invoice = {
   readonly expected_usd_amount: string | null
   readonly checkout_session_id: string | null
   readonly payment_link_id: string | null
-  /** As it is now. Only in what `GET` answers. */
-  readonly payment_link_name?: string | null
+  /** As it is now. Events leave it out. */
+  readonly payment_link_name: string | null
   readonly metadata: {
     readonly [field: string]: unknown
   } | null

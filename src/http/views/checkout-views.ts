@@ -83,16 +83,18 @@ export function refuseReturnUrl(url: string | undefined, livemode: boolean): voi
   })
 }
 
-/** An invoice as the API shows it, with the secret link for its buyer. */
+/** An invoice as the API shows it, with the secret link for its buyer. `linkNames`: of payment links, by id. */
 export function invoiceViewOf(
   deps: Pick<ApiDeps, 'baseUrl' | 'keyring'>,
   networks: NetworkView,
   invoice: Invoice,
-): InvoiceView & { checkout_url: string } {
+  linkNames: ReadonlyMap<string | null, string>,
+): InvoiceView & { payment_link_name: string | null; checkout_url: string } {
   const { merchantId, livemode, id: invoiceId } = invoice
   const token = invoiceToken(deps.keyring, { merchantId, livemode, invoiceId })
   return {
     ...renderInvoice(invoice, networks.networkFacts),
+    payment_link_name: linkNames.get(invoice.paymentLinkId) ?? null,
     checkout_url: `${deps.baseUrl}/i/${token}`,
   }
 }

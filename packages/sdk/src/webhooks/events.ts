@@ -23,7 +23,7 @@ export type InvoiceEventType = Extract<EventType, `invoice.${string}`>
 export type PayoutEventType = Extract<EventType, `payout.${string}`>
 
 /** An invoice as events carry it: they are stored, and the link for the buyer is a secret. */
-export type InvoiceSnapshot = Omit<Invoice, 'checkout_url'>
+export type InvoiceSnapshot = Omit<Invoice, 'checkout_url' | 'payment_link_name'>
 
 /** Something happened to an invoice; `data` is the invoice at that moment. */
 export type InvoiceEvent = {

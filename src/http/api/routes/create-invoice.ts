@@ -111,7 +111,7 @@ async function createPlanned(
   }
   let deliveries = 0
   return {
-    view: invoiceViewOf(deps, networks, created.invoice),
+    view: invoiceViewOf(deps, networks, created.invoice, NO_LINKS),
     written: created.written.then((queued) => {
       deliveries = queued.deliveries
     }),
@@ -121,6 +121,9 @@ async function createPlanned(
     },
   }
 }
+
+/** What the API creates comes by no payment link. */
+const NO_LINKS: ReadonlyMap<string, string> = new Map()
 
 /** The schema has made sure that exactly one of the two is there. */
 function requestedAmount(body: z.output<typeof createInvoiceBody>): RequestedAmount {

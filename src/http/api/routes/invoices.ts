@@ -43,10 +43,7 @@ export const listInvoicesRoute = defineRoute({
       const page = await listShownInvoices(tx, tenant, filtersOf(query, deps.clock()), deps.issuedAddresses)
       return { page, linkNames: await linkNamesOf(tx, tenant, page.invoices) }
     })
-    const data = page.invoices.map((invoice) => ({
-      ...invoiceViewOf(deps, networks, invoice),
-      payment_link_name: linkNames.get(invoice.paymentLinkId) ?? null,
-    }))
+    const data = page.invoices.map((invoice) => invoiceViewOf(deps, networks, invoice, linkNames))
     return listView('/invoices', page.hasMore, data)
   },
 })
@@ -113,10 +110,7 @@ export const getInvoiceRoute = defineRoute({
       if (stored === null) throw new ApiProblem('not_found')
       return { invoice: stored.invoice, linkNames: await linkNamesOf(tx, tenant, [stored.invoice]) }
     })
-    return {
-      ...invoiceViewOf(deps, networks, invoice),
-      payment_link_name: linkNames.get(invoice.paymentLinkId) ?? null,
-    }
+    return invoiceViewOf(deps, networks, invoice, linkNames)
   },
 })
 
@@ -165,7 +159,10 @@ export const cancelInvoiceRoute = defineRoute({
     if (outcome.kind === 'not_found') throw new ApiProblem('not_found')
     if (outcome.kind === 'not_cancellable') throw new ApiProblem('invoice_not_cancellable')
     deps.notifier.invoiceChanged(id)
-    return invoiceViewOf(deps, networks, outcome.invoice)
+    const linkNames = await withTransaction(deps.pool, tenant, (tx) =>
+      linkNamesOf(tx, tenant, [outcome.invoice]),
+    )
+    return invoiceViewOf(deps, networks, outcome.invoice, linkNames)
   },
 })
 
@@ -200,7 +197,10 @@ export const resolveInvoiceRoute = defineRoute({
     if (outcome.kind === 'not_resolvable') throw new ApiProblem('invoice_not_resolvable')
     deps.notifier.invoiceChanged(id)
     if (outcome.deliveries > 0) deps.notifier.deliveriesWaiting()
-    return invoiceViewOf(deps, networks, outcome.invoice)
+    const linkNames = await withTransaction(deps.pool, tenant, (tx) =>
+      linkNamesOf(tx, tenant, [outcome.invoice]),
+    )
+    return invoiceViewOf(deps, networks, outcome.invoice, linkNames)
   },
 })
 

@@ -17,6 +17,6 @@ export function invoiceTitle(invoice: Invoice): string {
   const { customer_email, external_reference, order_reference, payment_link_name } = invoice
   const amount = invoiceAmount(invoice)
   if (customer_email !== null) return `${amount} from ${customer_email}`
-  const reference = external_reference ?? order_reference ?? payment_link_name ?? null
+  const reference = external_reference ?? order_reference ?? payment_link_name
   return reference === null ? `Invoice of ${amount}` : `${amount} for ${reference}`
 }
