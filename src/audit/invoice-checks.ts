@@ -225,14 +225,15 @@ export const EVENT_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'event_is_never_lost',
-    rule: 'every event was delivered, is waiting to be delivered, or awaits recovery',
+    rule: 'every event was delivered or superseded, is waiting to be delivered, or awaits recovery',
     // By the events' primary key alone; only of what is found so the events themselves are read.
     sql: `select merchant_id, e.id as subject, e.event_type || ' is neither delivered, nor waiting, nor awaiting recovery' as detail
       from (
         select merchant_id, id from event e
         where not exists (select from delivery d where d.merchant_id = e.merchant_id and d.event_id = e.id)
           and not exists (select from event_awaiting a where a.merchant_id = e.merchant_id and a.event_id = e.id)
-          and not exists (select from attempt t where t.merchant_id = e.merchant_id and t.event_id = e.id and t.code = 'ok')
+          and not exists (select from attempt t where t.merchant_id = e.merchant_id and t.event_id = e.id
+            and t.code in ('ok', 'superseded'))
       ) lost join event e using (merchant_id, id)
       where e.created_at > now() - interval '${ATTEMPTS_KEPT_DAYS} days'`,
   },

@@ -5,11 +5,12 @@ import type { Activity } from '../runtime/activity.ts'
 import { createAutoResetEvent } from '../runtime/auto-reset-event.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
-import { claimDeliveries } from './claim.ts'
+import { type Claimed, claimDeliveries } from './claim.ts'
 import { isSkewed } from './clock-skew.ts'
 import type { Dispatcher, Row } from './dispatcher.ts'
 import { type EndpointQueues, WINDOW_START } from './endpoint-queues.ts'
-import { createFaultLog } from './fault-log.ts'
+import { createFaultLog, type FaultLog } from './fault-log.ts'
+import { isNumbered, whoseTurnItIs } from './keep-order.ts'
 import type { Recorder } from './recorder.ts'
 
 /** Rows of one claim. */
@@ -51,6 +52,7 @@ export class ClaimLoop {
   readonly #deps: ClaimLoopDeps
   readonly #wake = createAutoResetEvent()
   readonly #heldMax: number
+  readonly #orderFaults: FaultLog
   #isStopping = false
   #waitsForRecords = false
   #halted: 'clock_skew' | null = null
@@ -61,6 +63,7 @@ export class ClaimLoop {
   constructor(deps: ClaimLoopDeps) {
     this.#deps = deps
     this.#heldMax = deps.concurrency + AHEAD_MAX
+    this.#orderFaults = createFaultLog(deps.log, 'putting deliveries in order')
   }
 
   /** Why nothing is sent; null while all is well. */
@@ -147,8 +150,23 @@ export class ClaimLoop {
       await dispatcher.release(claimed)
       return 0
     }
-    dispatcher.send(claimed)
+    await this.#send(claimed)
     return claimed.deliveries.length
+  }
+
+  /** What needs no order goes at once, whatever is found out of the others. */
+  async #send(claimed: Claimed): Promise<void> {
+    const { dispatcher } = this.#deps
+    const numbered = claimed.deliveries.filter(isNumbered)
+    dispatcher.send({ ...claimed, deliveries: numbered })
+    if (numbered.length === claimed.deliveries.length) return
+    try {
+      dispatcher.send({ ...claimed, deliveries: await whoseTurnItIs(this.#deps, claimed) })
+      this.#orderFaults.recovered()
+    } catch (error) {
+      // Only later, not lost: the leases lapse.
+      this.#orderFaults.failed(error)
+    }
   }
 
   /** At rest nothing can become due in a queue without rows, and whoever adds one says so. */

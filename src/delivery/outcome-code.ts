@@ -12,6 +12,7 @@ import { ATTEMPT_CODE_NAMES } from '../wire/event.ts'
  * - `reset`: the connection broke before an answer. `malformed_response`: what came back is not HTTP.
  * - `unknown_outcome`: the worker that took the delivery ended before it could record an answer. The event may have
  *   been sent or not: the same is written where a worker ended, or lost its database, before it sent anything.
+ * - `superseded`: not sent, because a later event of its invoice says it all to a receiver without numbers.
  * - `internal`: the fault is ours; the log says more.
  */
 export const OUTCOME_CODES = ATTEMPT_CODE_NAMES

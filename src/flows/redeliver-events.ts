@@ -35,11 +35,25 @@ export async function queueEvent(
   if (endpoint === null) return { kind: 'not_found' }
   if (!isEligible(endpoint)) return { kind: 'not_eligible' }
   if (!canDeliver(endpoint.format, eventType)) return { kind: 'untellable' }
-  const deliveryId = newId('delivery', input.now)
+  const deliveryId = replayId(input)
   // Somebody asked: where the endpoint is throttled, this delivery is the next one that tries it.
   await insertDeliveries(tx, tenant, endpointId, [{ id: deliveryId, eventId }], true)
   await deleteAwaiting(tx, tenant, eventId)
   return { kind: 'queued', deliveryId }
+}
+
+/** It begins as the id of the first delivery of this event to this endpoint does (`deliveryId`). */
+const replayId = ({
+  eventId,
+  endpointId,
+  now,
+}: {
+  eventId: string
+  endpointId: string
+  now: Date
+}): string => {
+  const own = newId('delivery', now)
+  return ['dlv', ...[eventId, endpointId, own].map((id) => id.slice(id.indexOf('_') + 1))].join('_')
 }
 
 /** Events queued by one recovery (decisions: limits and defaults). */
@@ -64,7 +78,7 @@ export async function recoverEvents(
   if (!isEligible(endpoint)) return { kind: 'not_eligible' }
   const eventTypes = endpoint.subscribedEvents
   const eventIds = await takeAwaitingEvents(tx, tenant, { since, eventTypes, limit: RECOVERED_EVENTS_MAX })
-  const deliveries = eventIds.map((eventId) => ({ id: newId('delivery', now), eventId }))
+  const deliveries = eventIds.map((eventId) => ({ id: replayId({ eventId, endpointId, now }), eventId }))
   if (deliveries.length > 0) await insertDeliveries(tx, tenant, endpointId, deliveries)
   const hasMore = await awaitsMore(tx, tenant, { since, eventTypes })
   return { kind: 'recovered', queued: deliveries.length, hasMore }

@@ -54,6 +54,7 @@ export const ATTEMPT_CODE_NAMES = [
   'reset',
   'malformed_response',
   'unknown_outcome',
+  'superseded',
   'internal',
 ] as const
 
@@ -67,7 +68,7 @@ export const attemptView = z
     number: z.int().meta({ description: '1, 2, 3… for each delivery.' }),
     http_status: z.int().nullable(),
     code: z.enum(ATTEMPT_CODE_NAMES).meta({
-      description: `How it ended. \`unknown_outcome\`: the sender stopped before it could record an answer; the event may have been sent or not.`,
+      description: `How it ended. \`unknown_outcome\`: the sender stopped before it could record an answer; the event may have been sent or not. \`superseded\`: not sent, because a later event of the invoice is all that a receiver in an older service’s format has to know.`,
     }),
     duration_ms: z.int(),
     created_at: timestamp,

@@ -52,6 +52,8 @@ beforeAll(async () => {
   })
 })
 beforeEach(async () => {
+  // How old an event is counts in these formats.
+  api.time.advance(Date.now() - api.time.now.getTime())
   merchant = await api.addMerchant()
   const tenant = { merchantId: merchant.id, livemode: false }
   const rules = { document: { default_asset: 'LTC' }, now: api.time.now }
@@ -144,15 +146,12 @@ test('a Greenfield shop creates its webhook, passes the test delivery, and gets 
   receiver.events.length = 0
   const invoice = await createInvoice({ metadata: { orderId: 'wc-1', btcpay_checkout: {} } })
   await recordPayment(api, merchant, invoice.id, 'seen')
+  await until(() => receiver.events.length === 1, { what: 'the first event came' })
   await recordPayment(api, merchant, invoice.id, 'final')
-  await until(() => receiver.events.length === 3, { what: 'three events came' })
+  await until(() => receiver.events.length === 2, { what: 'the second event came' })
   expect(receiver.events.every((event) => isBtcpays(event, hook.secret))).toBe(true)
   const bodies = receiver.events.map(parsed)
-  expect(bodies.map(({ type }) => type).sort()).toEqual([
-    'InvoiceProcessing',
-    'InvoiceProcessing',
-    'InvoiceSettled',
-  ])
+  expect(bodies.map(({ type }) => type)).toEqual(['InvoiceProcessing', 'InvoiceSettled'])
   expect(bodies.find(({ type }) => type === 'InvoiceSettled')).toEqual({
     deliveryId: expect.stringMatching(/^evt_/),
     originalDeliveryId: expect.stringMatching(/^evt_/),
@@ -219,8 +218,9 @@ test('Coinbase Commerce’s own library takes every event of a charge, and the c
   const endpoint = await createVerified('coinbase_commerce')
   const invoice = await createInvoice()
   await recordPayment(api, merchant, invoice.id, 'seen')
+  await until(() => receiver.events.length === 2, { what: 'two events came' })
   await recordPayment(api, merchant, invoice.id, 'final')
-  await until(() => receiver.events.length === 4, { what: 'four events came' })
+  await until(() => receiver.events.length === 3, { what: 'three events came' })
   const events = receiver.events.map(({ headers, body }) =>
     Webhook.verifyEventBody(
       body.toString('utf8'),
@@ -228,12 +228,7 @@ test('Coinbase Commerce’s own library takes every event of a charge, and the c
       endpoint.secret,
     ),
   )
-  expect(events.map(({ type }) => type).sort()).toEqual([
-    'charge:confirmed',
-    'charge:created',
-    'charge:pending',
-    'charge:pending',
-  ])
+  expect(events.map(({ type }) => type)).toEqual(['charge:created', 'charge:pending', 'charge:confirmed'])
   const confirmed = events.find(({ type }) => type === 'charge:confirmed')
   expect(confirmed).toMatchObject({ resource: 'event', api_version: '2018-03-22' })
   expect(confirmed.data).toMatchObject({

@@ -52,8 +52,8 @@ export type Attempt = {
   /** 1, 2, 3… for each delivery. */
   readonly number: number
   readonly http_status: number | null
-  /** How it ended. `unknown_outcome`: the sender stopped before it could record an answer; the event may have been sent or not. */
-  readonly code: 'ok' | 'http_status' | 'redirect' | 'timeout' | 'dns' | 'address_refused' | 'connect' | 'tls' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'reset' | 'malformed_response' | 'unknown_outcome' | 'internal'
+  /** How it ended. `unknown_outcome`: the sender stopped before it could record an answer; the event may have been sent or not. `superseded`: not sent, because a later event of the invoice is all that a receiver in an older service’s format has to know. */
+  readonly code: 'ok' | 'http_status' | 'redirect' | 'timeout' | 'dns' | 'address_refused' | 'connect' | 'tls' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'reset' | 'malformed_response' | 'unknown_outcome' | 'superseded' | 'internal'
   readonly duration_ms: number
   /** ISO 8601 UTC with milliseconds. */
   readonly created_at: string

@@ -116,7 +116,7 @@ export async function listEndpointAttempts(
   return readAttempts(
     tx,
     page,
-    `a.endpoint_id = $3 and ($4::text is null or a.id > $4) and (not $5 or a.code <> 'ok')`,
+    `a.endpoint_id = $3 and ($4::text is null or a.id > $4) and (not $5 or a.code not in ('ok', 'superseded'))`,
     [tenant.merchantId, tenant.livemode, endpointId, rows[0]?.id ?? null, page.failedOnly],
   )
 }

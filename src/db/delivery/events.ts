@@ -1,5 +1,6 @@
 import { GIVE_UP_AFTER_MS } from '../../core/endpoint/backoff.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
+import { deliveryId } from './delivery-order.ts'
 
 type NewEvent = {
   readonly id: string
@@ -14,7 +15,7 @@ type NewEvent = {
 /**
  * Writes one event and a delivery to each endpoint that is enabled, verified and subscribed now; with none, the
  * event awaits delivery, unless the mode has endpoints and none of them subscribes. One that was just removed may be about to
- * be replaced, and counts. Delivery ids are the event's id
+ * be replaced, and counts. A delivery's id is the event's
  * with the endpoint's: an event goes to an endpoint once, unless somebody asks for it again. Served by
  * webhook_endpoint_eligible and the endpoints' key.
  */
@@ -25,7 +26,7 @@ export async function insertEvent(tx: Tx, tenant: Tenant, event: NewEvent): Prom
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9)),
      queued as (
        insert into delivery (merchant_id, id, livemode, endpoint_id, event_id, due_at, give_up_at)
-       select $1, 'dlv_' || substr($2, 5) || '_' || substr(id, 4), $3, id, $2, now(), now() + $10 * interval '1 millisecond'
+       select $1, ${deliveryId('$2', 'id')}, $3, id, $2, now(), now() + $10 * interval '1 millisecond'
        from webhook_endpoint
        where merchant_id = $1 and livemode = $3
          and status = 'enabled' and verified_at is not null and removed_at is null

@@ -110,6 +110,7 @@ export async function attemptsByDay(
     `select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD') as day, count(*) as attempts,
        count(*) filter (where code = 'ok') as ok from (
        select code, created_at from attempt where merchant_id = $1 and livemode = $2 and created_at >= $3
+         and code <> 'superseded'
        order by id desc limit $4) newest group by 1`,
     [tenant.merchantId, tenant.livemode, since, NEWEST_MAX],
   )

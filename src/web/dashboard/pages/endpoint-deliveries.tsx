@@ -5,7 +5,7 @@ import { endpointAttemptsOf, eventsOf } from '../api/reads.ts'
 import type { Attempt, QueuedDelivery, WebhookEndpoint } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
-import { attemptBadge, attemptText } from '../parts/attempt-text.ts'
+import { attemptBadge, attemptText, attemptTone } from '../parts/attempt-text.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { eventLabel } from '../parts/event-labels.ts'
@@ -76,7 +76,7 @@ const COLUMNS: readonly Column<Attempt>[] = [
     long: true,
     cell: (attempt) => (
       <>
-        <Badge tone={attempt.code === 'ok' ? 'good' : 'bad'}>{attemptBadge(attempt)}</Badge>
+        <Badge tone={attemptTone(attempt.code)}>{attemptBadge(attempt)}</Badge>
         {attempt.code === 'ok' ? null : <p className="quiet small-text">{attemptText(attempt)}</p>}
       </>
     ),

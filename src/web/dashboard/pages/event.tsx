@@ -3,7 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { attemptsOf, endpointsOf, eventOf } from '../api/reads.ts'
 import type { Attempt, PaylinkEvent } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
-import { attemptBadge, attemptText } from '../parts/attempt-text.ts'
+import { attemptBadge, attemptText, attemptTone } from '../parts/attempt-text.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Snippet } from '../parts/copy.tsx'
 import { eventLabel } from '../parts/event-labels.ts'
@@ -88,7 +88,7 @@ function Attempts({ event }: { event: PaylinkEvent }) {
       title: 'Outcome',
       cell: ({ code, http_status }) => (
         <>
-          <Badge tone={code === 'ok' ? 'good' : 'bad'}>{attemptBadge({ code, http_status })}</Badge>
+          <Badge tone={attemptTone(code)}>{attemptBadge({ code, http_status })}</Badge>
           {code === 'ok' ? null : <p className="quiet small-text">{attemptText({ code, http_status })}</p>}
         </>
       ),

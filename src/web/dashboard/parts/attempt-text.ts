@@ -15,6 +15,7 @@ const TEXTS: { readonly [code in Exclude<Attempt['code'], 'ok' | 'http_status'>]
   malformed_response: 'Your server answered with something that is not HTTP.',
   unknown_outcome:
     'Paylink stopped before it knew the answer. The event may have arrived, and is sent again.',
+  superseded: 'Not sent: a later event of this invoice tells your shop all that it has to know.',
   internal: 'A fault on our side. The event is sent again.',
 }
 
@@ -28,5 +29,10 @@ export function attemptText({ code, http_status }: Pick<Attempt, 'code' | 'http_
 /** The short form, for a badge. */
 export const attemptBadge = ({ code, http_status }: Pick<Attempt, 'code' | 'http_status'>): string =>
   http_status === null
-    ? 'No answer'
+    ? code === 'superseded'
+      ? 'Not sent'
+      : 'No answer'
     : `${http_status} ${code === 'ok' ? 'ok' : code === 'redirect' ? 'redirect' : 'failed'}`
+
+export const attemptTone = (code: Attempt['code']): 'good' | 'quiet' | 'bad' =>
+  code === 'ok' ? 'good' : code === 'superseded' ? 'quiet' : 'bad'
