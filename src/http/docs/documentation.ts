@@ -2,22 +2,15 @@ import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import type { Hono } from 'hono'
 import { builtFile } from '../../web/built-files.ts'
-import { ERROR_CODES } from '../../wire/errors.ts'
 import type { ApiVariables } from '../api/answer-request.ts'
 import { ApiProblem } from '../api/problem.ts'
 import { API_PREFIX, type Route } from '../api/route.ts'
 import { DOCS_CSP } from './docs-layout.tsx'
 import { renderErrorCatalogue } from './errors-page.tsx'
-import {
-  GUIDE_PICTURES,
-  GUIDE_SOURCES,
-  guideEntries,
-  llmsTxt,
-  renderGuides,
-  type SearchEntry,
-} from './guides.tsx'
-import { type OpenApiDocument, openApiDocument } from './openapi.ts'
+import { GUIDE_PICTURES, GUIDE_SOURCES, llmsTxt, renderGuides } from './guides.tsx'
+import { openApiDocument } from './openapi.ts'
 import { renderReference } from './reference-page.tsx'
+import { searchEntries } from './search-entries.ts'
 
 const CACHE_SECONDS = 300
 const FILE_TYPES: { readonly [extension: string]: string } = {
@@ -25,24 +18,6 @@ const FILE_TYPES: { readonly [extension: string]: string } = {
   '.md': 'text/markdown; charset=utf-8',
   '.txt': 'text/plain; charset=utf-8',
 }
-
-/** What the search box finds: every request, schema, error and guide. */
-const searchEntries = (document: OpenApiDocument): readonly SearchEntry[] => [
-  ...Object.values(document.paths)
-    .flatMap((methods) => Object.values(methods))
-    .map(({ summary, operationId }) => ({
-      title: summary,
-      in: 'API reference',
-      url: `/docs#${operationId}`,
-    })),
-  ...guideEntries(),
-  ...ERROR_CODES.map((code) => ({ title: code, in: 'Errors', url: `/docs/errors#${code}` })),
-  ...Object.keys(document.components.schemas).map((name) => ({
-    title: name,
-    in: 'Schemas',
-    url: `/docs#${name}`,
-  })),
-]
 
 /**
  * Everything that is served below `/docs`, `/openapi.json` and `/llms.txt`, by path: pages as HTML, files of the type that

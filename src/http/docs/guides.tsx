@@ -163,16 +163,47 @@ const Index = () => (
   </>
 )
 
-/** What the search box of the documentation finds: a title, and where it leads. */
-export type SearchEntry = { readonly title: string; readonly in: string; readonly url: string }
+/** What the search box of the documentation finds: a title, where it leads, and the words that stand there. */
+export type SearchEntry = {
+  readonly title: string
+  readonly in: string
+  readonly url: string
+  readonly words?: string
+}
 
-/** Every guide and its headings. */
+/** Searched by their headings alone: they are long, and few who look for a word want the reasons or the measurements. */
+const isSearchedByHeadings = ({ name }: Guide) => name.startsWith('decisions/') || name === 'figures'
+
+/** Every guide and its headings, with the words below each. */
 export const guideEntries = (): readonly SearchEntry[] =>
-  GUIDES.flatMap((guide) => [
-    { title: guide.title, in: 'Guide', url: pathOf(guide) },
-    ...guide.headings.map(({ id, text }) => ({
-      title: text,
-      in: guide.title,
-      url: `${pathOf(guide)}#${id}`,
-    })),
-  ])
+  GUIDES.flatMap((guide) => {
+    const words = isSearchedByHeadings(guide) ? new Map<string, string>() : wordsByHeading(guide)
+    const entry = (id: string | undefined, title: string, where: string, url: string) => {
+      const found = id === undefined ? undefined : words.get(id)
+      return { title, in: where, url, ...(found === undefined ? {} : { words: found }) }
+    }
+    const [first] = words.keys()
+    return [
+      entry(first, guide.title, 'Guide', pathOf(guide)),
+      ...guide.headings.map(({ id, text }) => entry(id, text, guide.title, `${pathOf(guide)}#${id}`)),
+    ]
+  })
+
+/** The different words below each heading of the contents, by its id; what stands below a deeper one belongs to it. */
+function wordsByHeading({ html, headings }: Guide): ReadonlyMap<string, string> {
+  const parts = html.split(/(?=<h[1-3] id=")/).filter((part) => part.startsWith('<h'))
+  const known = new Set(headings.map(({ id }) => id))
+  return new Map(
+    parts.map((part, index): [string, string] => {
+      const [, id = ''] = /^<h\d id="([^"]+)"/.exec(part) ?? []
+      if (index > 0 && !known.has(id)) throw new Error(`${id} is no heading of the contents`)
+      return [id, differentWords(part.replace(/<[^>]+>|&\w+;/g, ' '))]
+    }),
+  )
+}
+
+/** Short words are in every section, and find nothing. */
+const WORD = /[\p{L}\p{N}_][\p{L}\p{N}_.-]+[\p{L}\p{N}_]/gu
+
+export const differentWords = (text: string): string =>
+  [...new Set(text.toLowerCase().match(WORD) ?? [])].join(' ')

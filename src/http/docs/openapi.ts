@@ -49,6 +49,8 @@ export type OpenApiDocument = {
   }
 }
 
+const DASHBOARD_TAG = 'Dashboard'
+
 const INTRODUCTION = `All requests and answers are JSON. Authenticate with \`Authorization: Bearer sk_test_…\` or \`sk_live_…\`: the key decides the merchant and the mode, and test and live see nothing of each other.
 
 Send an \`Idempotency-Key\` with every create: the same request with the same key within 72 hours gets the same answer, byte for byte, with \`idempotent-replayed: true\`.
@@ -71,7 +73,7 @@ export function openApiDocument(routes: readonly Route[], baseUrl: string): Open
     info: { title: 'Paylink API', version: '1', description: INTRODUCTION },
     servers: [{ url: baseUrl }],
     security: [{ bearer: [] }],
-    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    tags: tagsOf(routes).map((name) => ({ name })),
     paths,
     components: {
       schemas,
@@ -81,6 +83,12 @@ export function openApiDocument(routes: readonly Route[], baseUrl: string): Open
       },
     },
   }
+}
+
+/** In the order of the routes; last what no key may call. */
+function tagsOf(routes: readonly Route[]): readonly string[] {
+  const tags = [...new Set(routes.map(({ tag }) => tag))]
+  return [...tags.filter((tag) => tag !== DASHBOARD_TAG), ...tags.filter((tag) => tag === DASHBOARD_TAG)]
 }
 
 const text = (description: string) => ({ description, schema: { type: 'string' } })

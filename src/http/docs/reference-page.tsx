@@ -7,24 +7,26 @@ import { type OperationProps, TestKey, TryIt } from './try-it.tsx'
 
 /** The reference of the API, made of its OpenAPI document. */
 export function renderReference(document: OpenApiDocument): string {
-  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  const all = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   )
+  const sections = document.tags.map(({ name }) => ({
+    name,
+    operations: all.filter(({ operation }) => operation.tags.includes(name)),
+  }))
   return docsPage(
     document.info.title,
     'reference',
     <>
-      {document.tags.map(({ name }) => (
+      {sections.map(({ name, operations }) => (
         <>
           <h2>{name}</h2>
           <ul>
-            {operations
-              .filter(({ operation }) => operation.tags.includes(name))
-              .map(({ operation }) => (
-                <li>
-                  <a href={`#${operation.operationId}`}>{operation.summary}</a>
-                </li>
-              ))}
+            {operations.map(({ operation }) => (
+              <li>
+                <a href={`#${operation.operationId}`}>{operation.summary}</a>
+              </li>
+            ))}
           </ul>
         </>
       ))}
@@ -44,9 +46,11 @@ export function renderReference(document: OpenApiDocument): string {
         <a href="/openapi.json">OpenAPI 3.1 document</a> · <a href="/docs/errors">Errors</a>
       </p>
       <TestKey />
-      {operations.map(({ path, method, operation }) => (
-        <Operation path={path} method={method} operation={operation} />
-      ))}
+      {sections
+        .flatMap(({ operations }) => operations)
+        .map(({ path, method, operation }) => (
+          <Operation path={path} method={method} operation={operation} />
+        ))}
       {Object.entries(document.components.schemas).map(([name, schema]) => (
         <section id={name}>
           <h2>{name}</h2>

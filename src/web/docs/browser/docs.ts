@@ -3,7 +3,12 @@
  * mode. Everything that it shows is shown by it; without it the pages are complete. Text from answers is set as text only.
  */
 
-type Entry = { readonly title: string; readonly in: string; readonly url: string }
+type Entry = {
+  readonly title: string
+  readonly in: string
+  readonly url: string
+  readonly words?: string
+}
 
 const HITS_MAX = 12
 const COPIED_MS = 2_000
@@ -87,14 +92,20 @@ function startSearch(): void {
   })
 }
 
-/** Entries with all of the words, those first whose title begins with the first. */
+/**
+ * Entries with all of the words: in the title, those first whose title begins with the first word; then in the title and its
+ * place; then as beginnings of words of the text below it.
+ */
 function rank(entries: readonly Entry[], words: readonly string[]): readonly Entry[] {
-  const hits = entries.filter((entry) => {
-    const text = `${entry.title} ${entry.in}`.toLowerCase()
-    return words.every((word) => text.includes(word))
-  })
-  const begins = ({ title }: Entry) => title.toLowerCase().startsWith(words[0] ?? '')
-  return [...hits.filter(begins), ...hits.filter((entry) => !begins(entry))]
+  const has = (text: string) => words.every((word) => text.toLowerCase().includes(word))
+  const rankOf = ({ title, in: where, words: text = '' }: Entry): number | null => {
+    if (has(title)) return title.toLowerCase().startsWith(words[0] ?? '') ? 0 : 1
+    if (has(`${title} ${where}`)) return 2
+    const spoken = ` ${title} ${where} ${text}`.toLowerCase()
+    return words.every((word) => spoken.includes(` ${word}`)) ? 3 : null
+  }
+  const ranked = entries.map((entry) => ({ entry, rank: rankOf(entry) }))
+  return [0, 1, 2, 3].flatMap((place) => ranked.filter((one) => one.rank === place).map(({ entry }) => entry))
 }
 
 function addCopyButtons(): void {
