@@ -52,6 +52,7 @@ async function readSessionPage(deps: ReadPaymentPageDeps, slug: string, token: s
       tenant,
       merchantName: await nameOf(tx, tenant),
       linkName: link.name,
+      order: session.orderReference,
       usdCents: session.usdCents,
       takesAmount: false,
       expiresAtMs: session.expiresAtMs,
@@ -80,6 +81,7 @@ async function readPlainLink(
     return {
       kind: 'open',
       ...shop,
+      order: null,
       usdCents: charge.usdCents,
       takesAmount: link.allowDynamicAmount,
       expiresAtMs: null,

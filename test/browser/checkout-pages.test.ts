@@ -65,6 +65,7 @@ const OPEN: Extract<PaymentPage, { kind: 'open' }> = {
   tenant: { merchantId: 'mer_01jd8x5v7k0000000000000000', livemode: false },
   merchantName: 'Blue Heron Books',
   linkName: 'The complete guide to wading birds, second edition',
+  order: null,
   usdCents: 4_999n,
   takesAmount: false,
   expiresAtMs: null,
@@ -116,6 +117,7 @@ const MORE_PAGES: { [name: string]: (name: string) => string } = {
     server.showLink('pl_session', {
       ...OPEN,
       tenant: { ...OPEN.tenant, livemode: true },
+      order: 'order-1042',
       expiresAtMs: NOW_MS + 30 * 60_000,
     }),
   open_none: () =>
@@ -397,6 +399,25 @@ describe('what a page says', () => {
       1, 1, 1,
     ])
     await photograph(page, `checkout/coins-phone-${lang}`)
+    await page.close()
+  })
+
+  test('before and after Continue, and on the way by card: what is paid for', async () => {
+    const can = { linkName: OPEN.linkName, card: CARD }
+    const ordered = { ...awaiting, id: 'inv_ordered', orderReference: 'order-1042' }
+    const invoice = server.show('ordered', ordered, undefined, can)
+    const waiting = server.show('waiting', { ...ordered, id: 'inv_waiting' }, undefined, {
+      ...can,
+      card: { ...CARD, waiting: BUYER_AWAY },
+    })
+    const urls = [put('open_session'), invoice, `${invoice}/card`, waiting]
+    const page = await context.newPage()
+    for (const url of [...urls, `${invoice}/card/test?purchase=${CARD_OFFER.id}`]) {
+      await page.goto(url)
+      const text = await page.locator('main').innerText()
+      expect(text, url).toContain(OPEN.linkName)
+      expect(text, url).toContain('Order order-1042')
+    }
     await page.close()
   })
 

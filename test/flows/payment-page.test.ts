@@ -130,6 +130,7 @@ test('a session opens with its own total and deadline, and shows each coin by it
   expect(page).toMatchObject({
     merchantName: 'Shop',
     linkName: 'Coffee',
+    order: session.orderReference,
     usdCents: 4_999n,
     expiresAtMs: session.expiresAtMs,
     durationMinutes: 30,

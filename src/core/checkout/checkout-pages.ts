@@ -61,6 +61,8 @@ export type PaymentPage =
       readonly tenant: Tenant
       readonly merchantName: string
       readonly linkName: string
+      /** The shop's own number of a session's order; null for a plain link. */
+      readonly order: string | null
       readonly usdCents: bigint
       /** The buyer may pay another amount. */
       readonly takesAmount: boolean

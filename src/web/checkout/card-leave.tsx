@@ -17,7 +17,7 @@ import { SCRIPT } from './inline-files.ts'
 import { fill, type Language } from './language.ts'
 import { TITLE_NAME_MAX } from './outcome-text.ts'
 import { placesIn } from './places.ts'
-import { Languages, NoticeBox, Shop } from './shop.tsx'
+import { Languages, NoticeBox, Shop, WhatFor } from './shop.tsx'
 
 /**
  * Shown between our page and the provider's, to which it goes on by itself. A redirect in answer to our form would be
@@ -68,6 +68,7 @@ function TestCardMain({ page }: { page: TestCardPage }) {
         <section class="open">
           <h1 id="heading">{messages.sandbox_card_heading}</h1>
           <p class="lead">{messages.sandbox_card_lead}</p>
+          <WhatFor page={page} />
           <NoticeBox page={page} />
           {page.notice === 'sandbox_failed' && (
             <p class="notice" role="alert">
@@ -194,6 +195,7 @@ function CardMain({ page }: { page: CardPage }) {
         <section class="open">
           <h1 id="heading">{messages.card_action}</h1>
           <p class="lead">{fill(messages.card_lead, { amount, network, merchant })}</p>
+          <WhatFor page={page} />
           <Deadline page={page} still />
           <NoticeBox page={page} />
           <Offers page={page} />

@@ -7,6 +7,7 @@ import { fill, fillParts } from './language.ts'
 import { OutcomeHead } from './outcome-head.tsx'
 import { outcomeTextOf } from './outcome-text.ts'
 import { LocalTime, Row } from './receipt.tsx'
+import { WhatFor } from './shop.tsx'
 
 /** The way to the card providers, where there is one. */
 export function CardWay({ page }: { page: CheckoutPage }) {
@@ -52,6 +53,7 @@ export function CardWaitingBody({ page }: { page: CheckoutPage }) {
   return (
     <section class={`outcome ${text.tone}`} id="card-waiting">
       <OutcomeHead text={text} />
+      <WhatFor page={page} />
       <Deadline page={page} />
       <p class="links">
         {page.cardAsset !== null && (

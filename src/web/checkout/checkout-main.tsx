@@ -13,7 +13,7 @@ import { formQuery } from './page-request.ts'
 import { CopyFields, FromExchange, OpenWallet, QrCodes } from './payment-form.tsx'
 import { Receipt } from './receipt.tsx'
 import { ReceiptForm } from './receipt-form.tsx'
-import { NoticeBox, Shop } from './shop.tsx'
+import { NoticeBox, Shop, WhatFor } from './shop.tsx'
 import { TestPanel } from './test-panel.tsx'
 
 /**
@@ -161,22 +161,6 @@ function Due({ page: { view, language, dollarsPerCurrency } }: { page: CheckoutP
       {view.state === 'underpaid' && <p class="price">≈ {usd(language, cents)}</p>}
       <LocalPrice cents={cents} dollarsPerCurrency={dollarsPerCurrency} />
     </>
-  )
-}
-
-/** What the buyer pays for, where the shop said so. */
-function WhatFor({ page: { item, order, language } }: { page: CheckoutPage }) {
-  if (item === null && order === null) return null
-  return (
-    <p class="what-for">
-      {item !== null && <bdi>{item}</bdi>}
-      {item !== null && order !== null && ' · '}
-      {order !== null && (
-        <>
-          {language.messages.order} <bdi>{order}</bdi>
-        </>
-      )}
-    </p>
   )
 }
 

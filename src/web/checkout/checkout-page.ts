@@ -99,6 +99,8 @@ export type OpenPage = AmountPage & {
   readonly checkoutToken: string | undefined
   /** Names this rendering of the page, so that a second press of it makes nothing new. */
   readonly visit: string
+  /** Of a checkout session, the shop's own number of the order. */
+  readonly order: string | null
   readonly usdCents: bigint
   /** The buyer may pay another amount. */
   readonly takesAmount: boolean

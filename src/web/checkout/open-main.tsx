@@ -6,7 +6,7 @@ import { CoinCards, chosenCoin } from './coin-cards.tsx'
 import { Icon } from './icons.tsx'
 import { fill, fillParts } from './language.ts'
 import { LocalPrice } from './local-price.tsx'
-import { NoticeBox, Shop } from './shop.tsx'
+import { NoticeBox, Shop, WhatFor } from './shop.tsx'
 
 /** The query of an open page besides its language. */
 export function openQuery(page: OpenPage): URLSearchParams {
@@ -31,6 +31,7 @@ export function OpenMain({ page, nowMs }: { page: OpenPage; nowMs: number }) {
           <p class="lead">
             <bdi>{page.linkName}</bdi>
           </p>
+          <WhatFor page={{ item: null, order: page.order, language }} />
           <NoticeBox page={page} />
           {page.takesAmount && (
             <details class="fold" id="other-amount">

@@ -64,7 +64,6 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
               </>
             ))}
           </dl>
-          {isSigned && <p class="keep">{messages.receipt_signed_lead}</p>}
           <p class="links">
             <button type="button" class="button scripted" id="print">
               {messages.receipt_print}
@@ -78,6 +77,7 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
               {messages.receipt_back}
             </a>
           </p>
+          {isSigned && <p class="keep">{messages.receipt_signed_lead}</p>}
         </section>
       </div>
     </main>

@@ -1,4 +1,4 @@
-import type { ShopPage } from './checkout-page.ts'
+import type { CheckoutPage, ShopPage } from './checkout-page.ts'
 import { Icon } from './icons.tsx'
 import { LANGUAGES } from './language.ts'
 
@@ -23,6 +23,23 @@ export function Shop({ page }: { page: ShopPage }) {
       )}
       <bdi class="shop-name">{name}</bdi>
     </header>
+  )
+}
+
+/** What the buyer pays for, where the shop said so. */
+export function WhatFor(props: { page: Pick<CheckoutPage, 'item' | 'order' | 'language'> }) {
+  const { item, order, language } = props.page
+  if (item === null && order === null) return null
+  return (
+    <p class="what-for">
+      {item !== null && <bdi>{item}</bdi>}
+      {item !== null && order !== null && ' · '}
+      {order !== null && (
+        <>
+          {language.messages.order} <bdi>{order}</bdi>
+        </>
+      )}
+    </p>
   )
 }
 
