@@ -361,6 +361,7 @@ describe('with the keyboard alone', () => {
       expect(await page.locator('.for-exchange').isVisible()).toBe(method === 'exchange')
       expect(await page.locator('#by-card').isVisible()).toBe(method === 'card')
       expect(await page.locator('#address-value').isVisible()).toBe(method !== 'card')
+      expect(await page.locator('.qr-address').isVisible()).toBe(method === 'exchange')
     }
     // A change of the payment, and a reload, leave the buyer at the way that they chose.
     server.show('t', underpaid, undefined, OFFERING_CARD)
@@ -369,6 +370,11 @@ describe('with the keyboard alone', () => {
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('method-exchange')
     await page.reload()
     expect(await chosen()).toBe('method-exchange')
+    expect(await page.locator('.qr-address').isVisible()).toBe(true)
+    const labels = ['address', 'payment'].map((code) => page.locator(`label[for=qr-${code}]`).boundingBox())
+    const [address, payment] = await Promise.all(labels)
+    const isBefore = (address?.x ?? 0) < (payment?.x ?? 0)
+    expect(isBefore).toBe(lang === 'en')
   })
 
   test('the QR code changes with the arrows, and Enter copies', async () => {

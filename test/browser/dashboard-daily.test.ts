@@ -301,6 +301,20 @@ test('an amount of USDC is shown with its cents', async () => {
   await photograph(page, 'invoice-usdc')
 })
 
+test('an overpaid invoice says by how much', async () => {
+  const { page, open } = shop
+  const { id } = await make({ usd_amount: '20', asset: 'LTC' })
+  await askFromPage(shop, 'POST', `/api/v1/test/invoices/${id}/pay`, { scenario: 'over' })
+  const status = async () => (await askFromPage(shop, 'GET', `/api/v1/invoices/${id}`)).body.status
+  await expect.poll(status, { timeout: 30_000 }).toBe('overpaid')
+  await open(`/invoices/${id}`)
+  const fact = page.locator('dt', { hasText: 'Overpaid by' }).locator('xpath=following-sibling::dd[1]')
+  // 160 % of 0.2 LTC.
+  expect(await fact.textContent()).toBe('0.12 LTC')
+  expect(await page.getByText('Amount due').count()).toBe(0)
+  await photograph(page, 'invoice-overpaid')
+})
+
 test('a payment link lists its newest invoices, and leads to all of them', async () => {
   const { page, open } = shop
   await make({ usd_amount: '8', asset: 'LTC' })

@@ -24,15 +24,16 @@ export function OpenWallet({ page }: { page: CheckoutPage }) {
   )
 }
 
-/** For a wallet on another device: two QR codes. */
+/** For a wallet on another device: two QR codes. An exchange asks for the address alone, which then comes first. */
 export function QrCodes({ page }: { page: CheckoutPage }) {
   const { messages } = page.language
+  const isAddressFirst = page.method === 'exchange'
   return (
     <fieldset class="tabs">
       <legend class="unseen">{messages.qr_label}</legend>
-      <input type="radio" name="qr" id="qr-payment" checked />
+      <input type="radio" name="qr" id="qr-payment" checked={!isAddressFirst} />
       <label for="qr-payment">{messages.qr_payment}</label>
-      <input type="radio" name="qr" id="qr-address" />
+      <input type="radio" name="qr" id="qr-address" checked={isAddressFirst} />
       <label for="qr-address">{messages.qr_address}</label>
       <div class="qr qr-payment">{raw(qrCode(page, uriOf(page), messages.qr_payment_alt))}</div>
       <div class="qr qr-address">{raw(qrCode(page, page.view.address, messages.qr_address_alt))}</div>

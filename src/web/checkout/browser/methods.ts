@@ -32,6 +32,10 @@ function show(tab: HTMLElement): void {
   const url = new URL(location.href)
   url.searchParams.set('pay', tab.dataset.method ?? '')
   history.replaceState(null, '', url)
+  // Exchanges ask for the address alone.
+  const code = tab.dataset.method === 'exchange' ? '#qr-address' : '#qr-payment'
+  const input = document.querySelector<HTMLInputElement>(code)
+  if (input) input.checked = true
   drawMethods()
   tab.focus()
 }

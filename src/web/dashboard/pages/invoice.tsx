@@ -11,7 +11,7 @@ import { Confirm } from '../parts/confirm.tsx'
 import { CopyButton } from '../parts/copy.tsx'
 import { EventSteps } from '../parts/event-steps.tsx'
 import { invoiceAmount, invoiceTitle } from '../parts/invoice-title.ts'
-import { coins, usd } from '../parts/money.ts'
+import { coins, excess, usd } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { RawCard } from '../parts/raw.tsx'
@@ -86,15 +86,11 @@ function Shown({ invoice }: { invoice: Invoice }) {
 }
 
 function amountFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
-  const { asset, amount_detected, amount_confirmed, amount_remaining, rate, status } = invoice
+  const { asset, amount_detected, amount_confirmed, rate } = invoice
   return [
     ['Detected', coins(amount_detected, asset)],
     ['Confirmed', coins(amount_confirmed, asset)],
-    ...(status !== 'paid'
-      ? [['Amount due', coins(amount_remaining, asset)] as const]
-      : Number(amount_remaining) > 0
-        ? [['Accepted without', coins(amount_remaining, asset)] as const]
-        : []),
+    ...dueFacts(invoice),
     ...(rate === null
       ? []
       : [
@@ -104,6 +100,14 @@ function amountFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
           ] as const,
         ]),
   ]
+}
+
+/** What is missing of the amount, or too much. */
+function dueFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
+  const { asset, amount, amount_confirmed, amount_remaining, status } = invoice
+  if (status === 'overpaid') return [['Overpaid by', coins(excess(amount_confirmed, amount), asset)]]
+  if (status !== 'paid') return [['Amount due', coins(amount_remaining, asset)]]
+  return Number(amount_remaining) > 0 ? [['Accepted without', coins(amount_remaining, asset)]] : []
 }
 
 function detailFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {

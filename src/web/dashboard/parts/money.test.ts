@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { COIN_NAMES, coins } from './money.ts'
+import { COIN_NAMES, coins, excess } from './money.ts'
 
 test("an amount of one coin never reads like another's: a coin on several chains names its chain", () => {
   const amounts = [...COIN_NAMES, 'WSOL' as const].map((coin) => coins('0.002', coin))
@@ -16,4 +16,10 @@ test('a stablecoin has two decimals at least, and never fewer digits than the ex
     '5.123456 USDC on Ethereum',
   ])
   expect(coins('0.5', 'LTC')).toBe('0.5 LTC')
+})
+
+test('an excess is exact to the last digit', () => {
+  expect(excess('0.30000001', '0.1')).toBe('0.20000001')
+  expect(excess('1000.000000000000000001', '1000')).toBe('0.000000000000000001')
+  expect(excess('79.984', '49.99')).toBe('29.994')
 })

@@ -1,5 +1,5 @@
 import type { Chain } from '../../../core/assets.ts'
-import { readableAmount } from '../../../core/money.ts'
+import { formatCoinAmount, parseCoinAmount, readableAmount } from '../../../core/money.ts'
 import type { AssetName, PaidAssetName } from '../api/types.ts'
 
 const DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' })
@@ -73,6 +73,17 @@ export function coins(amount: string, coin: PaidAssetName): string {
   const { symbol, on } = ALL_COINS[coin]
   const text = `${coinAmount(amount, coin)} ${symbol}`
   return on === undefined ? text : `${text} on ${on}`
+}
+
+/** More decimals than any coin has. */
+const DECIMALS_MAX = 18
+
+/** By how much a coin amount of the API is more than another of the same coin. */
+export function excess(amount: string, price: string): string {
+  const units = [amount, price].map((text) => parseCoinAmount(text, DECIMALS_MAX))
+  const [more = null, less = null] = units
+  if (more === null || less === null) throw new Error(`no amounts of a coin: ${amount} and ${price}`)
+  return formatCoinAmount(more - less, DECIMALS_MAX)
 }
 
 export const explorerUrl = (coin: PaidAssetName, txid: string): string =>
