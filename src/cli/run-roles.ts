@@ -318,7 +318,8 @@ async function openApiParts(
   stops.add('the sign-in', () => people.stop())
   const recorder = createRequestRecorder({ pool, log })
   stops.add('the request log', () => recorder.stop())
-  const deps = { ...shared, findSignIn: people.findSignIn, recorder, signerSealKey }
+  const sendsMail = smtpUrl !== null
+  const deps = { ...shared, findSignIn: people.findSignIn, recorder, signerSealKey, sendsMail }
   const api = openApi(
     { ...deps, baseUrl, rateLimits, webhookAllowPrivate, staging, serviceFeeBps },
     compatApis,

@@ -249,6 +249,9 @@ export const merchantView = z
     brand_colour: z.string().nullable(),
     logo_url: z.string().nullable(),
     role: z.enum(['owner', 'admin', 'member', 'viewer']).meta({ description: 'Yours.' }),
+    sends_mail: z.boolean().meta({
+      description: 'Whether this server sends e-mails; without, they are in its log only.',
+    }),
     webhook_formats: z.array(endpointFormat).meta({
       description: 'What a webhook endpoint’s `format` may be here; Paylink’s own first.',
     }),

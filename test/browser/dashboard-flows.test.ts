@@ -19,9 +19,11 @@ import {
   turnOnSecondFactor,
   type Visitor,
 } from '../support/dashboard.ts'
-import { axeFaults } from '../support/page-checks.ts'
+import { axeFaults, widest } from '../support/page-checks.ts'
 
 const BUDGET_BYTES = 200_000
+/** What is read line by line. */
+const FORM_PX_MAX = 640
 const BUILT = new URL('../../dist/dashboard/', import.meta.url)
 
 let dashboard: Dashboard
@@ -134,6 +136,7 @@ describe('a shop in test mode', () => {
       .getByRole('row')
       .filter({ hasText: 'GET /api/v1/invoices' })
       .filter({ hasText: '200' })
+      .filter({ hasText: 'Server' })
       .first()
       .waitFor()
   })
@@ -184,6 +187,9 @@ describe('a shop in test mode', () => {
     await heading(page, 'invoice.created')
     await page.getByText('200 ok').first().waitFor()
     await page.getByText(`Two secrets sign for ${receiver.url} now`).waitFor()
+    const described = await page.locator('dt code').allTextContents()
+    for (const name of ['paylink-signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature'])
+      expect(described).toContain(name)
     const before = receiver.heard.length
     await press(page, 'Send')
     await expect.poll(() => receiver.heard.length).toBeGreaterThan(before)
@@ -266,6 +272,12 @@ describe('a shop in test mode', () => {
       expect(await page.getByRole('button', { name: action }).first().isEnabled()).toBe(true)
       expect(await banner.count()).toBe(0)
     }
+    await open('/balances?mode=live')
+    await banner.waitFor()
+    expect(await page.getByRole('button', { name: 'Create payout' }).isDisabled()).toBe(true)
+    expect(await page.getByRole('link', { name: 'Create payout' }).count()).toBe(0)
+    await open('/balances')
+    await page.getByRole('link', { name: 'Create payout' }).waitFor()
     await open('/?mode=live')
     await page.getByRole('link', { name: 'What to set up' }).click()
     await heading(page, 'Go live')
@@ -277,6 +289,9 @@ describe('a shop in test mode', () => {
     await page.getByText('Networks, keys, accounts and backups').click()
     await page.getByLabel('Two independent public providers').check()
     await photograph(page, 'going-live-open')
+    expect(await widest(page, 'main .card, main .note, main .input, main figure')).toBeLessThanOrEqual(
+      FORM_PX_MAX,
+    )
     await page.getByLabel('Address that buyers open').fill('https://pay.example.com')
     const command = await page.locator('figure code').innerText()
     expect(command).toMatch(/^npm run -s paylink -- setup \\\n {2}--name /)
@@ -368,6 +383,42 @@ describe('a shop in test mode', () => {
     const html = await (await fetch(checkout_url)).text()
     expect(html).toContain('Blue Heron')
     expect(html).toContain(src)
+  })
+
+  test('a logo of 2000 pixels is made smaller in the browser, and taken', async () => {
+    const { page, open } = shop
+    const side = 2_000
+    const noise = { type: 'gaussian', mean: 128, sigma: 60 } as const
+    const logo = await sharp({
+      create: { width: side, height: side, channels: 3, background: '#888', noise },
+    })
+      .png()
+      .toBuffer()
+    expect(logo.length).toBeGreaterThan(1_000_000)
+    await open('/settings/branding')
+    const before = await page.getByRole('img', { name: 'Your logo' }).getAttribute('src')
+    const sent = page.waitForRequest((request) => request.method() === 'PATCH')
+    await page.getByLabel('Picture').setInputFiles({ name: 'logo.png', mimeType: 'image/png', buffer: logo })
+    const { logo: base64 } = (await sent).postDataJSON()
+    const { width = 0, height = 0 } = await sharp(Buffer.from(base64, 'base64')).metadata()
+    expect(width).toBe(height)
+    expect(width).toBeGreaterThan(50)
+    expect(width).toBeLessThanOrEqual(144)
+    await expect.poll(() => page.getByRole('img', { name: 'Your logo' }).getAttribute('src')).not.toBe(before)
+    expect(await page.getByRole('main').getByRole('alert').count()).toBe(0)
+  })
+
+  test('at 900 pixels of height the navigation shows all of its pages without scrolling', async () => {
+    const { page, open } = shop
+    await open('/')
+    const navigation = page.getByRole('navigation', { name: 'Pages' })
+    const links = await navigation.getByRole('link').all()
+    expect(links.length).toBeGreaterThan(18)
+    for (const link of links) {
+      const box = await link.boundingBox()
+      expect((box?.y ?? Infinity) + (box?.height ?? 0)).toBeLessThanOrEqual(900)
+    }
+    expect(await page.locator('.side').evaluate((side) => side.scrollHeight - side.clientHeight)).toBe(0)
   })
 
   test('each kind of message is switched off and on, and stays as it was left', async () => {
@@ -464,6 +515,26 @@ describe('an owner with a second factor', () => {
     await press(page, button)
     await page.getByRole('dialog', { name: title }).waitFor()
     expect(await axeFaults(page, 'dialog')).toEqual([])
+  })
+
+  test('finds it in the audit log, and what was refused in words', async () => {
+    const { page, open } = one
+    const refused = await page.evaluate(async () => {
+      const response = await fetch('/api/auth/two-factor/disable', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ password: 'not the password' }),
+      })
+      return response.status
+    })
+    expect(refused).toBe(400)
+    await open('/settings/audit?mode=live')
+    const row = (action: string) => page.getByRole('row').filter({ hasText: action }).first()
+    await row('Set up authenticator app').filter({ hasText: 'Done' }).waitFor()
+    await row('Turn off authenticator app').filter({ hasText: 'Refused' }).waitFor()
+    await row('Turn off authenticator app').getByText('Invalid password', { exact: true }).waitFor()
+    expect(await page.getByRole('main').innerText()).not.toMatch(/INVALID_PASSWORD|_refused/)
+    await photograph(page, 'audit-log-second-factor')
   })
 
   test('is asked for it at sign-in', async () => {

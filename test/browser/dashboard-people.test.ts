@@ -13,7 +13,7 @@ afterAll(() => dashboard?.close())
 
 test('an owner invites; the invited signs up, confirms, joins, gets another role and is removed', async () => {
   const owner = await dashboard.signUp('Olga Owner')
-  await owner.page.getByText('Confirm your e-mail address').waitFor()
+  await owner.page.getByText('This server sends no e-mails: ask whoever runs it for the link').waitFor()
   await owner.open(await emailLink(dashboard, emailOf('Olga Owner'), 'verify-email'))
   await owner.page.getByRole('button', { name: 'Confirm my address' }).click()
   await owner.page.getByRole('button', { name: 'Go to the dashboard' }).click()
@@ -22,6 +22,7 @@ test('an owner invites; the invited signs up, confirms, joins, gets another role
 
   await owner.open('/settings/team')
   await owner.page.getByRole('button', { name: 'Invite member' }).click()
+  await owner.page.getByText('This server sends no e-mails. Copy the link').waitFor()
   await owner.page.getByLabel('E-mail').fill(emailOf('Max Member'))
   await owner.page.getByLabel('Viewer').check()
   await owner.page.getByRole('button', { name: 'Invite', exact: true }).click()
@@ -100,6 +101,39 @@ test('the owner of a shop made by command chooses a password by the printed link
   await one.page.getByRole('heading', { name: 'Your new password is set' }).waitFor()
   await signIn(one, { email: 'boss@shop.example', password: NEW_PASSWORD })
   await one.page.getByText('Shop by Command').waitFor()
+  await one.context.close()
+})
+
+test('pages say whether the server sends e-mails', async () => {
+  const one = await dashboard.signUp('Mia Mailer')
+  const { page, open } = one
+  await page.getByText('This server sends no e-mails').waitFor()
+  for (const path of ['/settings/rules', '/settings/security']) {
+    await open(path)
+    await page.getByRole('main').getByText('This server sends no e-mails').waitFor()
+  }
+  await one.context.route('**/api/v1/merchant', async (route) => {
+    const response = await route.fetch()
+    await route.fulfill({ response, json: { ...(await response.json()), sends_mail: true } })
+  })
+  for (const path of ['/settings/rules', '/settings/security']) {
+    await open(path)
+    await page.getByText(`open the link sent to ${emailOf('Mia Mailer')}`).waitFor()
+    await page.getByRole('checkbox').first().waitFor()
+    expect(await page.getByText('This server sends no e-mails').count()).toBe(0)
+  }
+  await open('/settings/team')
+  await page.getByRole('button', { name: 'Invite member' }).click()
+  await page.getByText('They get an e-mail with a link').waitFor()
+  await one.context.close()
+})
+
+test('a stranger reads what Paylink is, and finds the guides', async () => {
+  const one = await dashboard.visitor()
+  await one.page.goto(`${dashboard.url}/`)
+  await one.page.getByText('Paylink takes crypto payments').waitFor()
+  await one.page.getByRole('link', { name: 'Read the guides' }).click()
+  await one.page.getByRole('heading', { name: 'Guides', level: 1 }).waitFor()
   await one.context.close()
 })
 

@@ -34,6 +34,12 @@ async function faultsOf(axe: AxeBuilder): Promise<string[]> {
   )
 }
 
+/** How wide the widest of these is, in CSS pixels. */
+export const widest = (page: Page, selector: string): Promise<number> =>
+  page
+    .locator(selector)
+    .evaluateAll((elements) => Math.max(...elements.map((element) => element.getBoundingClientRect().width)))
+
 /** Visible text whose contrast with what lies under it is too low, as `ratio “text”`. */
 export function lowContrast(page: Page): Promise<string[]> {
   return page.evaluate(

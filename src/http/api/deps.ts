@@ -48,6 +48,8 @@ export type ApiDeps = {
   readonly staging?: boolean
   /** Webhook formats of other services, and which of them an endpoint may be created with now; none unless given. */
   readonly webhookFormats?: { readonly known: EventFormats; readonly offered: readonly string[] }
+  /** Whether there is a mail server for what is written to people; none unless given. */
+  readonly sendsMail?: boolean
   /** Keeps what was asked, for the merchant's request log. */
   readonly recorder?: Pick<RequestRecorder, 'record'>
   /** Finds whose sign-in a dashboard cookie is; absent where no dashboard is served. */

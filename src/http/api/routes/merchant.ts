@@ -150,6 +150,7 @@ async function merchantViewOf(
     brand_colour: brandColour,
     logo_url: logoDigest === null ? null : `/logo/${tenant.merchantId}/${logoDigest}.webp`,
     role: person.role,
+    sends_mail: deps.sendsMail ?? false,
     webhook_formats: ENDPOINT_FORMATS.filter((format) =>
       isOffered(format, deps.webhookFormats?.offered ?? []),
     ),

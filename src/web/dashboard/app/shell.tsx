@@ -11,6 +11,7 @@ import { usePeopleChange } from './changes.ts'
 import { useIsWithoutNetworks } from './live-networks.ts'
 import { NAVIGATION } from './navigation.ts'
 import { SearchButton } from './search-button.tsx'
+import { useIsWithoutMail } from './sends-mail.ts'
 import { type Account, useAccount, useMode } from './session.ts'
 import { SignInAgain, StepUp } from './session-dialogs.tsx'
 import { useToast } from './toasts.tsx'
@@ -237,17 +238,19 @@ function OutOfReach() {
 
 function VerifyReminder({ email }: { email: string }) {
   const toast = useToast()
+  const isWithoutMail = useIsWithoutMail()
   const send = usePeopleChange(people.sendVerification, {
     onDone: () => toast(`There is a new link for ${email}.`),
   })
   return (
     <section className="reminder" aria-label="E-mail address">
       <span>
-        Confirm your e-mail address: open the link sent to {email}. If none came, ask whoever runs this server
-        for it.
+        {isWithoutMail
+          ? `Confirm your e-mail address, ${email}. This server sends no e-mails: ask whoever runs it for the link in its log.`
+          : `Confirm your e-mail address: open the link sent to ${email}.`}
       </span>
       <Button look="quiet" busy={send.isPending} onClick={() => send.mutate(email)}>
-        Send it again
+        {isWithoutMail ? 'New confirmation link' : 'Send it again'}
       </Button>
     </section>
   )

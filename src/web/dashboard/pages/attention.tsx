@@ -37,7 +37,9 @@ export function AttentionPage() {
       ) : (
         <div className="stack large">
           {waiting.data.has_more ? (
-            <Note>These are the newest {SHOWN_MAX}. Older ones appear as you decide.</Note>
+            <div className="form">
+              <Note>These are the newest {SHOWN_MAX}. Older ones appear as you decide.</Note>
+            </div>
           ) : null}
           {queue.map((invoice) => (
             <Waiting key={invoice.id} invoice={invoice} />

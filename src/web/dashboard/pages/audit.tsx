@@ -33,9 +33,10 @@ export function AuditPage() {
     {
       title: 'Outcome',
       cell: ({ phase, code }) => (
-        <Badge tone={PHASES[phase].tone}>
-          {code === null ? PHASES[phase].label : `${PHASES[phase].label}: ${code}`}
-        </Badge>
+        <>
+          <Badge tone={PHASES[phase].tone}>{PHASES[phase].label}</Badge>
+          {code === null ? null : <p className="quiet small-text">{codeLabel(code)}</p>}
+        </>
       ),
     },
     {
@@ -71,6 +72,15 @@ export function AuditPage() {
       </div>
     </Page>
   )
+}
+
+/** `endpoint_url_refused` as "Endpoint URL refused". */
+function codeLabel(code: string): string {
+  const label = code
+    .toLowerCase()
+    .replaceAll('_', ' ')
+    .replace(/\b(url|api|id|totp)\b/g, (word) => word.toUpperCase())
+  return label.charAt(0).toUpperCase() + label.slice(1)
 }
 
 /** `rotateWebhookSecret` as "Rotate webhook secret". */

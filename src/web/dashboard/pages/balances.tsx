@@ -2,8 +2,10 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { balanceEntriesOf, balancesOf, ratesOf } from '../api/reads.ts'
 import type { Balance, BalanceEntry, Rate } from '../api/types.ts'
+import { useIsWithoutNetworks } from '../app/live-networks.ts'
 import { useMode } from '../app/session.ts'
 import { besides } from '../parts/besides.ts'
+import { Button } from '../parts/button.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { CoinFilter } from '../parts/filter.tsx'
@@ -20,15 +22,20 @@ export function BalancesPage() {
   const mode = useMode()
   const search = route.useSearch()
   const navigate = route.useNavigate()
+  const isWithoutNetworks = useIsWithoutNetworks()
   const entries = useQuery(balanceEntriesOf(mode, { asset: search.asset, ...pageQuery(search) }))
   return (
     <Page
       title="Balances"
       lead="Funds by coin"
       actions={
-        <Link className="button plain" to="/payouts">
-          Create payout
-        </Link>
+        isWithoutNetworks ? (
+          <Button disabled>Create payout</Button>
+        ) : (
+          <Link className="button plain" to="/payouts">
+            Create payout
+          </Link>
+        )
       }
     >
       <div className="stack large">

@@ -115,6 +115,21 @@ function whyNoAttempts({ created_at }: PaylinkEvent): string {
   return 'No attempt yet: no verified endpoint subscribed to it then, or its turn is still to come.'
 }
 
+/** What every attempt is sent with, besides its body. */
+const HEADERS = [
+  ['content-type', 'application/json'],
+  ['user-agent', 'Paylink-Webhooks/1'],
+  ['paylink-event-id', 'The id of the event, the same on every attempt.'],
+  ['paylink-version', 'The version of the body, as its schema_version.'],
+  ['paylink-signature', 'When it was signed, and the signature, as above.'],
+  ['webhook-id', 'Standard Webhooks: the id of the event again.'],
+  ['webhook-timestamp', 'Standard Webhooks: when it was signed, in seconds.'],
+  [
+    'webhook-signature',
+    'Standard Webhooks: v1, and HMAC-SHA-256 in Base64 over id, time and body, joined by full stops, keyed with what the secret after whsec_ decodes to. One for each secret.',
+  ],
+] as const
+
 /** How a receiver checks it (spec §6.4), with this event's own bytes, and where two secrets sign just now. */
 function Signature({ event }: { event: PaylinkEvent }) {
   const seconds = Math.floor(Date.parse(event.created_at) / 1_000)
@@ -136,11 +151,22 @@ function Signature({ event }: { event: PaylinkEvent }) {
             {ends_at === null ? '' : `, until ${formatMoment(ends_at)}`}.
           </p>
         ))}
+        <dl className="facts">
+          {HEADERS.map(([name, meaning]) => (
+            <div key={name}>
+              <dt>
+                <code>{name}</code>
+              </dt>
+              <dd>{meaning}</dd>
+            </div>
+          ))}
+        </dl>
         <Snippet label="Header" code={`paylink-signature: t=${seconds},v1=<64 hexadecimal digits>`} />
         <Snippet label="What is signed, with this event's time" code={`${seconds}.${body}`} />
         <p className="quiet">
           Compare in constant time, refuse what is older than five minutes, and remember{' '}
-          <code>paylink-event-id</code> so that a repeat does nothing twice.
+          <code>paylink-event-id</code> so that a repeat does nothing twice. An endpoint with another payload
+          format gets the headers of that format instead.
         </p>
       </div>
     </Card>

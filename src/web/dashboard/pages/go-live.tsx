@@ -24,7 +24,7 @@ export function GoLivePage() {
       title="Go live"
       lead="Take real money in three steps. You choose, and whoever runs this server does the rest, once for every shop on it."
     >
-      <div className="stack large">
+      <div className="stack large form">
         <Networks />
         <Plan shop={shop} email={account.role === 'owner' ? account.person.email : null} />
       </div>

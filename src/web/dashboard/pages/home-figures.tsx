@@ -235,6 +235,7 @@ function ByCoin({ assets }: { assets: Statistics['assets'] }) {
   return (
     <Chart
       caption="Received in US dollars, by coin"
+      isEveryNamed
       labels={assets.map(({ asset }) => coinName(asset))}
       format={(value) => usd(String(value))}
       series={[{ name: 'Received', values: assets.map(({ received_usd }) => Number(received_usd)) }]}

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { apiKeysOf, requestLogsOf } from '../api/reads.ts'
 import type { RequestLog } from '../api/types.ts'
+import { useActorNames } from '../app/actors.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Breakable } from '../parts/breakable.tsx'
@@ -30,6 +31,7 @@ export function LogsPage() {
     created_after: from === undefined ? undefined : dayEdge(from, -1),
     created_before: to === undefined ? undefined : dayEdge(to, DAY_MS),
   }
+  const nameOf = useActorNames()
   const logs = useQuery(requestLogsOf(mode, { ...filter, ...pageQuery(search) }))
   const isFiltered = [outcome, path, caller, from, to].some((value) => value !== undefined)
   return (
@@ -42,7 +44,7 @@ export function LogsPage() {
       <Filters search={search} />
       <DataTable
         caption="Requests, newest first"
-        columns={COLUMNS}
+        columns={columnsOf(nameOf)}
         read={logs}
         empty={isFiltered ? <NothingFound /> : <NothingYet />}
       />
@@ -116,7 +118,7 @@ function NothingYet() {
 
 export const toneOf = (status: number) => (status < 400 ? 'good' : status < 500 ? 'warn' : 'bad')
 
-const COLUMNS: readonly Column<RequestLog>[] = [
+const columnsOf = (nameOf: (caller: string) => string): readonly Column<RequestLog>[] => [
   {
     title: 'Request',
     long: true,
@@ -147,7 +149,7 @@ const COLUMNS: readonly Column<RequestLog>[] = [
       </>
     ),
   },
-  { title: 'By', wide: true, cell: ({ caller }) => <code className="short">…{caller.slice(-8)}</code> },
+  { title: 'By', wide: true, cell: ({ caller }) => <span className="break">{nameOf(caller)}</span> },
   { title: 'Request ID', wide: true, cell: ({ request_id }) => <code>{request_id}</code> },
   { title: 'Duration', align: 'end', wide: true, cell: ({ duration_ms }) => `${duration_ms} ms` },
   { title: 'When', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },

@@ -51,7 +51,7 @@ export function NextStep({ invoice }: { invoice: Invoice }) {
 
 const WaitingForRest = ({ invoice }: { invoice: Invoice }) => (
   <Card title="Waiting for the rest">
-    <div className="stack">
+    <div className="stack form">
       <p>
         {coins(invoice.amount_remaining, invoice.asset)} is missing. The buyer can send it to the same address
         until {formatMoment(invoice.expires_at)}. If it does not come, you decide then.
@@ -67,7 +67,7 @@ const WaitingForRest = ({ invoice }: { invoice: Invoice }) => (
 
 /** What waits for a decision on an invoice, and the two ways to decide. */
 export const Resolution = ({ invoice }: { invoice: Invoice }) => (
-  <div className="stack">
+  <div className="stack form">
     <p>{reasonText(invoice)}</p>
     {invoice.status === 'partially_paid' ? (
       <CopyField label="Link to pay the rest" text={invoice.checkout_url} />

@@ -4,11 +4,12 @@ import { Problem } from '../api/ask.ts'
 import { paymentRulesOf } from '../api/reads.ts'
 import type { PaymentRules, UpdatePaymentRules } from '../api/types.ts'
 import { useSaveRules } from '../app/save-rules.ts'
+import { useIsWithoutMail } from '../app/sends-mail.ts'
 import { useMode } from '../app/session.ts'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
 import { ManagerForm } from '../parts/manager-form.tsx'
 import { COIN_NAMES, COINS } from '../parts/money.ts'
-import { faultOf } from '../parts/note.tsx'
+import { faultOf, Note } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Read } from '../parts/read.tsx'
 import { isWindow, WINDOW_LABELS, WINDOWS } from '../parts/windows.ts'
@@ -102,6 +103,7 @@ function RulesForm({
   const [form, setForm] = useState(() => formOf(rules))
   const change = (part: Partial<Form>) => setForm((old) => ({ ...old, ...part }))
   const save = useSaveRules()
+  const isWithoutMail = useIsWithoutMail()
   return (
     <ManagerForm
       title="Payment rules"
@@ -139,9 +141,14 @@ function RulesForm({
         <div className="stack">
           <p className="quiet">
             The checkout offers an e-mail with the receipt, sent once when the invoice is paid; open invoices
-            offer it at once. Whoever runs this server must have set up e-mail. In test mode only confirmed
-            addresses of your team get one.
+            offer it at once. In test mode only confirmed addresses of your team get one.
           </p>
+          {isWithoutMail ? (
+            <Note kind="warn">
+              This server sends no e-mails: buyers are offered none until whoever runs it sets a mail server
+              (SMTP_URL).
+            </Note>
+          ) : null}
           <Checkbox
             label="Buyers may ask for the receipt by e-mail"
             checked={form.receipts}

@@ -5,12 +5,13 @@ import { passkeysQuery, people, signInsQuery } from '../api/people.ts'
 import { noticesOf } from '../api/reads.ts'
 import type { Notices, UpdateNotices } from '../api/types.ts'
 import { useChange, usePeopleChange } from '../app/changes.ts'
+import { useIsWithoutMail } from '../app/sends-mail.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { Checkbox, Field } from '../parts/field.tsx'
-import { ProblemNote } from '../parts/note.tsx'
+import { Note, ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Skeleton } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
@@ -251,8 +252,12 @@ function NoticesCard() {
     done: 'Saved.',
   })
   const shown = notices.data
+  const isWithoutMail = useIsWithoutMail()
   return (
     <Card title="E-mails to you">
+      {isWithoutMail ? (
+        <Note kind="warn">This server sends no e-mails. What is chosen here holds once it does.</Note>
+      ) : null}
       <p className="quiet">
         To {person.email}
         {isManager

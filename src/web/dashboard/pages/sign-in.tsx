@@ -19,7 +19,15 @@ export function SignInPage() {
     )
   }
   return (
-    <AuthCard title="Sign in">
+    <AuthCard
+      title="Sign in"
+      lead={
+        <>
+          Paylink takes crypto payments for shops, on a server of your own.{' '}
+          <a href="/docs/guides">Read the guides</a>
+        </>
+      }
+    >
       <SignInForm onSignedIn={() => void enter(next)} onCodeNeeded={() => setNeedsCode(true)} />
       <p className="auth-links">
         <Link to="/forgot-password">Forgot your password?</Link>

@@ -11,6 +11,7 @@ import {
 } from '../api/people.ts'
 import { usePeopleChange } from '../app/changes.ts'
 import { useEnter } from '../app/enter.ts'
+import { useIsWithoutMail } from '../app/sends-mail.ts'
 import { useAccount } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
@@ -160,6 +161,7 @@ function Invitations() {
 
 function InviteDialog({ onClose }: { onClose: () => void }) {
   const { merchantId } = useAccount()
+  const isWithoutMail = useIsWithoutMail()
   const [email, setEmail] = useState('')
   const [role, setRole] = useState<Role>('member')
   const invite = usePeopleChange(people.invite, { done: 'Invitation created', onDone: onClose })
@@ -180,7 +182,11 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
         maxLength={254}
         value={email}
         onChange={(event) => setEmail(event.target.value)}
-        hint="They get an e-mail with a link. You can also copy the link from the list of invitations and send it yourself."
+        hint={
+          isWithoutMail
+            ? 'This server sends no e-mails. Copy the link from the list of invitations and send it yourself.'
+            : 'They get an e-mail with a link. You can also copy the link from the list of invitations.'
+        }
       />
       <fieldset>
         <legend>Role</legend>

@@ -15,6 +15,9 @@ const HEIGHT_PX = 160
 /** A line along the top would lie on the edge. */
 const HEADROOM = 1.1
 const BAR_SHARE = 0.7
+const VALUES_PX = 64
+/** About, of the axes' font. */
+const LETTER_PX = 7
 const DARK = '(prefers-color-scheme: dark)'
 
 /**
@@ -28,6 +31,7 @@ export function Chart({
   format,
   kind = 'bars',
   max,
+  isEveryNamed = false,
   table,
 }: {
   caption: string
@@ -38,6 +42,8 @@ export function Chart({
   kind?: 'bars' | 'line'
   /** The top of the scale; the largest value where there is none. */
   max?: number
+  /** Whether each label is written, slanted where they are too narrow; otherwise as many as fit. */
+  isEveryNamed?: boolean
   /** In place of the values themselves. */
   table?: Table
 }) {
@@ -56,7 +62,7 @@ export function Chart({
     const box = frame.current
     if (box === null) return
     const plot = new uPlot(
-      optionsOf({ width: box.clientWidth, labels, series, format, kind, max, onPoint: setAt }),
+      optionsOf({ width: box.clientWidth, labels, series, format, kind, max, isEveryNamed, onPoint: setAt }),
       [labels.map((_, index) => index), ...series.map(({ values }) => [...values])],
       box,
     )
@@ -113,9 +119,12 @@ function optionsOf(input: {
   format: (value: number) => string
   kind: 'bars' | 'line'
   max: number | undefined
+  isEveryNamed: boolean
   onPoint: (at: number | null) => void
 }): uPlot.Options {
-  const { width, labels, series, format, kind, max: top, onPoint } = input
+  const { width, labels, series, format, kind, max: top, isEveryNamed, onPoint } = input
+  const longest = LETTER_PX * Math.max(...labels.map((label) => label.length))
+  const isTight = (plot: uPlot) => isEveryNamed && longest > (plot.width - VALUES_PX) / labels.length
   const style = getComputedStyle(document.documentElement)
   const colour = (name: string) => style.getPropertyValue(name).trim()
   const bars = uPlot.paths.bars?.({ size: [BAR_SHARE] })
@@ -136,11 +145,13 @@ function optionsOf(input: {
     axes: [
       {
         ...axis,
-        size: 28,
+        ...(isEveryNamed ? { splits: labels.map((_, index) => index) } : {}),
+        size: (plot) => (isTight(plot) ? longest : 28),
+        rotate: (plot) => (isTight(plot) ? -45 : 0),
         grid: { show: false },
         values: (_, splits) => splits.map((split) => labels[split] ?? ''),
       },
-      { ...axis, size: 64, values: (_, splits) => splits.map(format) },
+      { ...axis, size: VALUES_PX, values: (_, splits) => splits.map(format) },
     ],
     series: [
       {},

@@ -1,0 +1,9 @@
+import { useQuery } from '@tanstack/react-query'
+import { merchantOf } from '../api/reads.ts'
+import { useMode } from './session.ts'
+
+/** Whether this server sends no e-mails: links and messages are in its log, where only whoever runs it sees them. */
+export function useIsWithoutMail(): boolean {
+  const { data } = useQuery(merchantOf(useMode()))
+  return data?.sends_mail === false
+}
