@@ -52,13 +52,18 @@ export async function recordOutcomes(
     }
     // One order for all who take locks here: deliveries that are held, endpoints, queues, events that await.
     const gone = await disableGone(tx, decided)
+    const ends = decided.map((one) =>
+      one.kind === 'gone' && !gone.includes(one.outcome.delivery)
+        ? decideFailure(deps, one.outcome, one.attempt)
+        : one,
+    )
     await lockQueues(
       tx,
-      decided.map((one) => one.outcome.delivery),
+      ends.map((one) => one.outcome.delivery),
     )
     if (delivered.length > 0) await finishDelivered(tx, delivered)
-    const held = await writeFailures(tx, decided)
-    await saveTrailingFailures(tx, decided, held)
+    const held = await writeFailures(tx, ends)
+    await saveTrailingFailures(tx, ends, held)
     if (gone.length > 0) await deleteQueues(tx, gone)
   })
 }
@@ -91,7 +96,7 @@ const isWritten = (written: Promise<void>): Promise<boolean> =>
     () => false,
   )
 
-/** Disables the endpoints that answered that they are gone, to deliveries that are still held. Returns them. */
+/** Disables the endpoints that answered that they are gone, to deliveries that are still held. Returns those deliveries. */
 async function disableGone(tx: Tx, decided: readonly Decided[]): Promise<ClaimedDelivery[]> {
   const gone = decided.filter((one) => one.kind === 'gone')
   if (gone.length === 0) return []
@@ -99,9 +104,10 @@ async function disableGone(tx: Tx, decided: readonly Decided[]): Promise<Claimed
     tx,
     gone.map((one) => one.attempt),
   )
-  const endpoints = gone.map((one) => one.outcome.delivery).filter((delivery) => held.has(delivery.id))
-  if (endpoints.length > 0) await disableGoneEndpoints(tx, endpoints)
-  return endpoints
+  const deliveries = gone.map((one) => one.outcome.delivery).filter((delivery) => held.has(delivery.id))
+  if (deliveries.length === 0) return []
+  const disabled = await disableGoneEndpoints(tx, deliveries)
+  return deliveries.filter(({ endpointId }) => disabled.has(endpointId))
 }
 
 function decide(deps: { clock: Clock; random: () => number }, outcome: Outcome): Decided {
@@ -118,8 +124,17 @@ function decide(deps: { clock: Clock; random: () => number }, outcome: Outcome):
   }
   if (result.code === 'ok') return { kind: 'delivered', outcome, attempt }
   if (result.httpStatus === STATUS_GONE) return { kind: 'gone', outcome, attempt }
+  return decideFailure(deps, outcome, attempt)
+}
+
+function decideFailure(
+  deps: { clock: Clock; random: () => number },
+  outcome: Outcome,
+  attempt: FinishedAttempt,
+): Decided {
+  const { delivery, result } = outcome
   const delayMs = retryDelayMs(delivery.attempt, deps.random(), result.retryAfterMs)
-  if (now.getTime() + delayMs > delivery.giveUpAtMs) return { kind: 'exhausted', outcome, attempt }
+  if (deps.clock().getTime() + delayMs > delivery.giveUpAtMs) return { kind: 'exhausted', outcome, attempt }
   return { kind: 'retry', outcome, attempt, delayMs }
 }
 

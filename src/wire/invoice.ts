@@ -230,5 +230,18 @@ export const resolveInvoiceBody = z
   .strictObject({
     resolution: z.enum(['accept', 'dismiss'], { error: 'Must be accept or dismiss' }),
     note: text(0, 1_000).meta({ description: 'For your own records.' }).optional(),
+    payment_ids: z
+      .array(id('pay'))
+      .min(1)
+      .max(100)
+      .meta({
+        description:
+          'For `dismiss`: the payments that you have looked at. Only their reviews close, and one that came since stays open. Without it all reviews close.',
+      })
+      .optional(),
+  })
+  .superRefine(({ resolution, payment_ids: ids }, context) => {
+    if (resolution === 'accept' && ids !== undefined)
+      context.addIssue({ code: 'custom', path: ['payment_ids'], message: 'Is for dismiss alone' })
   })
   .meta({ id: 'ResolveInvoice' })

@@ -226,6 +226,38 @@ test('410 Gone disables the endpoint and its events await recovery', async () =>
   expect(receiver.events).toHaveLength(1)
 })
 
+test('410 Gone of a URL that is the endpoint’s no more disables nothing, and the event is sent again', async () => {
+  const tenant = await createTenant(database)
+  const endpoint = await createVerifiedEndpoint(database, tenant, receiver.url)
+  let answerOld = (): void => {}
+  receiver.respond = ({ path }, response) => {
+    const answer = (status: number) => response.writeHead(status).end()
+    if (path === '/moved') answer(200)
+    else answerOld = () => answer(410)
+  }
+  const id = await emitEvent(database, tenant)
+  await startWorker()
+  await receiver.waitFor(1)
+  await database.owner.query('update webhook_endpoint set url = $2 where id = $1', [
+    endpoint.id,
+    new URL('/moved', receiver.url).href,
+  ])
+  answerOld()
+  await until(
+    async () => {
+      await hurry()
+      return (await countRows(database, 'delivery')) === 0
+    },
+    { what: 'the event is delivered' },
+  )
+  expect((await attemptsOf(database, id)).map(({ http_status }) => http_status)).toEqual([410, 200])
+  expect(await countRows(database, 'event_awaiting')).toBe(0)
+  const { rows } = await database.owner.query('select status from webhook_endpoint where id = $1', [
+    endpoint.id,
+  ])
+  expect(rows).toEqual([{ status: 'enabled' }])
+})
+
 test('a redirect is a failure and is never followed', async () => {
   const tenant = await createTenant(database)
   await createVerifiedEndpoint(database, tenant, receiver.url)

@@ -6,6 +6,7 @@ import { insertPaymentLink, updatePaymentLink } from '../../src/db/checkout/paym
 import { loadInvoice } from '../../src/db/invoices/invoices.ts'
 import { continueCheckout } from '../../src/flows/continue-checkout.ts'
 import { expireInvoices } from '../../src/flows/expire-invoices.ts'
+import { cancelInvoice } from '../../src/flows/invoices.ts'
 import { readPaymentPage } from '../../src/flows/read-payment-page.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { reopenInvoice } from '../../src/flows/reopen-invoice.ts'
@@ -479,6 +480,12 @@ test('an expired unpaid invoice of a plain link reopens once, however many click
     paymentLinkId: link.id,
     expiresAtMs: api.time.now.getTime() + 30 * MINUTE_MS,
   })
+  // Who cancels an order cancels what its buyer can still pay.
+  const cancel = (invoiceId: string) =>
+    cancelInvoice(deps, { tenant, invoiceId, networkFacts: { tipHeightOf: () => null }, requestId: 'req_1' })
+  expect(await cancel(old.id)).toEqual({ kind: 'reopened', as: id })
+  expect((await invoiceOf(old.id)).cancelledAtMs).toBeNull()
+  expect(await cancel(id)).toMatchObject({ kind: 'cancelled' })
 })
 
 test('a session, a paid invoice, and an invoice whose rules forbid it are never reopened', async () => {

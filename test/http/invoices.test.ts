@@ -255,6 +255,28 @@ test('accepting what is confirmed pays the invoice and says so; nothing is left 
   expect([again.status, again.body.error.code]).toEqual([409, 'invoice_not_resolvable'])
 })
 
+test('a dismissal that names payments closes those alone: what came since somebody looked stays open', async () => {
+  const made = await make()
+  const other = { asset: 'BTC', network: 'bitcoin-test' } as const
+  await pay(made.id, [inMempool(txid(), 10_000n, other)])
+  const [looked] = (await get(`/invoices/${made.id}`)).body.payments
+  await pay(made.id, [inMempool(txid(), 20_000n, other)])
+  const dismiss = (fields: object) =>
+    post(`/invoices/${made.id}/resolve`, { resolution: 'dismiss', ...fields })
+  expect((await dismiss({ payment_ids: [looked.id] })).status).toBe(200)
+  expect((await get(`/invoices/${made.id}`)).body.review_reason).toBe('wrong_asset')
+  expect(await idsOf('attention=open')).toContain(made.id)
+  expect((await dismiss({ payment_ids: [looked.id] })).body.error.code).toBe('invoice_not_resolvable')
+  const accepted = await post(`/invoices/${made.id}/resolve`, {
+    resolution: 'accept',
+    payment_ids: [looked.id],
+  })
+  expect([accepted.status, accepted.body.error.param]).toEqual([400, 'payment_ids'])
+  expect((await dismiss({ payment_ids: [] })).status).toBe(400)
+  expect((await dismiss({})).body.review_reason).toBeNull()
+  expect(await idsOf('attention=open')).not.toContain(made.id)
+})
+
 test('in live mode a key may not resolve', async () => {
   const made = await make({}, merchant.liveKey)
   const answer = await post(`/invoices/${made.id}/resolve`, { resolution: 'accept' }, merchant.liveKey)

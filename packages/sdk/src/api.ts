@@ -523,6 +523,8 @@ export type ResolveInvoice = {
   readonly resolution: 'accept' | 'dismiss'
   /** For your own records. */
   readonly note?: string | undefined
+  /** For `dismiss`: the payments that you have looked at. Only their reviews close, and one that came since stays open. Without it all reviews close. */
+  readonly payment_ids?: readonly string[] | undefined
 }
 
 export type RotateSecret = {

@@ -27,7 +27,7 @@ export function advanceInvoice(invoice: Invoice, input: InvoiceInput): InvoiceAd
     case 'cancel':
       return cancel(invoice, input.nowMs)
     case 'resolve':
-      return input.resolution === 'accept' ? accept(invoice, input.nowMs) : dismiss(invoice)
+      return input.resolution === 'accept' ? accept(invoice, input.nowMs) : dismiss(invoice, input.paymentIds)
     default:
       return unreachable(input)
   }
@@ -253,13 +253,21 @@ function accept(invoice: Invoice, nowMs: number): InvoiceAdvance {
   return finish(invoice, announceOutcome({ invoice: next, events: [] }, nowMs))
 }
 
-/** Closes the open reviews; the status follows from the other facts again. The money stays the merchant's. */
-function dismiss(invoice: Invoice): InvoiceAdvance {
+/**
+ * Closes the open reviews, or those of the payments that somebody has looked at; the status follows from the other facts
+ * again. The money stays the merchant's.
+ */
+function dismiss(invoice: Invoice, paymentIds?: readonly string[]): InvoiceAdvance {
   if (!isResolvable(invoice)) return { kind: 'refused', code: 'invoice_not_resolvable' }
+  const closes = (payment: Payment) =>
+    isUnderReview(payment) && (paymentIds === undefined || paymentIds.includes(payment.id))
+  if (paymentIds !== undefined && !invoice.payments.some(closes))
+    return { kind: 'refused', code: 'invoice_not_resolvable' }
   const payments = invoice.payments.map(
-    (payment): Payment => (isUnderReview(payment) ? { ...payment, resolution: 'dismissed' } : payment),
+    (payment): Payment => (closes(payment) ? { ...payment, resolution: 'dismissed' } : payment),
   )
   const dismissed: Invoice = { ...invoice, payments }
+  if (paymentIds !== undefined) return finish(invoice, { invoice: dismissed, events: [] })
   const reorgDismissed = dismissed.announced.reorged || dismissed.reorgDismissed
   return finish(invoice, { invoice: { ...dismissed, reorgDismissed }, events: [] })
 }

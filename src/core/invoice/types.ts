@@ -224,7 +224,13 @@ export type InvoiceInput =
   /** Chain and mempool were read in full at `readAtMs`, and all they hold for this invoice was reported before. */
   | { readonly kind: 'deadline_read'; readonly readAtMs: number; readonly reading?: ChainReading }
   | { readonly kind: 'cancel'; readonly nowMs: number }
-  | { readonly kind: 'resolve'; readonly resolution: 'accept' | 'dismiss'; readonly nowMs: number }
+  | {
+      readonly kind: 'resolve'
+      readonly resolution: 'accept' | 'dismiss'
+      /** Of a dismissal, the payments whose reviews it closes; all that are open unless given. */
+      readonly paymentIds?: readonly string[] | undefined
+      readonly nowMs: number
+    }
 
 export type InvoiceEffect =
   /** Send the merchant an event; `snapshot` is the invoice at that milestone. */

@@ -250,17 +250,32 @@ export async function markRemoved(tx: Tx, tenant: Tenant, id: string, now: Date)
   return rowCount === 1
 }
 
-/** Receivers that answered 410 Gone: their endpoints are disabled, in the order of their keys. By the key. */
+/**
+ * Receivers that answered 410 Gone at the URL that is still their endpoint's: the endpoints are disabled, in the order of
+ * their keys. Returns their ids, those that were disabled before included; of one that has moved since, nothing was said.
+ * By the key.
+ */
 export async function disableGoneEndpoints(
   tx: Tx,
-  endpoints: readonly { merchantId: string; endpointId: string }[],
-): Promise<void> {
-  await tx.query(
-    `update webhook_endpoint g set status = 'disabled', status_reason = 'receiver_gone'
-     where g.ctid = any (array(
-       select w.ctid from unnest($1::text[], $2::text[]) as f (merchant_id, id)
-       join webhook_endpoint w on w.merchant_id = f.merchant_id and w.id = f.id and w.status = 'enabled'
-       order by w.merchant_id, w.id for update of w))`,
-    [endpoints.map((endpoint) => endpoint.merchantId), endpoints.map((endpoint) => endpoint.endpointId)],
+  endpoints: readonly { merchantId: string; endpointId: string; url: string }[],
+): Promise<Set<string>> {
+  const { rows } = await tx.query<{ id: string }>(
+    `select w.id from unnest($1::text[], $2::text[], $3::text[]) as f (merchant_id, id, url)
+     join webhook_endpoint w on w.merchant_id = f.merchant_id and w.id = f.id and w.url = f.url
+     order by w.merchant_id, w.id for update of w`,
+    [
+      endpoints.map((endpoint) => endpoint.merchantId),
+      endpoints.map((endpoint) => endpoint.endpointId),
+      endpoints.map((endpoint) => endpoint.url),
+    ],
   )
+  const gone = new Set(rows.map((row) => row.id))
+  const disabled = endpoints.filter(({ endpointId }) => gone.has(endpointId))
+  await tx.query(
+    `update webhook_endpoint w set status = 'disabled', status_reason = 'receiver_gone'
+     from (select distinct * from unnest($1::text[], $2::text[]) as f (merchant_id, id)) f
+     where w.merchant_id = f.merchant_id and w.id = f.id and w.status = 'enabled'`,
+    [disabled.map((endpoint) => endpoint.merchantId), disabled.map((endpoint) => endpoint.endpointId)],
+  )
+  return gone
 }

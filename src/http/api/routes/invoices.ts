@@ -146,7 +146,7 @@ export const cancelInvoiceRoute = defineRoute({
   tag: 'Invoices',
   summary: 'Cancel an invoice',
   description:
-    'Possible while it awaits payment or has expired. Payments that arrive within the next ten minutes are still followed and put up for your review.',
+    'Possible while it awaits payment or has expired, and its buyer has not reopened it: then cancel the invoice that the error names. Payments that arrive within the next ten minutes are still followed and put up for your review.',
   scope: 'invoices:write',
   success: { status: 200, description: 'The cancelled invoice.', schema: invoiceView },
   problems: ['invoice_not_cancellable', 'address_unverified'],
@@ -158,6 +158,10 @@ export const cancelInvoiceRoute = defineRoute({
     const outcome = await cancelInvoice(deps, { tenant, invoiceId: id, networkFacts, requestId })
     if (outcome.kind === 'not_found') throw new ApiProblem('not_found')
     if (outcome.kind === 'not_cancellable') throw new ApiProblem('invoice_not_cancellable')
+    if (outcome.kind === 'reopened')
+      throw new ApiProblem('invoice_not_cancellable', {
+        message: `The buyer reopened this invoice as ${outcome.as}: cancel that one.`,
+      })
     deps.notifier.invoiceChanged(id)
     const linkNames = await withTransaction(deps.pool, tenant, (tx) =>
       linkNamesOf(tx, tenant, [outcome.invoice]),
@@ -188,6 +192,7 @@ export const resolveInvoiceRoute = defineRoute({
       tenant,
       invoiceId: id,
       resolution: body.resolution,
+      paymentIds: body.payment_ids,
       note: body.note ?? null,
       actor: callerId,
       networkFacts: networks.networkFacts,

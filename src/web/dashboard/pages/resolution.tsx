@@ -76,12 +76,19 @@ export const Resolution = ({ invoice }: { invoice: Invoice }) => (
   </div>
 )
 
+/** The payments that a dismissal closes: those on the page. Undefined where it shows no payment that waits, or not all. */
+function shownReviews({ review_reason, payments, payments_count }: Invoice): string[] | undefined {
+  const ids = payments.filter((payment) => payment.review_reason !== null).map(({ id }) => id)
+  const isOther = review_reason === null || review_reason === 'reorged' || payments_count > payments.length
+  return isOther || ids.length === 0 ? undefined : ids
+}
+
 function Decision({ invoice, mayDismiss }: { invoice: Invoice; mayDismiss: boolean }) {
   const [asked, setAsked] = useState<'accept' | 'dismiss' | null>(null)
   const resolve = useChange<'accept' | 'dismiss', Invoice>(
     (resolution) => ({
       path: `/invoices/${invoice.id}/resolve`,
-      body: { resolution },
+      body: { resolution, payment_ids: resolution === 'dismiss' ? shownReviews(invoice) : undefined },
     }),
     {
       done: ({ status }) => (status === 'paid' ? 'Marked as paid' : 'Dismissed'),
