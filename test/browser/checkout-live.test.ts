@@ -1,5 +1,6 @@
 // @module-tag chromium
 import { createServer } from 'node:http'
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Invoice } from '../../src/core/invoice/types.ts'
@@ -175,6 +176,44 @@ describe('an open page', () => {
     await page.route('**/state*', (route) => route.abort())
     server.checkout.streams.close()
     await expect.poll(() => page.locator('#lost').isVisible(), { timeout: 5_000 }).toBe(true)
+  })
+
+  test('says within five seconds that the network is silent, and takes it back when it is not', async () => {
+    const wires = new Set<Socket>()
+    const network = createTcpServer((near) => {
+      const far = connect(Number(new URL(server.url).port), '127.0.0.1')
+      for (const wire of [near, far]) wires.add(wire.on('error', () => {}))
+      near.pipe(far).pipe(near)
+    })
+    await new Promise<void>((resolve) => network.listen(0, '127.0.0.1', resolve))
+    const { port } = network.address() as AddressInfo
+    try {
+      await page.goto(server.show('t', awaiting).replace(new URL(server.url).host, `127.0.0.1:${port}`))
+      const beats = () => page.evaluate(() => document.body.dataset.beats)
+      await page.evaluate(() => {
+        const source = new EventSource(`${location.pathname}/events`)
+        source.addEventListener('beat', () => {
+          document.body.dataset.beats = '1'
+        })
+      })
+      await expect.poll(beats).toBe('1')
+      for (const wire of wires) wire.pause()
+      await expect.poll(() => page.locator('#lost').isVisible(), { timeout: 5_000 }).toBe(true)
+      for (const wire of wires) wire.resume()
+      await expect.poll(() => page.locator('#lost').isVisible()).toBe(false)
+    } finally {
+      await page.goto('about:blank')
+      for (const wire of wires) wire.destroy()
+      network.close()
+    }
+  })
+
+  test('does not wait for ever for an answer where no event stream gets through', async () => {
+    await page.route('**/events*', (route) => route.abort())
+    await page.route('**/state*', () => {})
+    await page.goto(server.show('t', awaiting))
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await expect.poll(() => page.locator('#lost').isVisible(), { timeout: 8_000 }).toBe(true)
   })
 
   test('survives a restart of the server', async () => {

@@ -27,8 +27,10 @@ type LiveStreamDeps = {
   readonly onError: (error: unknown) => void
 }
 
-/** Also the heartbeat, by which proxies keep the stream open and the page knows that it is alive. */
+/** How often an open invoice is read, whether it changed or not. */
 const POLL_MS = 15_000
+/** How often a page hears that its connection holds. Nothing is read for it. */
+const BEAT_MS = 3_000
 const RETRY_MS = 3_000
 const STREAMS_MAX = 10_000
 /** More than any buyer has tabs. */
@@ -51,7 +53,7 @@ type Topic = {
   readonly invoiceId: string
   readonly token: string
   readonly streams: Set<Stream>
-  readonly timer: NodeJS.Timeout
+  readonly timers: readonly NodeJS.Timeout[]
   isReading: boolean
   /** It changed again while it was being read. */
   isStale: boolean
@@ -59,6 +61,7 @@ type Topic = {
 }
 
 const encoder = new TextEncoder()
+const BEAT = encoder.encode('event: beat\ndata: 1\n\n')
 
 /** The open pages of this process. Each invoice is read once for all its pages, when it changes and every 15 s. */
 export class LiveStreams {
@@ -139,12 +142,14 @@ export class LiveStreams {
   #topicFor(invoiceId: string, token: string): Topic {
     const known = this.#topics.get(invoiceId)
     if (known !== undefined) return known
-    const timer = setInterval(() => this.#refresh(topic), POLL_MS)
-    timer.unref()
+    const timers = [
+      setInterval(() => this.#refresh(topic), POLL_MS).unref(),
+      setInterval(() => this.#beat(topic), BEAT_MS).unref(),
+    ]
     const topic: Topic = {
       invoiceId,
       token,
-      timer,
+      timers,
       streams: new Set(),
       isReading: false,
       isStale: false,
@@ -161,7 +166,7 @@ export class LiveStreams {
     if (others > 0) this.#byCaller.set(stream.caller, others)
     else this.#byCaller.delete(stream.caller)
     if (topic.streams.size > 0) return
-    clearInterval(topic.timer)
+    for (const timer of topic.timers) clearInterval(timer)
     this.#topics.delete(topic.invoiceId)
   }
 
@@ -211,6 +216,12 @@ export class LiveStreams {
       stream.version = snapshot.version
       this.#send(topic, stream, isNew ? whole : heartbeat)
     }
+  }
+
+  /** A reader that is behind has something to read already. */
+  #beat(topic: Topic): void {
+    for (const { controller } of topic.streams)
+      if (controller.desiredSize === QUEUED_MESSAGES_MAX) controller.enqueue(BEAT)
   }
 
   #send(topic: Topic, stream: Stream, message: Uint8Array): void {

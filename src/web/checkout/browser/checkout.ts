@@ -14,12 +14,16 @@ type LivePage = {
   main: HTMLElement
   source: EventSource | null
   heardAt: number
+  /** When the stream last gave a sign of life; 0 until it does. */
+  beatAt: number
   newestServerMs: number
   /** How far the server's clock is ahead of this one. */
   aheadMs: number
   /** Milliseconds left at the last warning that was given. */
   warnedMs: number
   isOver: boolean
+  /** The stream stopped beating, and the page says so. */
+  isSilent: boolean
 }
 
 function start(): void {
@@ -32,10 +36,12 @@ function start(): void {
     main,
     source: null,
     heardAt: Date.now(),
+    beatAt: 0,
     newestServerMs: 0,
     aheadMs: Number(texts.serverTime) - Date.now(),
     warnedMs: Number.POSITIVE_INFINITY,
     isOver: false,
+    isSilent: false,
   }
   document.addEventListener('click', onClick)
   document.addEventListener('keydown', moveBetweenMethods)
@@ -49,6 +55,7 @@ function start(): void {
   // Receipts and coin choices do not change by themselves.
   if (!main.dataset.version) return
   setInterval(tick, 1_000)
+  setInterval(listen, 250)
   setInterval(watch, 5_000)
   connect()
 }
@@ -166,7 +173,9 @@ function warn(leftMs: number): void {
 
 async function poll(): Promise<void> {
   try {
-    const answer = await fetch(`${live.path}/state${query()}`, { cache: 'no-store' })
+    // Browsers of before 2022 have no such limit.
+    const signal = AbortSignal.timeout?.(4_000)
+    const answer = await fetch(`${live.path}/state${query()}`, { cache: 'no-store', signal })
     if (!answer.ok) throw answer.status
     hear(await answer.json())
   } catch {
@@ -178,22 +187,38 @@ async function poll(): Promise<void> {
 function connect(): void {
   live.source?.close()
   live.source = new EventSource(`${live.path}/events${query()}`)
+  live.beatAt = 0
   live.source.onmessage = (message) => hear(JSON.parse(message.data))
+  live.source.addEventListener('beat', () => {
+    if (live.isSilent) showLost(!navigator.onLine)
+    live.isSilent = false
+    live.beatAt = Date.now()
+  })
   // A server that has gone says so at once by ending the stream. Not all of its pages ask it together.
-  live.source.onerror = () => setTimeout(poll, 1_000 + Math.random() * 2_000)
+  live.source.onerror = () => {
+    live.beatAt = 0
+    setTimeout(poll, 1_000 + Math.random() * 2_000)
+  }
 }
 
-/** Phones drop sockets silently. The server sends something every 15 s, so after 20 s the stream is not trusted. */
+/** The stream beats every 3 s. Nobody is asked where it falls silent: the server may be busy, and has all other pages too. */
+function listen(): void {
+  if (!live.beatAt || live.isSilent || Date.now() - live.beatAt < 4_400) return
+  live.isSilent = true
+  showLost(true)
+}
+
+/** Phones drop sockets silently. The server says how things stand every 15 s, so after 20 s the stream is not trusted. */
 function watch(): void {
-  const silentMs = Date.now() - live.heardAt
-  if (silentMs > 40_000) showLost(true)
-  if (silentMs < 20_000) return
+  if (Date.now() - live.heardAt < 20_000) return
   if (live.source?.readyState !== EventSource.CONNECTING) connect()
   poll()
 }
 
 function wake(): void {
   for (const form of document.forms) form.dataset.sent = ''
+  // What came while nobody looked may be read only now.
+  live.beatAt = 0
   if (document.hidden || !live.main.dataset.version) return
   if (live.source?.readyState !== EventSource.OPEN) connect()
   poll()
