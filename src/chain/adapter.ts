@@ -192,6 +192,11 @@ export interface ProviderAgreement {
    * far. Absent on chains where we accept no tokens.
    */
   readonly tokensElsewhere?: TokenReader['read'] | undefined
+  /**
+   * The same by receipts, from two providers that stand on the same end; fewer where not so many can say. A provider alone
+   * could forge the root that proves its receipts, since only the hash of a block is compared.
+   */
+  readonly proveTokens?: ((...range: Parameters<TokenReader['prove']>) => Promise<TokenReading[]>) | undefined
   /** What an operator should fix, although the network is followed; null where nothing. */
   readonly notice: string | null
 }

@@ -16,18 +16,10 @@ import {
   type TokenReading,
   type WatchedAddresses,
 } from './adapter.ts'
-import { Patience } from './patience.ts'
+import { CONTENTS, OPINION, Patience } from './patience.ts'
 
 /** A provider that failed is left alone for this long, where another one serves. */
 const AWAY_MS = 30_000
-/** Detection waits no longer for an opinion; who gave none is asked again after some time. */
-const OPINION = { timeoutMs: 3_000, slowMs: 0, pauseMs: 10_000, pauseMsMax: 10_000 }
-/**
- * Logs and traces may take as long as any answer. Who refuses some blocks at once is asked about others; who only kept us
- * waiting is left alone, each time for longer.
- */
-const CONTENTS = { timeoutMs: 25_000, slowMs: 3_000, pauseMs: 30_000, pauseMsMax: 120_000 }
-
 export type NamedProvider = {
   /** Host and port, for messages: the URL itself holds credentials. */
   readonly name: string
@@ -37,9 +29,8 @@ export type NamedProvider = {
 type Position = { readonly height: number; readonly hash: string; readonly reached: number }
 
 /**
- * Several providers of one chain as one adapter. The first is followed, and the others are asked whether they
- * have the same blocks before value becomes final. While the first is away the next one that is on our chain is
- * followed in its place; what two providers must agree on waits where only one is left.
+ * Several providers of one chain as one adapter. The first is followed, and the others must have the same blocks before value
+ * is final. While the first is away the next one on our chain is followed; what two must agree on waits where one is left.
  */
 export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   readonly network: Network
@@ -50,11 +41,13 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   readonly #wakers: { readonly wake: () => void; stop: () => void }[] = []
   readonly #away = new Map<NamedProvider, { readonly untilMs: number; readonly reason: string }>()
   readonly #opinions: Patience<NamedProvider>
-  readonly #contents: Patience<NamedProvider>
+  readonly #traces: Patience<NamedProvider>
+  readonly #logs: Patience<NamedProvider>
   #followed: NamedProvider
   /** The provider that stands in for the first one knows the block where we stand. */
   #isOnOurChain = true
   #waiting: string | null = null
+  #tokensWait: string | null = null
 
   /** All providers match against one set of addresses, the first one's. */
   constructor(first: NamedProvider, others: readonly NamedProvider[], clock: Clock) {
@@ -63,8 +56,9 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     this.#first = first
     this.#providers = [first, ...others]
     this.#clock = clock
-    this.#opinions = new Patience(OPINION, clock)
-    this.#contents = new Patience(CONTENTS, clock)
+    this.#opinions = new Patience(OPINION)
+    this.#traces = new Patience(CONTENTS)
+    this.#logs = new Patience(CONTENTS)
     this.#followed = first
   }
 
@@ -79,7 +73,8 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
       const why = this.#away.get(this.#first)?.reason ?? 'it did not answer'
       parts.push(`${this.#followed.name} is followed in place of ${this.#first.name}: ${why}`)
     }
-    for (const notice of [this.#followed.chain.notice, this.#waiting]) if (notice) parts.push(notice)
+    for (const notice of [this.#followed.chain.notice, this.#waiting, this.#tokensWait])
+      if (notice) parts.push(notice)
     return parts.length === 0 ? null : parts.join('; ')
   }
 
@@ -161,6 +156,10 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     return this.#first.chain.tokens === undefined ? undefined : (...range) => this.#readTokens(...range)
   }
 
+  get proveTokens(): ProviderAgreement['proveTokens'] {
+    return this.#first.chain.tokens === undefined ? undefined : (...range) => this.#proveTokens(...range)
+  }
+
   /** Absent where a block's hash proves what is in it. */
   get credits(): CreditCheck | undefined {
     const { credits } = this.#first.chain
@@ -175,7 +174,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   get unverifiedElsewhere(): ProviderAgreement['unverifiedElsewhere'] {
     if (this.#first.chain.credits === undefined) return undefined
     return (block, claims, answersMax) =>
-      this.#askOthers((chain) => chain.credits?.unverified(block, claims), this.#contents, answersMax)
+      this.#traces.firstOf(this.#others, ({ chain }) => chain.credits?.unverified(block, claims), answersMax)
   }
 
   async minimumAmount(): Promise<bigint | undefined> {
@@ -221,8 +220,8 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   async #lowestBlockTags(checkpoint: BlockRef): Promise<BlockTags | null> {
     const blockTags = await this.#ask(async (chain) => (await chain.readBlockTags?.(checkpoint)) ?? null)
     if (blockTags === null) return null
-    const read = (chain: ChainProvider) => chain.readBlockTags?.(checkpoint)
-    const [theirs] = await this.#askOthers(read, this.#opinions, 1)
+    const read = ({ chain }: NamedProvider) => chain.readBlockTags?.(checkpoint)
+    const [theirs] = await this.#opinions.firstOf(this.#others, read, 1)
     if (theirs === undefined) {
       this.#waiting = 'payments wait for another provider to say how far the chain is final'
       return null
@@ -233,33 +232,32 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     }
   }
 
-  async #readTokens(from: BlockRef, toHeight: number): Promise<TokenReading | null> {
-    const read = (chain: ChainProvider) => chain.tokens?.read(from, toHeight)
-    const [reading] = await this.#askOthers(read, this.#contents, 1)
-    if (reading === undefined) return null
-    // Both must stand on the same block: then all blocks below it are the same.
-    const ours = await this.#ask((chain) => chain.hashAt(reading.end.height))
-    return ours === reading.end.hash ? reading : null
+  async #readTokens(...range: Parameters<TokenReader['read']>): Promise<TokenReading | null> {
+    const read = ({ chain }: NamedProvider) => chain.tokens?.read(...range)
+    const readings = await this.#logs.firstOf(this.#others, read, 1)
+    const isMissing = readings.length === 0
+    this.#tokensWait = isMissing ? 'payments in tokens wait for another provider to read them' : null
+    return (await this.#onOurChain(readings))[0] ?? null
   }
 
-  /** The first answers of providers that are not followed, each of another one. */
-  async #askOthers<Result>(
-    question: (chain: ChainProvider) => Promise<Result | null> | undefined,
-    patience: Patience<NamedProvider>,
-    answersMax: number,
-  ): Promise<Result[]> {
-    const answers: Result[] = []
-    for (const provider of this.#providers) {
-      const isAsked = provider !== this.#followed && !patience.isSilent(provider)
-      if (!isAsked || answers.length >= answersMax) continue
-      try {
-        const answer = await patience.await(provider, Promise.resolve(question(provider.chain) ?? null))
-        if (answer !== null) answers.push(answer)
-      } catch (error) {
-        if (!(error instanceof ChainUnavailable)) throw error
-      }
-    }
-    return answers
+  async #proveTokens(...range: Parameters<TokenReader['prove']>): Promise<TokenReading[]> {
+    const prove = ({ chain }: NamedProvider) => chain.tokens?.prove(...range)
+    const proofs = await this.#logs.firstOf([this.#followed, ...this.#others], prove, 2)
+    const why = `payments in tokens wait: providers' logs above block ${range[0].height} differ, and two must give its receipts`
+    this.#tokensWait = proofs.length < 2 ? why : null
+    return this.#onOurChain(proofs)
+  }
+
+  /** Who stands on the same block as the followed provider: then all blocks below it are the same. */
+  async #onOurChain(readings: readonly TokenReading[]): Promise<TokenReading[]> {
+    const [first] = readings
+    if (first === undefined) return []
+    const ours = await this.#ask((chain) => chain.hashAt(first.end.height))
+    return readings.filter(({ end }) => end.hash === ours)
+  }
+
+  get #others(): readonly NamedProvider[] {
+    return this.#providers.filter((provider) => provider !== this.#followed)
   }
 
   /** Adds to `agreed` what a provider has as well; returns why it does not have all of it. */
@@ -343,7 +341,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
       `${provider.name} does not know block ${checkpoint.height} (${checkpoint.hash}), which was read before: it is behind or on another fork`,
     )
     this.#leave(provider, missing)
-    const why = this.#away.get(this.#first)?.reason
-    throw new ChainUnavailable(why === undefined ? missing.message : `${why}; ${missing.message}`)
+    const reasons = [this.#away.get(this.#first)?.reason ?? [], missing.message].flat()
+    throw new ChainUnavailable(reasons.join('; '))
   }
 }

@@ -1,4 +1,5 @@
-import { ChainHalted, ChainUnavailable, type TokenReading } from '../chain/adapter.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { ChainHalted, ChainUnavailable, type CreditCheck, type TokenReading } from '../chain/adapter.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
 import { blocksOf, type DueTransfer, dueAt, finalFacts } from '../core/chain/due-transfers.ts'
 import { keyOfTracked } from '../core/chain/reconcile.ts'
@@ -96,8 +97,9 @@ async function readAgain(
 }
 
 /**
- * Another provider's word is enough where it agrees with the books. Where it does not, the blocks' own receipts decide:
- * a word alone neither adds nor takes anything. Null where the source is not so far, or the chain moved.
+ * Another provider's word is enough where it agrees with the books. Where it does not, the blocks' receipts decide, of which
+ * two providers must have the same: nobody's word alone adds or takes anything. Null where the sources are not so far, or
+ * the chain moved.
  */
 async function readOnce(
   parts: RecordingParts,
@@ -107,20 +109,36 @@ async function readOnce(
 ): Promise<SecondCheckpoint | null> {
   const { adapter, agreement } = parts
   const from = { ...at, timeMs: 0 }
+  const nowMs = parts.clock().getTime()
   const moveTo = async ({ end }: TokenReading) =>
     (await whileLeading(parts, (tx) => moveSecondReading(tx, adapter.network, at, end))) ? end : null
   const elsewhere = agreement?.tokensElsewhere
-  if (elsewhere !== undefined) {
+  if (elsewhere !== undefined && !parts.disputed.has(at.height)) {
     const word = await elsewhere(from, toHeight)
     if (word === null || hasLeft(checkpoint, word)) return null
-    const compared = await compareWithBooks(parts, at, word)
+    const compared = await compareWithBooks(parts, at, word, nowMs)
     if (compared.kind === 'agreed' && compared.missed.length === 0) return moveTo(word)
+    parts.disputed.add(at.height)
   }
-  const proof = (await adapter.tokens?.prove(from, toHeight)) ?? null
-  if (proof === null || hasLeft(checkpoint, proof)) return null
-  const compared = await compareWithBooks(parts, at, proof)
+  const proveTwice = agreement?.proveTokens
+  const proofs =
+    proveTwice === undefined
+      ? [(await adapter.tokens?.prove(from, toHeight)) ?? null]
+      : await proveTwice(from, toHeight)
+  const [proof = null, confirmation = null] = proofs
+  const isLacking = proof === null || (proveTwice !== undefined && confirmation === null)
+  if (isLacking || hasLeft(checkpoint, proof)) return null
+  const compared = await compareWithBooks(parts, at, proof, nowMs)
+  if (
+    confirmation !== null &&
+    !isDeepStrictEqual(await compareWithBooks(parts, at, confirmation, nowMs), compared)
+  )
+    throw new ChainHalted(
+      `two providers have different receipts in blocks ${at.height + 1} to ${proof.end.height}: nothing is credited until they agree; leave the one that is wrong out of the list`,
+    )
   if (compared.kind === 'contradicted') await takeBack(parts, compared, checkpoint.height)
   else await recordFacts(parts, compared.missed, checkpoint.height)
+  parts.disputed.delete(at.height)
   return moveTo(proof)
 }
 
@@ -131,8 +149,9 @@ async function compareWithBooks(
   parts: RecordingParts,
   at: SecondCheckpoint,
   { end, blocks }: TokenReading,
+  readAtMs: number,
 ): Promise<Comparison> {
-  const { adapter, pool, clock } = parts
+  const { adapter, pool } = parts
   const transfers = blocks.flatMap((block) => block.transfers)
   const ownerOf = await findOwners(parts, transfers)
   const range = { from: at.height, to: end.height }
@@ -140,7 +159,7 @@ async function compareWithBooks(
     network: adapter.network,
     blocks: blocks.map(({ block, transfers: found }) => ({ block, transfers: owned(found, ownerOf) })),
     booked: await listCreditsBetween(pool, adapter.network, adapter.tokens?.assets ?? [], range),
-    readAtMs: clock().getTime(),
+    readAtMs,
   })
 }
 
@@ -195,7 +214,7 @@ async function checkCredits(parts: RecordingParts, height: number): Promise<Chec
   const beganAt = performance.now()
   for (const [hash, inBlock] of nextBlocks(byBlock, parts.failedChecks)) {
     if (performance.now() - beganAt > ROUND_MS_MAX) break
-    const reason = await reasonToWait(parts, inBlock, height)
+    const reason = await checkBlock(parts, inBlock, height)
     const failedBefore = parts.failedChecks.get(hash)
     parts.failedChecks.delete(hash)
     if (reason !== null) {
@@ -230,19 +249,6 @@ function waitingIn(byBlock: ClaimsByBlock, failed: FailedChecks): string | null 
 }
 
 /** Why a block's payments must wait; null where all of them stand. What fails for one block holds up no other. */
-async function reasonToWait(
-  parts: RecordingParts,
-  claims: readonly RecordedClaim[],
-  height: number,
-): Promise<string | null> {
-  try {
-    return await checkBlock(parts, claims, height)
-  } catch (error) {
-    if (!(error instanceof ChainUnavailable)) throw error
-    return `payments in block ${claims[0]?.block.height} wait: ${error.message}`
-  }
-}
-
 async function checkBlock(
   parts: RecordingParts,
   claims: readonly RecordedClaim[],
@@ -252,14 +258,14 @@ async function checkBlock(
   const [first] = claims
   if (first === undefined || adapter.credits === undefined) return null
   const { height: at } = first.block
-  const own = await adapter.credits.unverified(first.block, claims)
+  const { own, failure } = await askFollowed(adapter.credits, claims)
   const elsewhere = agreement?.unverifiedElsewhere
   // Where the followed provider no longer has the block's contents, two others decide.
   const others = (await elsewhere?.(first.block, claims, own === null ? 2 : 1)) ?? []
   const [ours, theirs] = own === null ? others : [own, ...(elsewhere === undefined ? [own] : others)]
   if (ours === undefined || theirs === undefined)
     return own === null
-      ? `payments in block ${at} wait: the node no longer has its balances or traces`
+      ? `payments in block ${at} wait: ${failure ?? 'the node no longer has its balances or traces'}`
       : `payments in block ${at} wait for another provider to find them there as well`
   const disputed = [...ours, ...theirs].find((claim) => ours.includes(claim) !== theirs.includes(claim))
   if (disputed !== undefined) throw contradiction(disputed, ours.includes(disputed))
@@ -271,6 +277,21 @@ async function checkBlock(
     claims.filter((claim) => !ours.includes(claim)),
   )
   return ours.length === 0 ? null : `a payment in block ${at} that was reported before is not there`
+}
+
+/** Which claims the followed provider does not find; null where it cannot tell, or fails for this block. */
+async function askFollowed(
+  credits: CreditCheck,
+  claims: readonly RecordedClaim[],
+): Promise<{ own: readonly RecordedClaim[] | null; failure?: string }> {
+  const [first] = claims
+  if (first === undefined) return { own: [] }
+  try {
+    return { own: await credits.unverified(first.block, claims) }
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error
+    return { own: null, failure: error.message }
+  }
 }
 
 function contradiction(

@@ -141,7 +141,17 @@ class LeadershipSession {
     const onWaiting = (reason: string | null) => {
       this.#waiting = reason
     }
-    const shared = { adapter, pool, clock, notifier, agreement, evmOf, leadership, failedChecks: new Map() }
+    const shared = {
+      adapter,
+      pool,
+      clock,
+      notifier,
+      agreement,
+      evmOf,
+      leadership,
+      failedChecks: new Map(),
+      disputed: new Set<number>(),
+    }
     this.#parts = { ...shared, onWaiting, onShortfall: (missing) => reportShortfall(options, missing) }
   }
 

@@ -107,6 +107,18 @@ test('an only owner adds an address, sees what arrives, requests, approves; it a
   await press(page, 'Done')
   alerts.length = 0
 
+  // While balances cannot be read the form is there all the same, and stays under the hands that fill it.
+  await page.route('**/api/v1/balances*', (route) => route.fulfill({ status: 503, body: '{}' }))
+  await open('/payouts')
+  await press(page, 'New payout')
+  const amount = page.getByRole('dialog').getByLabel('Amount in LTC', { exact: true })
+  await amount.fill('0.5')
+  for (let failures = 0; failures < 4; failures++)
+    await page.waitForResponse((response) => response.url().includes('/balances') && !response.ok())
+  expect(await amount.evaluate((field) => field === document.activeElement)).toBe(true)
+  await page.unroute('**/api/v1/balances*')
+  alerts.length = 0
+
   const releaseBalances = await holdRequests(page, '**/api/v1/balances*')
   await open('/payouts')
   await press(page, 'New payout')

@@ -86,6 +86,7 @@ async function recordingAs(
     clock: systemClock,
     agreement: null,
     failedChecks: new Map(),
+    disputed: new Set(),
     notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
     leadership: { term, lost: new AbortController().signal, ...leadership },
   }

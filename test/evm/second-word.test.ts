@@ -52,6 +52,18 @@ function throughTwo(secondTraces: boolean) {
   return { adapter, changes: { agreement: adapter, haltedRetryMs: 500 } }
 }
 
+/** A group of three providers, the last of which is the node itself. */
+function throughThree() {
+  const options = { ...(watched.chain.recipe.options as EvmAdapterOptions), clock: systemClock }
+  const followed = new EvmAdapter({ ...options, url: first.url })
+  const others = [second.url, watched.chain.url].map((url, place) => ({
+    name: `other ${place}`,
+    chain: new EvmAdapter({ ...options, url, watched: followed.watched }),
+  }))
+  const adapter = new ProviderGroup({ name: 'first', chain: followed }, others, systemClock)
+  return { adapter, changes: { agreement: adapter, haltedRetryMs: 500 } }
+}
+
 /** From now on the first provider reports an inner payment in each block's last transaction. */
 function inventInnerPayments(proxy: RpcProxy, address: string): void {
   proxy.lie('debug_traceBlockByHash', (told) => {
@@ -187,16 +199,7 @@ test.each([
 )
 
 test('where the followed provider no longer has a block, two others decide, and not one', async () => {
-  const { adapter: two, changes } = throughTwo(true)
-  await two.close()
-  const options = { ...(watched.chain.recipe.options as EvmAdapterOptions), clock: systemClock }
-  const followed = new EvmAdapter({ ...options, url: first.url })
-  const others = [second.url, watched.chain.url].map((url, place) => ({
-    name: `other ${place}`,
-    chain: new EvmAdapter({ ...options, url, watched: followed.watched }),
-  }))
-  const adapter = new ProviderGroup({ name: 'first', chain: followed }, others, systemClock)
-  const watcher = await watched.watchAtTip({ adapter, changes: { ...changes, agreement: adapter } })
+  const watcher = await watched.watchAtTip(throughThree())
   const invoice = await watched.openInvoice([watcher])
   const read = new Set<unknown>()
   first.lie('debug_traceBlockByHash', (told, { params }) => {
@@ -294,17 +297,20 @@ test('a block that the node refuses to tell again holds up no other payment', as
   await watched.untilStatus(refused.id, 'paid')
 })
 
+test('a block that the node refuses to tell again is paid for by the word of two others', async () => {
+  const watcher = await watched.watchAtTip(throughThree())
+  const invoice = await watched.openInvoice([watcher])
+  await watched.chain.pay(invoice.address, watched.driver.amount)
+  await watched.chain.mine(1)
+  await watched.untilStatus(invoice.id, 'confirming')
+  const hash = await watched.chain.tipHash()
+  first.forbid(({ method, params }) => /trace|ByHash|Receipts/.test(method) && params[0] === hash)
+  await watched.chain.mine(6)
+  await watched.untilStatus(invoice.id, 'paid')
+})
+
 test('a provider that hangs on the blocks’ contents keeps two others from nothing for long', async () => {
-  const { adapter: two, changes } = throughTwo(true)
-  await two.close()
-  const options = { ...(watched.chain.recipe.options as EvmAdapterOptions), clock: systemClock }
-  const followed = new EvmAdapter({ ...options, url: first.url })
-  const others = [second.url, watched.chain.url].map((url, place) => ({
-    name: `other ${place}`,
-    chain: new EvmAdapter({ ...options, url, watched: followed.watched }),
-  }))
-  const adapter = new ProviderGroup({ name: 'first', chain: followed }, others, systemClock)
-  const watcher = await watched.watchAtTip({ adapter, changes: { ...changes, agreement: adapter } })
+  const watcher = await watched.watchAtTip(throughThree())
   for (const method of ['debug_traceBlockByHash', 'eth_getBlockByHash', 'eth_getBlockReceipts'])
     second.stall(method)
   const contentsAsked = () => second.calls.filter((method) => /trace|ByHash|Receipts/.test(method))

@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
+import { receiptsSchema } from '../../src/chain/evm/evm-answers.ts'
+import { receiptsRootOf } from '../../src/chain/evm/receipts-root.ts'
 import { ProviderGroup } from '../../src/chain/provider-group.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { callData, deployTestToken } from '../support/evm-contracts.ts'
@@ -141,6 +143,74 @@ test('what the other provider alone says is neither paid nor taken back, and sto
   expect(await watched.eventsOf(victim.id)).toEqual([])
   expect((await watched.state()).status).toBe('ok')
 })
+
+test('a payment that the first hides is not forgotten while its receipts cannot be read', async () => {
+  const watcher = await watched.watchAtTip(throughTwo())
+  const hidden = await watched.openInvoice([watcher])
+  proxy.lie('eth_getLogs', (logs) =>
+    (logs as Log[]).filter(({ topics }) => !topics[2]?.endsWith(hidden.address.slice(2))),
+  )
+  // Another log in the block: an empty answer would be looked into.
+  await watched.chain.pay((await watched.chain.newAddress()).address, AMOUNT)
+  await watched.chain.pay(hidden.address, AMOUNT)
+  await watched.chain.mine(1)
+  await watched.untilRead()
+  proxy.forbid(({ method }) => /Receipt/.test(method))
+  await watched.chain.mine(4)
+  const isWaiting = async () => /two must give its receipts/.test((await watched.state()).reason ?? '')
+  await until(isWaiting, { what: 'the network says why' })
+  expect(await watched.eventsOf(hidden.id)).toEqual([])
+  proxy.forbid(() => false)
+  await watched.untilStatus(hidden.id, 'paid')
+  await until(async () => !(await isWaiting()), { what: 'nothing waits any more' })
+})
+
+async function askNode<Result>(method: string, ...params: unknown[]): Promise<Result> {
+  const response = await fetch(watched.chain.url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  })
+  return ((await response.json()) as { result: Result }).result
+}
+
+test.each(['first', 'second'] as const)(
+  'receipts that the %s provider forged with their root are never paid, and the network halts',
+  async (liar) => {
+    const { adapter, changes } = throughTwo(liar)
+    const watcher = await watched.watchAtTip({ adapter, changes: { ...changes, haltedRetryMs: 500 } })
+    const victim = await watched.openInvoice([watcher])
+    proxy.lie('eth_getLogs', (logs) => {
+      const [log] = logs as Log[]
+      return log === undefined ? logs : [...(logs as Log[]), paddedTo(log, victim.address)]
+    })
+    await watched.chain.pay((await watched.chain.newAddress()).address, AMOUNT)
+    await watched.chain.mine(1)
+    await watched.untilRead()
+    const hash = await watched.chain.tipHash()
+    const [receipt, ...others] = await askNode<{ logs: Log[] }[]>('eth_getBlockReceipts', hash)
+    const [log] = receipt?.logs ?? []
+    if (receipt === undefined || log === undefined) throw new Error('the block has no log')
+    const forged = [{ ...receipt, logs: [...receipt.logs, paddedTo(log, victim.address)] }, ...others]
+    const isForged = (block: unknown) => (block as { hash?: string } | null)?.hash === hash
+    const receiptsRoot = receiptsRootOf(receiptsSchema.parse(forged))
+    proxy.lie('eth_getBlockReceipts', (told, { params }) => (params[0] === hash ? forged : told))
+    for (const method of ['eth_getBlockByHash', 'eth_getBlockByNumber'])
+      proxy.lie(method, (block) =>
+        isForged(block) ? { ...(block as object), receiptsRoot, logsBloom: `0x${'ff'.repeat(256)}` } : block,
+      )
+    await watched.chain.mine(4)
+    await until(async () => /different receipts in blocks/.test((await watched.state()).reason ?? ''), {
+      what: 'the network halts',
+    })
+    expect(await watched.eventsOf(victim.id)).not.toContain('paid')
+    await watched.stopWatchers()
+    proxy.tellTheTruth()
+    await watched.watchAtTip()
+    await watched.untilStatus(victim.id, 'awaiting_payment')
+    expect(await watched.eventsOf(victim.id)).not.toContain('paid')
+  },
+)
 
 const TRUE_AMOUNT = 4_000_000n
 

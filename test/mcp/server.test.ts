@@ -163,6 +163,11 @@ test('it explains why an invoice is paid in part, and why another has expired', 
 
 test('whether the buyer or a person is next depends on the deadline', async () => {
   const invoice = await call('create_invoice', { amount: '2', asset: 'LTC', idempotency_key: 'whose turn' })
+  await record(invoice.id, inBlock('half', LTC, 0))
+  const confirming = await call('get_invoice', { invoice_id: invoice.id })
+  expect(confirming.status).toBe('confirming')
+  const early = new Date(Date.parse(confirming.expires_at) - 1)
+  expect(explainInvoice(confirming, confirming.payments, early)).toContain('can send the rest before')
   await record(invoice.id, inBlock('half', LTC, 30))
   const partly = await call('get_invoice', { invoice_id: invoice.id })
   expect(partly.status).toBe('partially_paid')

@@ -77,7 +77,9 @@ function nextStep(invoice: Invoice, now: Date): string[] {
   const { status } = invoice
   const isOver = now.getTime() > Date.parse(invoice.expires_at)
   if (status === 'payment_detected' || status === 'confirming')
-    return ['Next: nobody has to do anything until it is final; send nothing more meanwhile.']
+    return Number(invoice.amount_remaining) > 0 && !isOver && invoice.review_reason === null
+      ? ['Next: the buyer can send the rest before the deadline.']
+      : ['Next: nobody has to do anything until it is final; send nothing more meanwhile.']
   if (status === 'manual_review' || invoice.review_reason !== null)
     return ['Next: a person decides about what came at the dashboard, under Needs review.']
   if (status === 'overpaid')

@@ -2,7 +2,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { askApi } from '../api/ask.ts'
-import { balancesOf, destinationsOf, ratesOf } from '../api/reads.ts'
+import { balancesOf, destinationsOf } from '../api/reads.ts'
 import type { CreatePayout, Payout, PayoutDestination, PayoutQuote } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
@@ -20,13 +20,16 @@ import { Worth } from '../parts/worth.tsx'
 export function NewPayoutDialog({ onClose }: { onClose: () => void }) {
   const mode = useMode()
   const destinations = useQuery(destinationsOf(mode))
-  // What came later would move the buttons under the pointer.
-  const isWaiting = [useQuery(balancesOf(mode)), useQuery(ratesOf(mode))].some((read) => read.isPending)
+  // A balance that came later would move the buttons under the pointer. Once shown it stays: a reading that fails goes
+  // back to pending, and would take what was typed, or a request under way, from the page.
+  const balances = useQuery(balancesOf(mode))
+  const [isShown, setShown] = useState(false)
+  if (!isShown && !balances.isPending) setShown(true)
   const [form, setForm] = useState({ destinationId: '', amount: '' })
   const [quote, setQuote] = useState<PayoutQuote | null>(null)
   return (
     <Dialog title={quote === null ? 'New payout' : 'Review payout'} onClose={onClose}>
-      <Read read={isWaiting ? WAITING : destinations} lines={3}>
+      <Read read={isShown ? destinations : WAITING} lines={3}>
         {({ data }) =>
           quote === null ? (
             <AskForm destinations={data} form={form} onForm={setForm} onQuote={setQuote} onClose={onClose} />
