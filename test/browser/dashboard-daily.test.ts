@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { holdRequests, photograph } from '../support/browser.ts'
 import { askFromPage, type Dashboard, startDashboard, type Visitor } from '../support/dashboard.ts'
-import { axeContrastFaults, overflow } from '../support/page-checks.ts'
+import { axeContrastFaults, overflow, widest } from '../support/page-checks.ts'
 import { openLink } from '../support/pay-link.ts'
 import { decodeQr, readQr } from '../support/read-qr.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
@@ -270,6 +270,7 @@ test('what needs a person is counted beside its page; a part payment waits for i
   await open('/attention')
   await heading(page, '$20.00 for order-short')
   await page.getByRole('link', { name: 'Needs review 1 waiting' }).waitFor()
+  expect(await widest(page, 'main .copy-field')).toBeLessThanOrEqual(640)
   await press(page, 'Dismiss')
   await page.getByText('Your server is not notified').waitFor()
   await page.getByRole('dialog').getByRole('button', { name: 'Dismiss', exact: true }).click()
@@ -333,4 +334,50 @@ test('a payment link lists its newest invoices, and leads to all of them', async
   await photograph(page, 'invoices-of-link')
   await page.getByRole('link', { name: 'Show all invoices' }).click()
   await rows.filter({ hasText: '$8.00' }).first().waitFor()
+})
+
+test('a chart has its numbers as a table, and stands beside the days before', async () => {
+  const { page, open } = shop
+  const { id } = await make({ usd_amount: '25', asset: 'LTC' })
+  await askFromPage(shop, 'POST', `/api/v1/test/invoices/${id}/pay`, { scenario: 'exact' })
+  const status = async () => (await askFromPage(shop, 'GET', `/api/v1/invoices/${id}`)).body.status
+  await expect.poll(status).toBe('paid')
+  await open('/')
+  const chart = page.locator('.card', { hasText: 'Volume (received)' }).locator('figure')
+  await chart.getByText('As a table').click()
+  const table = chart.getByRole('table', { name: 'Received in US dollars, by day' })
+  const titles = table.getByRole('columnheader')
+  expect(await titles.allTextContents()).toEqual(['Day', 'Received'])
+  // Today alone had something; a part payment of this shop is in it, too.
+  await expect.poll(() => table.locator('tbody tr').count()).toBe(1)
+  const [, received = ''] = await table.locator('tbody td').allTextContents()
+  expect(Number(received.replace('$', ''))).toBeGreaterThanOrEqual(24.9)
+  await page.getByLabel('Comparison').selectOption('before')
+  await expect.poll(() => titles.allTextContents()).toEqual(['Day', 'Period before', 'Received'])
+  expect(await table.locator('tbody td').allTextContents()).toEqual([expect.any(String), '$0.00', received])
+  await page.getByText('$0.00 before').first().waitFor()
+  // As a shop that takes every coin.
+  await page.route('**/api/v1/statistics*', async (route) => {
+    const response = await route.fetch()
+    const known = await response.json()
+    const assets = ['BTC', 'LTC', 'ETH', 'ETH_BASE', 'USDC_BASE', 'SOL'].map((asset, at) => ({
+      ...known.assets[0],
+      asset,
+      received_usd: String(100 * (at + 1)),
+    }))
+    await route.fulfill({ response, json: { ...known, assets } })
+  })
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.reload()
+  const coins = page.locator('.card', { hasText: 'By coin' }).locator('figure')
+  // Slanted names have a place of their own below the bars.
+  const flat = await chart.getByRole('img').boundingBox()
+  await expect
+    .poll(async () => (await coins.getByRole('img').boundingBox())?.height)
+    .toBeGreaterThan((flat?.height ?? Infinity) + 20)
+  await coins.getByText('As a table').click()
+  await expect.poll(() => coins.locator('tbody tr').count()).toBe(6)
+  expect(await overflow(page)).toBe(0)
+  await photograph(page, 'chart-by-coin-phone')
+  await page.setViewportSize({ width: 1280, height: 900 })
 })

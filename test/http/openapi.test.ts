@@ -46,6 +46,12 @@ test('the document is OpenAPI 3.1 and describes every route once', () => {
   )
   expect(told.sort()).toEqual(known.sort())
   expect(new Set(ROUTES.map((route) => route.operationId)).size).toBe(ROUTES.length)
+  // What no key may call comes last.
+  expect(document.tags).toHaveLength(new Set(ROUTES.map(({ tag }) => tag)).size)
+  expect(document.tags).toMatchObject({
+    0: { name: 'Invoices' },
+    [document.tags.length - 1]: { name: 'Dashboard' },
+  })
 })
 
 test('every reference leads somewhere, and every part has only the keywords of its kind', () => {

@@ -11,7 +11,8 @@ type Series = {
 
 type Table = { readonly columns: readonly string[]; readonly rows: readonly (readonly ReactNode[])[] }
 
-const HEIGHT_PX = 160
+const BARS_PX = 132
+const LABELS_PX = 28
 /** A line along the top would lie on the edge. */
 const HEADROOM = 1.1
 const BAR_SHARE = 0.7
@@ -66,7 +67,10 @@ export function Chart({
       [labels.map((_, index) => index), ...series.map(({ values }) => [...values])],
       box,
     )
-    const observer = new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: HEIGHT_PX }))
+    const observer = new ResizeObserver(() => {
+      const width = box.clientWidth
+      plot.setSize({ width, height: BARS_PX + labelsPx({ labels, isEveryNamed, width }) })
+    })
     observer.observe(box)
     return () => {
       observer.disconnect()
@@ -112,6 +116,14 @@ function rowsOf({
 const valueText = (value: number | null | undefined, format: (value: number) => string): string =>
   value === null || value === undefined ? '–' : format(value)
 
+/** How high the labels are: in a line, or slanted by 45 degrees where each is written and the longest is too wide. */
+function labelsPx(input: { labels: readonly string[]; isEveryNamed: boolean; width: number }): number {
+  const { labels, isEveryNamed, width } = input
+  const longest = LETTER_PX * Math.max(...labels.map((label) => label.length))
+  const isTight = isEveryNamed && longest > (width - VALUES_PX) / labels.length
+  return isTight ? Math.ceil(longest * Math.SQRT1_2) + LABELS_PX / 2 : LABELS_PX
+}
+
 function optionsOf(input: {
   width: number
   labels: readonly string[]
@@ -123,8 +135,7 @@ function optionsOf(input: {
   onPoint: (at: number | null) => void
 }): uPlot.Options {
   const { width, labels, series, format, kind, max: top, isEveryNamed, onPoint } = input
-  const longest = LETTER_PX * Math.max(...labels.map((label) => label.length))
-  const isTight = (plot: uPlot) => isEveryNamed && longest > (plot.width - VALUES_PX) / labels.length
+  const needed = (plot: uPlot) => labelsPx({ labels, isEveryNamed, width: plot.width })
   const style = getComputedStyle(document.documentElement)
   const colour = (name: string) => style.getPropertyValue(name).trim()
   const bars = uPlot.paths.bars?.({ size: [BAR_SHARE] })
@@ -135,7 +146,7 @@ function optionsOf(input: {
   }
   return {
     width,
-    height: HEIGHT_PX,
+    height: BARS_PX + labelsPx({ labels, isEveryNamed, width }),
     legend: { show: false },
     cursor: { y: false, points: { show: kind === 'line' }, drag: { x: false, y: false } },
     scales: {
@@ -146,8 +157,8 @@ function optionsOf(input: {
       {
         ...axis,
         ...(isEveryNamed ? { splits: labels.map((_, index) => index) } : {}),
-        size: (plot) => (isTight(plot) ? longest : 28),
-        rotate: (plot) => (isTight(plot) ? -45 : 0),
+        size: needed,
+        rotate: (plot) => (needed(plot) > LABELS_PX ? -45 : 0),
         grid: { show: false },
         values: (_, splits) => splits.map((split) => labels[split] ?? ''),
       },
