@@ -99,6 +99,7 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
   const { app, streams } = createCheckoutApp({
     clock: deps.clock,
     log: deps.log,
+    baseUrl: deps.baseUrl,
     readCheckout: async (token) => {
       const found = await readCheckout(flowDeps, token)
       const waiting = found?.card.waiting ?? null

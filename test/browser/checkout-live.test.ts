@@ -112,6 +112,48 @@ describe('an open page', () => {
     await phone.close()
   })
 
+  test('leads phones to a wallet’s own app, which opens this very page, until a wallet is there', async () => {
+    const live = await startCheckoutServer({ baseUrl: 'https://pay.example.com' })
+    const phone = await browser.newContext({ isMobile: true, hasTouch: true })
+    const still = await browser.newContext({ isMobile: true, hasTouch: true, javaScriptEnabled: false })
+    const evm = { address: `0x${'ab'.repeat(20)}`, livemode: true } as const
+    const urlOf = (asset: Invoice['asset'], change: Partial<Invoice> = {}) =>
+      live.show(asset, litecoinInvoice({ ...evm, id: `inv_${asset}`, asset, amount: 5_500_000n, ...change }))
+    const linkOf = async (url: string) =>
+      /id="wallet-app" href="([^"]+)"/.exec(await (await fetch(url)).text())?.[1]
+    const metamask = (asset: string) => `https://link.metamask.io/dapp/pay.example.com/i/${asset}`
+    expect(await linkOf(urlOf('USDC_BASE'))).toBe(metamask('USDC_BASE'))
+    expect(await linkOf(urlOf('ETH'))).toBe(metamask('ETH'))
+    expect(await linkOf(urlOf('SOL', { address: 'So11111111111111111111111111111111111111112' }))).toBe(
+      'https://phantom.app/ul/browse/https%3A%2F%2Fpay.example.com%2Fi%2FSOL?ref=https%3A%2F%2Fpay.example.com',
+    )
+    expect(await linkOf(urlOf('LTC'))).toBeUndefined()
+    expect(await linkOf(urlOf('ETH_BASE', { livemode: false }))).toBeUndefined()
+    // These apps open no page without https.
+    const here = server.show('t', litecoinInvoice({ ...evm, asset: 'ETH' }))
+    expect(await linkOf(here)).toBeUndefined()
+    const url = `${live.url}/i/USDC_BASE`
+    const isShown = async (of: BrowserContext, hasWallet = false) => {
+      const each = await of.newPage()
+      if (hasWallet)
+        await each.addInitScript(() => {
+          const info = { uuid: 'one', name: 'MetaMask', icon: '' }
+          const detail = { info, provider: { request: async () => null } }
+          addEventListener('eip6963:requestProvider', () =>
+            dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail })),
+          )
+        })
+      await each.goto(url)
+      return each.locator('#wallet-app').isVisible()
+    }
+    expect(await isShown(phone)).toBe(true)
+    expect(await isShown(still)).toBe(true)
+    expect(await isShown(phone, true)).toBe(false)
+    expect(await isShown(context)).toBe(false)
+    await Promise.all([phone.close(), still.close()])
+    await live.close()
+  })
+
   test('shows dollar coins with cents, and copies the amount as it is', async () => {
     const dollars = { asset: 'USDC_BASE', amount: 5_500_000n, address: `0x${'ab'.repeat(20)}` } as const
     await open(litecoinInvoice(dollars))

@@ -21,10 +21,14 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
   const notReady = async () => ({ kind: 'not_found' }) as const
   const shown = new Map<string, ShownInvoice>()
   const state = { nowMs: NOW_MS, tipHeight: 101, isDown: false, reads: 0, errors: [] as object[] }
+  // None that the system could give to a connection while the server starts anew.
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
   const createApp = () =>
     createCheckoutApp({
       clock: () => new Date(state.nowMs),
       log: { error: (details) => state.errors.push(details) },
+      baseUrl: url,
       readCheckout: async (token) => {
         state.reads++
         if (state.isDown) throw new Error('the database is away')
@@ -48,10 +52,7 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
     })
   let checkout = createApp()
   let server = createServer(getRequestListener(checkout.app.fetch))
-  // None that the system could give to a connection while the server starts anew.
-  const port = await freePort()
   await listen(server, port)
-  const url = `http://127.0.0.1:${port}`
   const close = async () => {
     checkout.streams.close()
     server.closeAllConnections()

@@ -44,6 +44,8 @@ export type CardOnramps = {
 export type CheckoutDeps = {
   readonly clock: Clock
   readonly log: { error(details: object, message: string): void }
+  /** Origin of the site. */
+  readonly baseUrl: string
   /** Null for a token that opens nothing, whatever the reason. Throws if the database cannot be reached. */
   readonly readCheckout: (token: string) => Promise<CheckoutFacts | null>
   /** Reads only: opening a payment link makes nothing. */

@@ -56,6 +56,8 @@ export type CheckoutPage = ShopPage & {
   readonly returnUrl: string | null
   /** The token of the page's own URL, for its forms. */
   readonly token: string
+  /** The page's own URL, for links that come from elsewhere. */
+  readonly url: string
   /** The other coins to pay with; empty where the coin is settled. */
   readonly otherCoins: readonly CoinOffer[]
   /** The buyer may reopen the payment at the current price. */

@@ -34,6 +34,7 @@ export function pageOf(deps: CheckoutDeps, found: FoundCheckout, language: PageL
     merchantName,
     branding,
     token,
+    url: `${deps.baseUrl}/i/${token}`,
     otherCoins,
     reopenable,
     watching: false,

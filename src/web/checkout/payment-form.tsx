@@ -11,7 +11,7 @@ import { coinMark } from './coin-mark.tsx'
 import { Icon } from './icons.tsx'
 import { fill } from './language.ts'
 
-/** For a wallet on this device: the payment URI, and the wallets of the browser. */
+/** For a wallet on this device: the payment URI, the wallets of the browser, and a wallet's own app. */
 export function OpenWallet({ page }: { page: CheckoutPage }) {
   return (
     <div class="for-wallet">
@@ -20,7 +20,39 @@ export function OpenWallet({ page }: { page: CheckoutPage }) {
         {page.language.messages.open_wallet}
       </a>
       <Wallets page={page} />
+      <WalletApp page={page} />
     </div>
+  )
+}
+
+/**
+ * A wallet's own app for phones: it opens this page in a browser of its own, where its button pays, so that no amount
+ * and no address stand in the link.
+ * https://docs.metamask.io/metamask-connect/evm/guides/metamask-exclusive/use-deeplinks/
+ * https://docs.phantom.com/phantom-deeplinks/other-methods/browse
+ */
+const WALLET_APPS = {
+  evm: {
+    wallet: 'MetaMask',
+    urlFor: ({ host, pathname }: URL) => `https://link.metamask.io/dapp/${host}${pathname}`,
+  },
+  solana: {
+    wallet: 'Phantom',
+    urlFor: ({ href, origin }: URL) =>
+      `https://phantom.app/ul/browse/${encodeURIComponent(href)}?ref=${encodeURIComponent(origin)}`,
+  },
+} as const
+
+function WalletApp({ page }: { page: CheckoutPage }) {
+  const url = new URL(page.url)
+  const kind = walletWords(page)?.['data-kind']
+  // These apps open https alone, and have no test chains.
+  if (kind === undefined || !page.view.livemode || url.protocol !== 'https:') return null
+  const { wallet, urlFor } = WALLET_APPS[kind]
+  return (
+    <a class="button second wallet-app" id="wallet-app" href={urlFor(url)}>
+      {fill(page.language.messages.wallet_app, { wallet })}
+    </a>
   )
 }
 
@@ -83,8 +115,13 @@ function Wallets({ page }: { page: CheckoutPage }) {
   )
 }
 
+type WalletWords = {
+  readonly 'data-kind': keyof typeof WALLET_APPS
+  readonly [word: `data-${string}`]: string
+}
+
 /** What a wallet of the browser is asked for; null for coins that such wallets do not have. */
-function walletWords({ view, token }: CheckoutPage): { [word: `data-${string}`]: string } | null {
+function walletWords({ view, token }: CheckoutPage): WalletWords | null {
   const { asset, livemode, address, evm, remaining: amount } = view
   if (asset === 'SOL') {
     return {
