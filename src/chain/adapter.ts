@@ -188,15 +188,13 @@ export interface ProviderAgreement {
       ) => Promise<readonly (readonly Claim[])[]>)
     | undefined
   /**
-   * Token transfers by another provider's word, up to a block that the followed one has too; null where none has come so
-   * far. Absent on chains where we accept no tokens.
+   * Token transfers by the word, or the receipts, of two providers that have the same block at the end; fewer where not so
+   * many can say. A provider alone could forge the root that proves its receipts, since only a block's hash is compared.
+   * Absent on chains where we accept no tokens.
    */
-  readonly tokensElsewhere?: TokenReader['read'] | undefined
-  /**
-   * The same by receipts, from two providers that stand on the same end; fewer where not so many can say. A provider alone
-   * could forge the root that proves its receipts, since only the hash of a block is compared.
-   */
-  readonly proveTokens?: ((...range: Parameters<TokenReader['prove']>) => Promise<TokenReading[]>) | undefined
+  readonly readTokensTwice?:
+    | ((how: 'read' | 'prove', from: BlockRef, toHeight: number) => Promise<TokenReading[]>)
+    | undefined
   /** What an operator should fix, although the network is followed; null where nothing. */
   readonly notice: string | null
 }

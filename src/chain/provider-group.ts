@@ -148,16 +148,12 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     if (assets === undefined) return undefined
     return {
       assets,
-      prove: (...range) => this.#ask(async (chain) => (await chain.tokens?.prove(...range)) ?? null),
+      prove: async (...range) => (await this.#followed.chain.tokens?.prove(...range)) ?? null,
     }
   }
 
-  get tokensElsewhere(): ProviderAgreement['tokensElsewhere'] {
-    return this.#first.chain.tokens === undefined ? undefined : (...range) => this.#readTokens(...range)
-  }
-
-  get proveTokens(): ProviderAgreement['proveTokens'] {
-    return this.#first.chain.tokens === undefined ? undefined : (...range) => this.#proveTokens(...range)
+  get readTokensTwice(): ProviderAgreement['readTokensTwice'] {
+    return this.#first.chain.tokens === undefined ? undefined : (...asked) => this.#readTokensTwice(...asked)
   }
 
   /** Absent where a block's hash proves what is in it. */
@@ -166,8 +162,8 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     if (credits === undefined) return undefined
     return {
       assets: credits.assets,
-      unverified: (block, claims) =>
-        this.#ask(async (chain) => (await chain.credits?.unverified(block, claims)) ?? null),
+      // A provider that fails for one block is not left for that.
+      unverified: async (...asked) => (await this.#followed.chain.credits?.unverified(...asked)) ?? null,
     }
   }
 
@@ -232,28 +228,17 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     }
   }
 
-  async #readTokens(...range: Parameters<TokenReader['read']>): Promise<TokenReading | null> {
-    const read = ({ chain }: NamedProvider) => chain.tokens?.read(...range)
-    const readings = await this.#logs.firstOf(this.#others, read, 1)
-    const isMissing = readings.length === 0
-    this.#tokensWait = isMissing ? 'payments in tokens wait for another provider to read them' : null
-    return (await this.#onOurChain(readings))[0] ?? null
-  }
-
-  async #proveTokens(...range: Parameters<TokenReader['prove']>): Promise<TokenReading[]> {
-    const prove = ({ chain }: NamedProvider) => chain.tokens?.prove(...range)
-    const proofs = await this.#logs.firstOf([this.#followed, ...this.#others], prove, 2)
-    const why = `payments in tokens wait: providers' logs above block ${range[0].height} differ, and two must give its receipts`
-    this.#tokensWait = proofs.length < 2 ? why : null
-    return this.#onOurChain(proofs)
-  }
-
-  /** Who stands on the same block as the followed provider: then all blocks below it are the same. */
-  async #onOurChain(readings: readonly TokenReading[]): Promise<TokenReading[]> {
-    const [first] = readings
-    if (first === undefined) return []
-    const ours = await this.#ask((chain) => chain.hashAt(first.end.height))
-    return readings.filter(({ end }) => end.hash === ours)
+  /** Who has another block at the end, or not yet, has no answer; the same end has the same blocks below it. */
+  async #readTokensTwice(how: 'read' | 'prove', from: BlockRef, toHeight: number): Promise<TokenReading[]> {
+    const ours = await this.#ask((chain) => chain.hashAt(toHeight))
+    const read = async ({ chain }: NamedProvider) => {
+      const reading = (await chain.tokens?.[how](from, toHeight)) ?? null
+      return reading?.end.hash === ours ? reading : null
+    }
+    const readings = await this.#logs.firstOf([this.#followed, ...this.#others], read, 2)
+    const why = `payments in tokens above block ${from.height} wait for another provider to read them as well`
+    if (how === 'read') this.#tokensWait = readings.length < 2 ? why : null
+    return readings
   }
 
   get #others(): readonly NamedProvider[] {

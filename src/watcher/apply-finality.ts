@@ -47,6 +47,8 @@ export async function applyFinality(parts: RecordingParts, checkpoint: BlockRef)
   const waiting = dueAt(height, blockTags, await loadTrackedTransfers(pool, adapter.network, height))
   const readTwice = await readAgain(parts, checkpoint, highest(waiting, blockTags))
   const checked = await checkCredits(parts, height)
+  const reasons = [parts.dispute.reason ?? [], checked.waiting ?? []].flat()
+  parts.onWaiting?.(reasons.length === 0 ? null : reasons.join('; '))
   // What was recorded since then, by a second reading or by a rescan beside us, was not looked at in this round.
   const mayBeFinal = waiting.filter((transfer) => {
     const { payment, block } = transfer
@@ -96,71 +98,86 @@ async function readAgain(
   return { through: at?.height ?? 0, hasMore: at !== null && at.height < target }
 }
 
-/**
- * Another provider's word is enough where it agrees with the books. Where it does not, the blocks' receipts decide, of which
- * two providers must have the same: nobody's word alone adds or takes anything. Null where the sources are not so far, or
- * the chain moved.
- */
+/** Null where the sources are not so far, do not agree, or the chain moved. */
 async function readOnce(
   parts: RecordingParts,
   at: SecondCheckpoint,
   toHeight: number,
   checkpoint: BlockRef,
 ): Promise<SecondCheckpoint | null> {
-  const { adapter, agreement } = parts
-  const from = { ...at, timeMs: 0 }
-  const nowMs = parts.clock().getTime()
-  const moveTo = async ({ end }: TokenReading) =>
-    (await whileLeading(parts, (tx) => moveSecondReading(tx, adapter.network, at, end))) ? end : null
-  const elsewhere = agreement?.tokensElsewhere
-  if (elsewhere !== undefined && !parts.disputed.has(at.height)) {
-    const word = await elsewhere(from, toHeight)
-    if (word === null || hasLeft(checkpoint, word)) return null
-    const compared = await compareWithBooks(parts, at, word, nowMs)
-    if (compared.kind === 'agreed' && compared.missed.length === 0) return moveTo(word)
-    parts.disputed.add(at.height)
-  }
-  const proveTwice = agreement?.proveTokens
-  const proofs =
-    proveTwice === undefined
-      ? [(await adapter.tokens?.prove(from, toHeight)) ?? null]
-      : await proveTwice(from, toHeight)
-  const [proof = null, confirmation = null] = proofs
-  const isLacking = proof === null || (proveTwice !== undefined && confirmation === null)
-  if (isLacking || hasLeft(checkpoint, proof)) return null
-  const compared = await compareWithBooks(parts, at, proof, nowMs)
-  if (
-    confirmation !== null &&
-    !isDeepStrictEqual(await compareWithBooks(parts, at, confirmation, nowMs), compared)
-  )
-    throw new ChainHalted(
-      `two providers have different receipts in blocks ${at.height + 1} to ${proof.end.height}: nothing is credited until they agree; leave the one that is wrong out of the list`,
-    )
+  const { adapter } = parts
+  const reading = await readTokens(parts, { ...at, timeMs: 0 }, toHeight)
+  if (reading === null || (reading.end.height === checkpoint.height && reading.end.hash !== checkpoint.hash))
+    return null
+  const { end, compared } = reading
   if (compared.kind === 'contradicted') await takeBack(parts, compared, checkpoint.height)
   else await recordFacts(parts, compared.missed, checkpoint.height)
-  parts.disputed.delete(at.height)
-  return moveTo(proof)
+  return (await whileLeading(parts, (tx) => moveSecondReading(tx, adapter.network, at, end))) ? end : null
 }
 
-const hasLeft = (checkpoint: BlockRef, { end }: TokenReading): boolean =>
-  end.height === checkpoint.height && end.hash !== checkpoint.hash
+type ComparedReading = { readonly end: BlockRef; readonly compared: Comparison }
 
+/** Receipts of so few blocks at a time decide what logs left open: they must come within the time of one answer. */
+const BLOCKS_PER_PROOF = 8
+
+/**
+ * With one provider, what receipts prove. With several, what two of them say alike: by their logs, and where those differ by
+ * their receipts. Nobody's word alone adds or takes anything, also not that of who has reported the payment first.
+ */
+async function readTokens(
+  parts: RecordingParts,
+  from: BlockRef,
+  toHeight: number,
+): Promise<ComparedReading | null> {
+  const { adapter, agreement, dispute } = parts
+  const readTwice = agreement?.readTokensTwice
+  if (readTwice === undefined) {
+    const proof = (await adapter.tokens?.prove(from, toHeight)) ?? null
+    return proof === null ? null : ((await compareWithBooks(parts, from, [proof]))[0] ?? null)
+  }
+  const [word, otherWord] = await compareWithBooks(parts, from, await readTwice('read', from, toHeight))
+  if (word === undefined || otherWord === undefined) return null
+  if (isDeepStrictEqual(word, otherWord)) {
+    Object.assign(dispute, { reason: null, pauseMs: 0, retryAtMs: 0 })
+    return word
+  }
+  if (performance.now() < dispute.retryAtMs) return null
+  dispute.pauseMs = Math.min(RETRY_MS_MAX, Math.max(RETRY_MS_MIN, dispute.pauseMs * 2))
+  dispute.retryAtMs = performance.now() + dispute.pauseMs
+  const proofs = await readTwice('prove', from, Math.min(toHeight, from.height + BLOCKS_PER_PROOF))
+  const [proof, otherProof] = await compareWithBooks(parts, from, proofs)
+  dispute.reason = `payments in tokens above block ${from.height} wait: providers' logs differ, and two must give its receipts`
+  if (proof === undefined || otherProof === undefined) return null
+  if (!isDeepStrictEqual(proof, otherProof))
+    throw new ChainHalted(
+      `two providers have different receipts in blocks ${from.height + 1} to ${proof.end.height}: nothing is credited until they agree; leave the one that is wrong out of the list`,
+    )
+  Object.assign(dispute, { reason: null, retryAtMs: 0 })
+  return proof
+}
+
+/** Each of these readings, which end alike, beside what the books hold. */
 async function compareWithBooks(
   parts: RecordingParts,
-  at: SecondCheckpoint,
-  { end, blocks }: TokenReading,
-  readAtMs: number,
-): Promise<Comparison> {
-  const { adapter, pool } = parts
-  const transfers = blocks.flatMap((block) => block.transfers)
+  from: BlockRef,
+  readings: readonly TokenReading[],
+): Promise<ComparedReading[]> {
+  const { adapter, pool, clock } = parts
+  const { network, tokens } = adapter
+  const range = { from: from.height, to: readings[0]?.end.height ?? from.height }
+  const booked = await listCreditsBetween(pool, network, tokens?.assets ?? [], range)
+  const transfers = readings.flatMap(({ blocks }) => blocks.flatMap((block) => block.transfers))
   const ownerOf = await findOwners(parts, transfers)
-  const range = { from: at.height, to: end.height }
-  return compareReadings({
-    network: adapter.network,
-    blocks: blocks.map(({ block, transfers: found }) => ({ block, transfers: owned(found, ownerOf) })),
-    booked: await listCreditsBetween(pool, adapter.network, adapter.tokens?.assets ?? [], range),
-    readAtMs,
-  })
+  const readAtMs = clock().getTime()
+  return readings.map(({ end, blocks }) => ({
+    end,
+    compared: compareReadings({
+      network,
+      blocks: blocks.map(({ block, transfers: found }) => ({ block, transfers: owned(found, ownerOf) })),
+      booked,
+      readAtMs,
+    }),
+  }))
 }
 
 /**
@@ -191,6 +208,8 @@ const RETRY_MS_MAX = 60_000
 type CheckedCredits = {
   /** Keys (`keyOf`) of transfers that must not become final yet. */
   readonly unchecked: ReadonlySet<string>
+  /** Why they wait; null where none does. */
+  readonly waiting: string | null
   /** Whether there is more to look at, at once. */
   readonly hasMore: boolean
 }
@@ -202,7 +221,7 @@ type CheckedCredits = {
  */
 async function checkCredits(parts: RecordingParts, height: number): Promise<CheckedCredits> {
   const { adapter, pool } = parts
-  if (adapter.credits === undefined) return { unchecked: new Set(), hasMore: false }
+  if (adapter.credits === undefined) return { unchecked: new Set(), waiting: null, hasMore: false }
   const { network } = adapter
   const keyspace = keyspaceOfNetwork(network)
   const { assets } = adapter.credits
@@ -225,8 +244,8 @@ async function checkCredits(parts: RecordingParts, height: number): Promise<Chec
     checkedBlocks += 1
     for (const claim of inBlock) unchecked.delete(keyOf(claim))
   }
-  parts.onWaiting?.(waitingIn(byBlock, parts.failedChecks))
-  return { unchecked, hasMore: checkedBlocks > 0 && byBlock.size > BLOCKS_PER_ROUND }
+  const waiting = waitingIn(byBlock, parts.failedChecks)
+  return { unchecked, waiting, hasMore: checkedBlocks > 0 && byBlock.size > BLOCKS_PER_ROUND }
 }
 
 type ClaimsByBlock = ReadonlyMap<string, readonly RecordedClaim[]>

@@ -165,6 +165,29 @@ test('a payment that the first hides is not forgotten while its receipts cannot 
   await until(async () => !(await isWaiting()), { what: 'nothing waits any more' })
 })
 
+test('a provider that is followed no longer does not confirm what it reported itself', async () => {
+  const { adapter, changes } = throughTwo()
+  const watcher = await watched.watchAtTip({ adapter, changes: { ...changes, haltedRetryMs: 500 } })
+  const victim = await watched.openInvoice([watcher])
+  const invent = () =>
+    proxy.lie('eth_getLogs', (logs) => {
+      const [log] = logs as Log[]
+      return log === undefined ? logs : [...(logs as Log[]), paddedTo(log, victim.address)]
+    })
+  invent()
+  await watched.chain.pay((await watched.chain.newAddress()).address, AMOUNT)
+  await watched.chain.mine(1)
+  await watched.untilStatus(victim.id, 'confirming')
+  proxy.hangUp()
+  const isLeft = async () => /second is followed in place of first/.test((await watched.state()).reason ?? '')
+  await until(isLeft, { what: 'the second provider is followed' })
+  proxy.tellTheTruth()
+  invent()
+  await watched.chain.mine(4)
+  await watched.untilStatus(victim.id, 'awaiting_payment')
+  expect(await watched.eventsOf(victim.id)).not.toContain('paid')
+})
+
 async function askNode<Result>(method: string, ...params: unknown[]): Promise<Result> {
   const response = await fetch(watched.chain.url, {
     method: 'POST',
