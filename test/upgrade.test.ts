@@ -87,6 +87,8 @@ test('a database of an earlier release is brought up to date with all that was i
   const { rows } = await database.owner.query('select max(version) as newest from schema_migration')
   expect(rows).toEqual([{ newest: await latestMigration() }])
   expect(await rowsIn(columns)).toEqual(before)
+  const priced = 'select from invoice where num_nonnulls(price_amount, price_currency, price_rate) > 0'
+  expect((await database.owner.query(priced)).rowCount).toBe(0)
   const checks = await runAudit(database.owner, [])
   expect(checks.length).toBeGreaterThan(20)
   expect(checks.filter(({ findings }) => findings.length > 0)).toEqual([])

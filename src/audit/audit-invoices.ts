@@ -1,7 +1,7 @@
 import { DatabaseError } from 'pg'
 import { bucketOf, deriveStatus, wasSettled } from '../core/invoice/status.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import { invoiceFromRow } from '../db/invoices/invoices.ts'
+import { invoiceFromRow } from '../db/invoices/invoice-row.ts'
 import {
   type AuditedInvoiceRow,
   type Finding,

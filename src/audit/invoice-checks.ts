@@ -115,6 +115,15 @@ export const INVOICE_CHECKS: readonly AuditCheck[] = [
       where (transfers <> 1 or is_block_sum) and parts is null`,
   },
   {
+    name: 'price_is_its_dollars',
+    rule: 'the dollars of every price are what it is worth at its stored rate, rounded up to the cent',
+    // That both are numbers, the table's constraint makes sure of.
+    sql: `select merchant_id, id as subject,
+        concat('asks for ', usd_cents, ' cents for ', price_amount, ' ', price_currency, ' at ', price_rate ->> 'usdPerUnit') as detail
+      from invoice where price_amount is not null
+        and usd_cents <> ceil(price_amount::numeric * (price_rate ->> 'usdPerUnit')::numeric * 100)`,
+  },
+  {
     name: 'session_and_invoice_agree',
     rule: 'a checkout session and the invoice made of it name each other, with one order, total, link and mode',
     sql: `select coalesce(s.merchant_id, i.merchant_id) as merchant_id, coalesce(s.id, i.checkout_session_id) as subject,

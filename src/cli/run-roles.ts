@@ -196,11 +196,8 @@ async function startSite(
     const { baseUrl, serviceFeeBps, smtpUrl, x402, staging } = config
     const sendsReceipts = smtpUrl !== null
     const own = { listenUrl: context.urls.api, baseUrl, serviceFeeBps, onramps, sendsReceipts, x402, staging }
-    const currencyRates = createCurrencyRates({ urls: config.currencyUrls, clock, log: priceLogOf(context) })
-    stops.add('the currency rates', () => currencyRates.stop())
-    currencyRates.start()
     const { openCheckout } = await import('../roles/checkout.ts')
-    const checkout = openCheckout({ ...shared, ...own, currencyRates })
+    const checkout = openCheckout({ ...shared, ...own })
     stops.add('the checkout', () => checkout.stop())
     endStreams = checkout.endStreams
     parts.push(...checkout.parts)
@@ -257,6 +254,9 @@ function openShared(context: SiteContext, stops: StopList) {
   stops.add('the prices', () => prices.stop())
   // The start waits for no exchange: until one answers, an asset is unavailable, or priced by the sandbox's table.
   prices.start().catch(onFatal)
+  const currencyRates = createCurrencyRates({ urls: config.currencyUrls, clock, log: priceLogOf(context) })
+  stops.add('the currency rates', () => currencyRates.stop())
+  currencyRates.start()
   const priceKeeper = keepPrices({ pool, prices, clock, log })
   stops.add('the kept prices', () => priceKeeper.stop())
   metrics.gauge(
@@ -291,6 +291,7 @@ function openShared(context: SiteContext, stops: StopList) {
     seals,
     networks,
     prices,
+    currencyRates,
     notifier,
     issuedAddresses,
     openInvoices,

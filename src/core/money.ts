@@ -4,11 +4,13 @@
  */
 
 const CANONICAL = /^(0|[1-9][0-9]{0,59})(?:\.([0-9]{1,18}))?$/
+const FIAT = /^(0|[1-9][0-9]{0,11})(?:\.([0-9]{1,4}))?$/
 const USD = /^(0|[1-9][0-9]{0,5})(?:\.([0-9]{1,2}))?$/
 
-/** Prices are kept as integers of 10⁻¹² US dollar per coin. */
+/** Prices are kept as integers of 10⁻¹² US dollar per coin, or per unit of another currency. */
 const PRICE_SCALE = 12
-const PRICE_UNIT = 10n ** BigInt(PRICE_SCALE)
+/** One US dollar as a price. */
+export const PRICE_UNIT = 10n ** BigInt(PRICE_SCALE)
 
 /** US cents of a string such as `49.99`, or null where it is not in the grammar of a dollar amount. */
 export function parseUsd(text: string): bigint | null {
@@ -21,6 +23,24 @@ export function parseUsd(text: string): bigint | null {
 export function formatUsd(cents: bigint): string {
   const size = cents < 0n ? -cents : cents
   return `${cents < 0n ? '-' : ''}${size / 100n}.${(size % 100n).toString().padStart(2, '0')}`
+}
+
+/**
+ * Smallest units of an amount of a currency such as `49.9`, or null where it is no such amount or has more decimals than
+ * the currency.
+ */
+export function parseFiat(text: string, decimals: number): bigint | null {
+  const match = FIAT.exec(text)
+  const fraction = match?.[2] ?? ''
+  if (match === null || fraction.length > decimals) return null
+  return BigInt(`${match[1]}${fraction.padEnd(decimals, '0')}`)
+}
+
+/** The inverse of `parseFiat`: always as many decimals as the currency has. */
+export function formatFiat(units: bigint, decimals: number): string {
+  const digits = units.toString().padStart(decimals + 1, '0')
+  const point = digits.length - decimals
+  return decimals === 0 ? digits : `${digits.slice(0, point)}.${digits.slice(point)}`
 }
 
 /**
@@ -69,13 +89,27 @@ export function formatPrice(price: bigint): string {
 }
 
 /**
+ * What one of a currency is worth where `units` of it are worth `dollars`, all in 10⁻¹². Rounded **up** to 10⁻¹² dollar:
+ * towards more dollars for the merchant.
+ */
+export const rateOf = (dollars: bigint, units: bigint): bigint => divideUp(dollars * PRICE_UNIT, units)
+
+/**
+ * US cents that are worth at least `units` of a currency's smallest unit at `rate` (10⁻¹² US dollar for one of the
+ * currency), rounded **up** to the cent, once: cents = ⌈units × rate × 100 ÷ (10^decimals × 10¹²)⌉.
+ */
+export const usdCentsFor = (units: bigint, rate: bigint, decimals: number): bigint =>
+  divideUp(units * rate * 100n, 10n ** BigInt(decimals) * PRICE_UNIT)
+
+/** Of positive numbers. */
+const divideUp = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor - 1n) / divisor
+
+/**
  * The coin amount that is worth at least `usdCents` at `price`, rounded **up** to the coin's smallest unit,
  * once: units = ⌈cents × 10^decimals × 10¹² ÷ (100 × price)⌉.
  */
 export function coinAmountForUsd(usdCents: bigint, price: bigint, decimals: number): bigint {
-  const numerator = usdCents * 10n ** BigInt(decimals) * PRICE_UNIT
-  const denominator = 100n * price
-  return (numerator + denominator - 1n) / denominator
+  return divideUp(usdCents * 10n ** BigInt(decimals) * PRICE_UNIT, 100n * price)
 }
 
 /** What a coin amount is worth in US cents at `price`, rounded down. */

@@ -74,16 +74,19 @@ async function inspectPrice(
   return fault(`${said}; no two fresh ones agree, and invoices in it are refused`)
 }
 
-/** The currencies that buyers see beside the price. */
+/** The currencies in which shops may price, and buyers read prices. */
 async function inspectCurrencies({ currencyUrls: urls }: Config, clock: Clock): Promise<Finding[]> {
   const rates = createCurrencyRates({ urls, clock })
   try {
     await rates.refresh()
-    const agreed = rates.dollarsPerCurrency(true).size
-    const said = `Currencies beside the price: ${agreed} of ${CURRENCIES.length}`
+    const agreed = rates.dollarsPerCurrency(true)
+    const missing = CURRENCIES.filter((currency) => !agreed.has(currency))
+    const without = missing.length > 0 && agreed.size > 0 ? `, without ${missing.join(', ')}` : ''
+    const said = `Currencies for prices: ${agreed.size} of ${CURRENCIES.length}${without}`
     const faults = rates.report().flatMap(({ name, fault }) => (fault === null ? [] : [`${name}: ${fault}`]))
-    if (agreed > 0) return [ok(said)]
-    return [notice(`${said} (${faults.join('; ') || 'the sources disagree'}); buyers read dollars alone`)]
+    if (agreed.size > 0) return [ok(said)]
+    const why = faults.join('; ') || 'the sources disagree'
+    return [notice(`${said} (${why}); invoices priced in them are refused, and buyers read dollars alone`)]
   } finally {
     await rates.stop()
   }

@@ -1,18 +1,23 @@
+import type { CurrencyQuote } from '../core/invoice/price.ts'
+import type { RateEvidence } from '../core/invoice/types.ts'
+import { formatPrice } from '../core/money.ts'
 import {
-  CURRENCIES,
+  type Currency,
   confirmedRates,
   type DollarsPerCurrency,
-  ROUND_DOLLARS,
+  ROUND_RATES,
 } from '../core/rates/currencies.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { repeat } from '../runtime/repeat.ts'
 import { fetchText, openExchangeConnections, REQUEST_TIMEOUT_MS } from './fetch-price.ts'
 import { RATE_SHEETS, type RateSheet } from './rate-sheets.ts'
 
-/** About what currencies are worth, kept fresh in the background. Nothing is charged or booked by it. */
+/** What currencies are worth, kept fresh in the background: a quote reads memory and waits for nobody. */
 export type CurrencyRates = {
   /** In live mode only what two sources agree on; in test mode a built-in table while neither can be reached. */
   dollarsPerCurrency(livemode: boolean): DollarsPerCurrency
+  /** One of these rates with what each source said; null where there is none. */
+  quote(currency: Currency, livemode: boolean): CurrencyQuote | null
   /** Asks each source that is due; resolves when all have answered or failed. */
   refresh(): Promise<void>
   /** Of each source, why it gave nothing; null where it gave rates. */
@@ -53,6 +58,13 @@ class Page {
     return Math.abs(nowMs - this.#answeredMs) <= this.sheet.goodForMs
   }
 
+  /** What it said of a currency, and when that was true. */
+  saidOf(currency: Currency): RateEvidence['sources'] {
+    const dollars = this.#dollarsPer.get(currency)
+    if (dollars === undefined) return []
+    return [sourceOf(this.sheet.name, dollars, this.#atMs)]
+  }
+
   freshRates(nowMs: number): DollarsPerCurrency {
     return Math.abs(nowMs - this.#atMs) <= this.sheet.goodForMs ? this.#dollarsPer : new Map()
   }
@@ -90,7 +102,7 @@ export function createCurrencyRates({ urls, clock, log }: CurrencyRatesOptions):
     if (page.fault !== null && page.fault !== before)
       log?.warn(
         { source: name, reason: page.fault },
-        'no currency rates: buyers read prices in dollars alone',
+        'no currency rates: no invoice is priced in other currencies, and buyers read dollars alone',
       )
   }
   const refresh = async (signal = new AbortController().signal): Promise<void> => {
@@ -98,12 +110,24 @@ export function createCurrencyRates({ urls, clock, log }: CurrencyRatesOptions):
     await Promise.all(pages.filter((page) => page.isDue(nowMs)).map((page) => ask(page, signal)))
   }
   let loop: { stop(): Promise<void> } | undefined
+  const usesTable = (livemode: boolean, nowMs: number) =>
+    !livemode && !pages.some((page) => page.wasThere(nowMs))
+  const ratesAt = (livemode: boolean, nowMs: number): DollarsPerCurrency =>
+    usesTable(livemode, nowMs) ? ROUND_RATES : confirmedRates(moment.freshRates(nowMs), day.freshRates(nowMs))
 
   return {
-    dollarsPerCurrency: (livemode) => {
+    dollarsPerCurrency: (livemode) => ratesAt(livemode, clock().getTime()),
+    quote: (currency, livemode) => {
       const nowMs = clock().getTime()
-      if (!livemode && !pages.some((page) => page.wasThere(nowMs))) return ROUND_RATES
-      return confirmedRates(moment.freshRates(nowMs), day.freshRates(nowMs))
+      const rate = ratesAt(livemode, nowMs).get(currency)
+      if (rate === undefined) return null
+      const sources = usesTable(livemode, nowMs)
+        ? [sourceOf(TABLE, rate, nowMs)]
+        : pages.flatMap((page) => page.saidOf(currency))
+      return {
+        rate,
+        evidence: { usdPerUnit: formatPrice(rate), quotedAt: new Date(nowMs).toISOString(), sources },
+      }
     },
     refresh: () => refresh(),
     report: () => pages.map(({ sheet, fault }) => ({ name: sheet.name, fault })),
@@ -120,6 +144,11 @@ export function createCurrencyRates({ urls, clock, log }: CurrencyRatesOptions):
   }
 }
 
-const ROUND_RATES: DollarsPerCurrency = new Map(
-  CURRENCIES.map((currency) => [currency, ROUND_DOLLARS[currency]]),
-)
+/** What test mode calls its built-in table, as for coins. */
+const TABLE = 'sandbox'
+
+const sourceOf = (name: string, dollars: bigint, atMs: number) => ({
+  name,
+  usdPerUnit: formatPrice(dollars),
+  at: new Date(atMs).toISOString(),
+})

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { PRICE_UNIT, parsePrice, rateOf } from '../core/money.ts'
 import { CURRENCIES, type Currency, type DollarsPerCurrency } from '../core/rates/currencies.ts'
 
 /** The rates of one answer, and when they were true; null: now. */
@@ -35,7 +36,7 @@ const coinbase: RateSheet = {
     const parsed = coinbaseAnswer.safeParse(jsonOf(text))
     if (!parsed.success) return null
     const { rates } = parsed.data.data
-    return { dollarsPer: dollarsPer((currency) => 1 / unitsOf(rates[currency])), atMs: null }
+    return { dollarsPer: dollarsPer(PRICE_UNIT, (currency) => unitsOf(rates[currency])), atMs: null }
   },
 }
 
@@ -52,26 +53,27 @@ const ecb: RateSheet = {
     const entries = text.matchAll(/<Cube currency=["']([A-Z]{3})["'] rate=["']([\d.]{1,20})["']/g)
     const units = Object.fromEntries([...entries].map(([, currency = '', rate = '']) => [currency, rate]))
     const dollarsPerEuro = unitsOf(units.USD)
-    if (Number.isNaN(atMs) || Number.isNaN(dollarsPerEuro)) return null
-    const euros = (currency: Currency) => (currency === 'EUR' ? 1 : unitsOf(units[currency]))
-    return { dollarsPer: dollarsPer((currency) => dollarsPerEuro / euros(currency)), atMs }
+    if (Number.isNaN(atMs) || dollarsPerEuro === null) return null
+    const unitsPerEuro = (currency: Currency) => unitsOf(currency === 'EUR' ? '1' : units[currency])
+    return { dollarsPer: dollarsPer(dollarsPerEuro, unitsPerEuro), atMs }
   },
 }
 
 /** The rates of the moment, and the central bank's of the day that confirm them. */
 export const RATE_SHEETS = { moment: coinbase, day: ecb } as const
 
-function dollarsPer(rateOf: (currency: Currency) => number): DollarsPerCurrency {
+/** What one of each currency is worth, where so many units of it are worth `dollars`. */
+function dollarsPer(dollars: bigint, unitsFor: (currency: Currency) => bigint | null): DollarsPerCurrency {
   return new Map(
-    CURRENCIES.map((currency) => [currency, rateOf(currency)] as const).filter(
-      ([, dollars]) => Number.isFinite(dollars) && dollars > 0,
-    ),
+    CURRENCIES.flatMap((currency) => {
+      const units = unitsFor(currency)
+      return units === null ? [] : [[currency, rateOf(dollars, units)] as const]
+    }),
   )
 }
 
-/** NaN where the text is no plain decimal number. */
-const unitsOf = (text: unknown): number =>
-  typeof text === 'string' && /^\d{1,15}(\.\d{1,30})?$/.test(text) ? Number(text) : Number.NaN
+/** In 10⁻¹²; null where the text is no plain decimal number above zero. */
+const unitsOf = (text: unknown): bigint | null => (typeof text === 'string' ? parsePrice(text) : null)
 
 function jsonOf(text: string): unknown {
   try {

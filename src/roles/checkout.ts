@@ -63,7 +63,7 @@ type CheckoutRoleDeps = {
   keyring: Keyring
   networks: NetworkStates
   prices: Pick<PriceBook, 'quote'>
-  currencyRates: Pick<CurrencyRates, 'dollarsPerCurrency'>
+  currencyRates: Pick<CurrencyRates, 'dollarsPerCurrency' | 'quote'>
   notifier: Omit<Notifier, 'close'>
   listenUrl: string
   /** Origin of the site, which receipts name as their issuer. */

@@ -300,7 +300,7 @@ export const ERRORS = {
     status: 503,
     type: 'api_error',
     message:
-      'There is no trustworthy price for this asset at the moment. Try again soon or use another asset.',
+      'There is no trustworthy price for this asset or currency at the moment. Try again soon or use another one.',
   },
   asset_unavailable: {
     status: 503,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CURRENCIES, currencyDecimals } from '../core/rates/currencies.ts'
 
 /** Letters as people count them: code points, which is also what JSON Schema's `maxLength` counts. */
 function lengthOf(text: string): number {
@@ -31,6 +32,24 @@ export const usdAmount = z
   .string()
   .regex(/^(0|[1-9][0-9]{0,5})(\.[0-9]{1,2})?$/, 'Must be a dollar amount such as "49.99"')
   .meta({ examples: ['49.99'] })
+
+/** An amount of a currency other than the US dollar, with as many decimals as the currency has, or fewer. */
+export const currencyAmount = z
+  .strictObject({
+    amount: z
+      .string()
+      .regex(/^(0|[1-9][0-9]{0,11})(\.[0-9]{1,18})?$/, 'Must be an amount such as "49.99"')
+      .meta({ examples: ['49.99'] }),
+    currency: z.enum(CURRENCIES, {
+      error: `Must be one of ${CURRENCIES.join(', ')}; US dollars are usd_amount`,
+    }),
+  })
+  .superRefine(({ amount, currency }, context) => {
+    const decimals = currencyDecimals(currency)
+    if ((amount.split('.')[1] ?? '').length <= decimals) return
+    const message = `Must have ${decimals === 0 ? 'no' : `at most ${decimals}`} decimals, as ${currency} has`
+    context.addIssue({ code: 'custom', path: ['amount'], message })
+  })
 
 /** A coin amount: canonical, no trailing zeros, no exponent. */
 export const coinAmount = z

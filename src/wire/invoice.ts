@@ -4,6 +4,7 @@ import { INVOICE_STATUSES, PAYMENT_REVIEW_REASONS, PAYMENT_STATUSES } from '../c
 import {
   amountView,
   coinAmount,
+  currencyAmount,
   emailAddress,
   id,
   idView,
@@ -65,6 +66,12 @@ const metadata = z
 export const createInvoiceBody = z
   .strictObject({
     usd_amount: usdAmount.meta({ description: 'Total in US dollars, 0.50 to 100000.00.' }).optional(),
+    price: currencyAmount
+      .meta({
+        description:
+          'Total in your own currency in place of dollars. `usd_amount` is what it is worth at the rate of the moment, rounded up to the cent: 0.50 to 100000.00 dollars.',
+      })
+      .optional(),
     amount: coinAmount
       .meta({ description: 'Total in coins in place of dollars; needs `asset`, refuses `usd_amount`.' })
       .optional(),
@@ -81,6 +88,11 @@ export const createInvoiceBody = z
   .superRefine((body, context) => {
     const refuse = (path: string, message: string) =>
       context.addIssue({ code: 'custom', path: [path], message })
+    if (body.price !== undefined) {
+      if (body.usd_amount !== undefined) refuse('price', 'Cannot be combined with usd_amount')
+      if (body.amount !== undefined) refuse('price', 'Cannot be combined with amount')
+      return
+    }
     if (body.amount === undefined) {
       if (body.usd_amount === undefined) {
         context.addIssue({ code: 'custom', path: ['usd_amount'], params: { code: 'parameter_missing' } })
@@ -149,6 +161,17 @@ export const invoiceView = z
     status_reason: z.string().nullable(),
     review_reason: z.enum([...PAYMENT_REVIEW_REASONS, 'reorged']).nullable(),
     usd_amount: z.string().nullable().meta({ description: 'Null where a coin amount was asked for.' }),
+    price: z
+      .object({ amount: z.string().meta({ examples: ['49.99'] }), currency: z.string() })
+      .nullable()
+      .meta({
+        description:
+          'What was asked for in your own currency; `usd_amount` was computed from it. Null where dollars or coins were asked for.',
+      }),
+    price_rate: rateView.nullable().meta({
+      description:
+        'The rate that turned `price` into `usd_amount`, in US dollars per unit, and where it came from.',
+    }),
     amount_source: z.enum(['merchant', 'buyer']),
     asset: assetName,
     amount: amountView,

@@ -35,6 +35,8 @@ test('an invoice in dollars is priced, addressed and answered in full', async ()
     status_reason: null,
     review_reason: null,
     usd_amount: '49.90',
+    price: null,
+    price_rate: null,
     amount_source: 'merchant',
     asset: 'LTC',
     amount: '0.59144246',

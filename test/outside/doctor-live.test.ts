@@ -150,7 +150,7 @@ test('each service that answers is listed with what it provides', async () => {
     told(/^ok: Price of ETH: /),
     told(/^ok: Price of USDC: kraken .*, bitstamp /),
     told(/^ok: Price of SOL: /),
-    told(/^ok: Currencies beside the price: 29 of 29$/),
+    told(/^ok: Currencies for prices: 29 of 29$/),
     told(/^ok: litecoin-test: \S+: chain regtest \([0-9a-f]{64}\), block \d+, -?\d+ s old$/),
     told(/^ok: litecoin-test: \S+: serves blocks, mempool$/),
     told(/^ok: litecoin-test: \S+: chain regtest /),

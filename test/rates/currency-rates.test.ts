@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { CURRENCIES, type Currency, ROUND_DOLLARS } from '../../src/core/rates/currencies.ts'
+import { CURRENCIES, type Currency, ROUND_RATES } from '../../src/core/rates/currencies.ts'
 import { type CurrencyRates, createCurrencyRates } from '../../src/rates/currency-rates.ts'
 import { coinbaseRates, ecbRates, type FakeRates, startFakeRates } from './fake-rates.ts'
 
@@ -33,7 +33,7 @@ test('every currency is worth what the source of the moment says where the centr
   await rates.refresh()
   expect(live().size).toBe(CURRENCIES.length)
   for (const currency of CURRENCIES)
-    expect((dollarsPer(currency) ?? 0) / ROUND_DOLLARS[currency]).toBeCloseTo(1, 3)
+    expect(Number(dollarsPer(currency)) / Number(ROUND_RATES.get(currency))).toBeCloseTo(1, 3)
   expect(warnings).toEqual([])
   expect(rates.report()).toEqual([
     { name: 'coinbase', fault: null },
@@ -102,11 +102,11 @@ test('the central bank’s rates last over a long weekend and are asked for once
 
 test('test mode has its table until a source is there; live mode never does', async () => {
   const test = () => rates.dollarsPerCurrency(false)
-  expect([test().get('EUR'), live().size]).toEqual([ROUND_DOLLARS.EUR, 0])
+  expect([test().get('EUR'), live().size]).toEqual([1_100_000_000_000n, 0])
   const { url } = fake
   await fake.close()
   await rates.refresh()
-  expect([test().get('EUR'), live().size]).toEqual([ROUND_DOLLARS.EUR, 0])
+  expect([test().get('EUR'), live().size]).toEqual([1_100_000_000_000n, 0])
   expect(warnings).toHaveLength(2)
   await rates.stop()
   fake = await startFakeRates({ coinbase: '{}', ecb: '' })

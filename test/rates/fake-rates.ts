@@ -14,12 +14,12 @@ export type FakeRates = {
   close(): Promise<void>
 }
 
-const DOLLARS_PER_EURO = ROUND_DOLLARS.EUR
+const DOLLARS_PER_EURO = Number(ROUND_DOLLARS.EUR)
 
 /** Coinbase App API, "Get Exchange Rates", with the rates of test mode and coins among them. */
 export function coinbaseRates(changes: { readonly [currency: string]: string } = {}): string {
   const rates = Object.fromEntries(
-    CURRENCIES.map((currency) => [currency, (1 / ROUND_DOLLARS[currency]).toFixed(6)]),
+    CURRENCIES.map((currency) => [currency, (1 / Number(ROUND_DOLLARS[currency])).toFixed(6)]),
   )
   return JSON.stringify({
     data: { currency: 'USD', rates: { BTC: '0.0000103', USD: '1.0', ...rates, ...changes } },
@@ -31,7 +31,7 @@ export function ecbRates(day: string, changes: { readonly [currency: string]: st
   const rates = Object.fromEntries(
     CURRENCIES.filter((currency) => currency !== 'EUR').map((currency) => [
       currency,
-      (DOLLARS_PER_EURO / ROUND_DOLLARS[currency]).toFixed(5),
+      (DOLLARS_PER_EURO / Number(ROUND_DOLLARS[currency])).toFixed(5),
     ]),
   )
   const entries = Object.entries({ USD: String(DOLLARS_PER_EURO), ...rates, ...changes })

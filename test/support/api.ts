@@ -9,6 +9,7 @@ import { createOpenInvoiceLimit } from '../../src/flows/steps/open-invoice-limit
 import { type ApiApp, createApiApp } from '../../src/http/api/app.ts'
 import type { ApiDeps } from '../../src/http/api/deps.ts'
 import { createNetworkStates } from '../../src/http/api/network-states.ts'
+import { createCurrencyRates } from '../../src/rates/currency-rates.ts'
 import { openAccessSeals } from '../../src/secrets/access-seals.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
 import { SCOPES, type Scope } from '../../src/wire/scopes.ts'
@@ -95,6 +96,8 @@ export async function createTestApi(
     keyring,
     seals: openAccessSeals(keyring, log),
     prices: fixedPrices(unpriced, clock),
+    // Never asks anybody: test mode has its table, and live mode nothing.
+    currencyRates: createCurrencyRates({ urls: {}, clock }),
     baseUrl: BASE_URL,
     serviceFeeBps: 0,
     // The pools hold addresses that no signer issued; tests of the check bring their own.

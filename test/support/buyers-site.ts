@@ -11,7 +11,7 @@ export async function startBuyersSite(
   const { log } = api.deps
   const checkout = openCheckout({
     ...api.deps,
-    currencyRates: { dollarsPerCurrency: () => new Map() },
+    currencyRates: { ...api.deps.currencyRates, dollarsPerCurrency: () => new Map() },
     listenUrl: api.database.urls.api,
     sandbox: null,
     ...changes,

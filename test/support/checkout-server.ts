@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import type { CheckoutFacts, PaymentPage } from '../../src/core/checkout/checkout-pages.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
-import { type Currency, ROUND_DOLLARS } from '../../src/core/rates/currencies.ts'
+import { ROUND_RATES } from '../../src/core/rates/currencies.ts'
 import { createCheckoutApp } from '../../src/web/checkout/app.ts'
 import { type Branding, NO_BRANDING } from '../../src/web/checkout/branding.ts'
 import type { CheckoutDeps } from '../../src/web/checkout/checkout-deps.ts'
@@ -36,7 +36,7 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
         return found === undefined ? null : { ...found, networkFacts: { tipHeightOf: () => state.tipHeight } }
       },
       readPaymentPage: async ({ slug }) => links.get(slug) ?? { kind: 'neutral' },
-      dollarsPerCurrency: () => new Map(Object.entries(ROUND_DOLLARS) as [Currency, number][]),
+      dollarsPerCurrency: () => ROUND_RATES,
       callerOf: () => 'one',
       maySendForm: () => true,
       newVisit: () => String(++visits).padStart(22, '0'),

@@ -30,6 +30,7 @@ export function makeInvoice(changes: Partial<Invoice> = {}): Invoice {
     paymentLinkId: null,
     metadata: null,
     returnUrl: null,
+    price: null,
     reopenedFrom: null,
     address: 'rltc1qw508d6qejxtdg4y5r3zarvary0c5xw7k5rn2vy',
     createdAtMs: CREATED_AT.getTime(),

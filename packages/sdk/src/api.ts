@@ -140,6 +140,11 @@ export type CreateCheckoutSession = {
 export type CreateInvoice = {
   /** Total in US dollars, 0.50 to 100000.00. */
   readonly usd_amount?: string | undefined
+  /** Total in your own currency in place of dollars. `usd_amount` is what it is worth at the rate of the moment, rounded up to the cent: 0.50 to 100000.00 dollars. */
+  readonly price?: {
+    readonly amount: string
+    readonly currency: 'AUD' | 'BRL' | 'CAD' | 'CHF' | 'CNY' | 'CZK' | 'DKK' | 'EUR' | 'GBP' | 'HKD' | 'HUF' | 'IDR' | 'ILS' | 'INR' | 'ISK' | 'JPY' | 'KRW' | 'MXN' | 'MYR' | 'NOK' | 'NZD' | 'PHP' | 'PLN' | 'RON' | 'SEK' | 'SGD' | 'THB' | 'TRY' | 'ZAR'
+  } | undefined
   /** Total in coins in place of dollars; needs `asset`, refuses `usd_amount`. */
   readonly amount?: string | undefined
   /** Starting coin; your default coin unless given. */
@@ -293,6 +298,23 @@ export type Invoice = {
   readonly review_reason: 'wrong_asset' | 'late' | 'cancelled' | 'after_settlement' | 'too_many_payments' | 'reorged' | null
   /** Null where a coin amount was asked for. */
   readonly usd_amount: string | null
+  /** What was asked for in your own currency; `usd_amount` was computed from it. Null where dollars or coins were asked for. */
+  readonly price: {
+    readonly amount: string
+    readonly currency: string
+  } | null
+  /** The rate that turned `price` into `usd_amount`, in US dollars per unit, and where it came from. */
+  readonly price_rate: {
+    readonly usd_per_unit: string
+    /** ISO 8601 UTC with milliseconds. */
+    readonly quoted_at: string
+    readonly sources: readonly {
+      readonly name: string
+      readonly usd_per_unit: string
+      /** ISO 8601 UTC with milliseconds. */
+      readonly at: string
+    }[]
+  } | null
   readonly amount_source: 'merchant' | 'buyer'
   readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM'
   /** Canonical decimal in coin units. */

@@ -1,6 +1,8 @@
 import { type AssetId, type Network, networkOf } from '../assets.ts'
 import { acceptedAssets, defaultAsset, type PaymentRules } from '../payment-rules.ts'
+import type { Currency } from '../rates/currencies.ts'
 import { type AssetSupport, isMinimumMissing } from './plan.ts'
+import type { CurrencyQuote } from './price.ts'
 import type { Price } from './quote.ts'
 import type { NetworkFacts } from './render.ts'
 import type { RateEvidence } from './types.ts'
@@ -11,6 +13,7 @@ export type Market = {
   readonly rules: PaymentRules
   readonly supportOf: (asset: AssetId) => AssetSupport
   readonly priceOf: (asset: AssetId) => Price | null
+  readonly currencyRateOf: (currency: Currency) => CurrencyQuote | null
   /** Whether the asset's address pool had an address left. */
   readonly hasAddressFor: (asset: AssetId) => boolean
   readonly networkFacts: NetworkFacts

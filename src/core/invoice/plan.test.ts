@@ -16,6 +16,7 @@ const context = {
   rules: readPaymentRules({}),
   supportOf: runs('LTC'),
   priceOf: () => price,
+  currencyRateOf: () => null,
   nowMs: 0,
 } as const
 const tenDollars = { kind: 'usd', usdAmount: '10', asset: 'LTC' } as const

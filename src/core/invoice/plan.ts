@@ -8,6 +8,8 @@ import {
   networkOf,
 } from '../assets.ts'
 import { acceptedAssets, defaultAsset, type PaymentRules } from '../payment-rules.ts'
+import type { Currency } from '../rates/currencies.ts'
+import { type CurrencyQuote, priceInDollars } from './price.ts'
 import {
   type AmountFault,
   amountFault,
@@ -16,6 +18,7 @@ import {
   quoteInvoice,
   type RequestedAmount,
 } from './quote.ts'
+import type { CurrencyAmount, InvoicePrice } from './types.ts'
 
 /** What this server can do for an asset in one mode. */
 export type AssetSupport = {
@@ -42,6 +45,8 @@ export type InvoicePlan =
       readonly kind: 'planned'
       readonly terms: InvoiceTerms
       readonly deposit: DepositPlan
+      /** What its dollars were computed from; null where dollars or coins were asked for. */
+      readonly price: InvoicePrice | null
     }
   /** The caller's mistake. */
   | { readonly kind: 'refused'; readonly code: AmountFault | 'asset_not_accepted'; readonly param: string }
@@ -50,19 +55,27 @@ export type InvoicePlan =
       readonly kind: 'unavailable'
       readonly code: 'rate_unavailable' | 'asset_unavailable'
       readonly asset: AssetId
+      /** Present where it is the price's currency that has no rate. */
+      readonly currency?: Currency
     }
+
+/** The merchant fixed dollars or coins, or a price in another currency. */
+export type RequestedTotal = RequestedAmount | { readonly kind: 'price'; readonly price: CurrencyAmount }
+
+const PARAMS = { usd: 'usd_amount', coin: 'amount', price: 'price.amount' } as const
 
 /**
  * Decides the coin and terms of a new invoice, or why there can be none; the caller's mistakes come first. The
  * network only has to be known, not healthy: a node's outage must not stop sales.
  */
 export function planInvoice(
-  requested: RequestedAmount & { readonly asset: AssetId | null },
+  total: RequestedTotal & { readonly asset: AssetId | null },
   context: {
     readonly livemode: boolean
     readonly rules: PaymentRules
     readonly supportOf: (asset: AssetId) => AssetSupport
     readonly priceOf: (asset: AssetId) => Price | null
+    readonly currencyRateOf: (currency: Currency) => CurrencyQuote | null
     readonly nowMs: number
     /** In place of the end of the rules' payment window. */
     readonly expiresAtMs?: number
@@ -71,11 +84,16 @@ export function planInvoice(
   const { livemode, rules, supportOf } = context
   const isConfigured = (candidate: AssetId) => supportOf(candidate).isConfigured
   const accepted = acceptedAssets(rules, livemode, isConfigured)
-  const asset = requested.asset ?? defaultAsset(rules, accepted, isConfigured)
+  const asset = total.asset ?? defaultAsset(rules, accepted, isConfigured)
   if (asset === null || !accepted.includes(asset)) {
     return { kind: 'refused', code: 'asset_not_accepted', param: 'asset' }
   }
-  const param = requested.kind === 'usd' ? 'usd_amount' : 'amount'
+  const param = PARAMS[total.kind]
+  const fixed = fixedAmount(total, context.currencyRateOf)
+  if (fixed.kind === 'refused') return { kind: 'refused', code: fixed.code, param }
+  if (fixed.kind === 'rate_unavailable')
+    return { kind: 'unavailable', code: 'rate_unavailable', asset, currency: fixed.currency }
+  const { requested, price: priced } = fixed
   const { parameters, halted, chainMinimum = null } = supportOf(asset)
   const fault = amountFault(requested, asset, rules, chainMinimum)
   if (fault !== null) return { kind: 'refused', code: fault, param }
@@ -93,7 +111,17 @@ export function planInvoice(
   if (parameters === null || halted || isMinimumMissing(asset, chainMinimum))
     return { kind: 'unavailable', code: 'asset_unavailable', asset }
   if (quote.kind === 'rate_unavailable') return { kind: 'unavailable', code: 'rate_unavailable', asset }
-  return { kind: 'planned', terms: quote.terms, deposit: depositPlan(asset, livemode, parameters) }
+  const deposit = depositPlan(asset, livemode, parameters)
+  return { kind: 'planned', terms: quote.terms, deposit, price: priced }
+}
+
+/** The dollars or coins to ask for; of a price those that it is worth now. */
+function fixedAmount(total: RequestedTotal, rateOf: (currency: Currency) => CurrencyQuote | null) {
+  if (total.kind !== 'price') return { kind: 'fixed', requested: total, price: null } as const
+  const dollars = priceInDollars(total.price, rateOf)
+  if (dollars.kind !== 'priced') return dollars
+  const requested = { kind: 'usd', usdAmount: dollars.usdAmount } as const
+  return { kind: 'fixed', requested, price: dollars.price } as const
 }
 
 /** Whether the asset's minimum is set by its chain and was not read yet, so that no amount can be judged. */

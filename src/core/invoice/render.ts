@@ -4,7 +4,7 @@ import { countOf } from '../finality.ts'
 import { formatCoinAmount, formatUsd } from '../money.ts'
 import { countPayments, dustOf, shownPayments } from './shown.ts'
 import { amountsOf, deriveStatus, reviewReasonOf, statusReasonOf } from './status.ts'
-import type { Invoice, Payment } from './types.ts'
+import type { Invoice, Payment, RateEvidence } from './types.ts'
 
 /** What rendering needs to know about the networks, apart from the invoice. */
 export type NetworkFacts = {
@@ -33,6 +33,8 @@ export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
     status_reason: statusReasonOf(invoice),
     review_reason: reviewReasonOf(invoice),
     usd_amount: usdAmount,
+    price: invoice.price === null ? null : { amount: invoice.price.amount, currency: invoice.price.currency },
+    price_rate: renderRate(invoice.price?.rate ?? null),
     amount_source: invoice.amountSource,
     asset: invoice.asset,
     amount: formatCoinAmount(invoice.amount, decimals),
@@ -47,18 +49,7 @@ export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
       amount: amounts.remaining > 0n ? amounts.remaining : invoice.amount,
       evm: networkFacts.evmOf?.(networkOf(invoice.asset, invoice.livemode)),
     }),
-    rate:
-      invoice.rate === null
-        ? null
-        : {
-            usd_per_unit: invoice.rate.usdPerUnit,
-            quoted_at: invoice.rate.quotedAt,
-            sources: invoice.rate.sources.map((source) => ({
-              name: source.name,
-              usd_per_unit: source.usdPerUnit,
-              at: source.at,
-            })),
-          },
+    rate: renderRate(invoice.rate),
     allow_asset_selection: invoice.allowAssetSelection,
     customer_email: invoice.customerEmail,
     external_reference: invoice.externalReference,
@@ -81,6 +72,15 @@ export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
       transfers_count: count,
       amount: formatCoinAmount(amount, COINS[asset].decimals),
     })),
+  }
+}
+
+function renderRate(rate: RateEvidence | null) {
+  if (rate === null) return null
+  return {
+    usd_per_unit: rate.usdPerUnit,
+    quoted_at: rate.quotedAt,
+    sources: rate.sources.map(({ name, usdPerUnit, at }) => ({ name, usd_per_unit: usdPerUnit, at })),
   }
 }
 

@@ -3,7 +3,7 @@ import type { PaymentLink } from '../checkout/payment-link.ts'
 import { windowMinutesOf } from '../checkout/payment-link.ts'
 import { formatCoinAmount, formatUsd } from '../money.ts'
 import type { Market } from './market.ts'
-import { type InvoicePlan, planInvoice } from './plan.ts'
+import { type InvoicePlan, planInvoice, type RequestedTotal } from './plan.ts'
 import { deriveStatus } from './status.ts'
 import { isTranslated } from './translated.ts'
 import type { Invoice } from './types.ts'
@@ -25,7 +25,10 @@ export function isReopenable(
   return invoice.paymentLinkId === null ? rules.reopenExpired : link?.active === true
 }
 
-/** The terms of the new invoice: what the old one asked for, at the price of the moment, with a window of its own. */
+/**
+ * The terms of the new invoice: what the old one asked for, at the price of the moment, and at the rate of the moment
+ * where that was in another currency, with a window of its own.
+ */
 export function planReopening(
   invoice: Invoice,
   link: PaymentLink | null,
@@ -34,12 +37,14 @@ export function planReopening(
 ): InvoicePlan {
   const { asset } = invoice
   const minutes = link === null ? market.rules.windowMinutes : windowMinutesOf(link, market.rules)
-  const requested =
-    invoice.usdCents === null
-      ? ({ kind: 'coin', amount: formatCoinAmount(invoice.amount, ASSETS[asset].decimals) } as const)
-      : ({ kind: 'usd', usdAmount: formatUsd(invoice.usdCents) } as const)
   return planInvoice(
-    { ...requested, asset },
+    { ...requestedBy(invoice), asset },
     { ...market, nowMs, expiresAtMs: nowMs + minutes * MS_PER_MINUTE },
   )
+}
+
+function requestedBy({ price, usdCents, amount, asset }: Invoice): RequestedTotal {
+  if (price !== null) return { kind: 'price', price }
+  if (usdCents !== null) return { kind: 'usd', usdAmount: formatUsd(usdCents) }
+  return { kind: 'coin', amount: formatCoinAmount(amount, ASSETS[asset].decimals) }
 }

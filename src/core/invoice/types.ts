@@ -1,5 +1,6 @@
 import type { AssetId, Network, PaymentAsset } from '../assets.ts'
 import type { BlockDepth, Finality } from '../finality.ts'
+import type { Currency } from '../rates/currencies.ts'
 
 /** What a merchant reads. Derived from the facts by `deriveStatus`, never decided anywhere else. */
 export const INVOICE_STATUSES = [
@@ -101,13 +102,19 @@ export type BlockSumTotal = Pick<
   readonly payments: number
 }
 
-/** The price that fixed an invoice's coin amount, with the exchanges' answers it came from. */
+/** The price that fixed an amount, with the sources' answers it came from. */
 export type RateEvidence = {
-  /** Decimal string, US dollars per coin. */
+  /** Decimal string, US dollars per coin, or per unit of another currency. */
   readonly usdPerUnit: string
   readonly quotedAt: string
   readonly sources: readonly { readonly name: string; readonly usdPerUnit: string; readonly at: string }[]
 }
+
+/** An amount of a shop's currency: a decimal string. */
+export type CurrencyAmount = { readonly amount: string; readonly currency: Currency }
+
+/** What the merchant asked for in another currency than US dollars, and the rate that turned it into dollars. */
+export type InvoicePrice = CurrencyAmount & { readonly rate: RateEvidence }
 
 /** What makes payments final, for each asset that may arrive on this invoice's addresses. */
 export type ConfirmationsByAsset = { readonly [asset in PaymentAsset]?: Finality }
@@ -133,6 +140,8 @@ export type Invoice = {
   readonly amount: bigint
   /** US cents; null where the merchant fixed a coin amount. */
   readonly usdCents: bigint | null
+  /** What `usdCents` was computed from when the invoice was made; null where dollars or coins were asked for. */
+  readonly price: InvoicePrice | null
   readonly amountSource: 'merchant' | 'buyer'
   readonly rate: RateEvidence | null
   /** Base units by which the confirmed sum may fall short of, or exceed, `amount` and still be `paid`. */

@@ -3,7 +3,7 @@ import type { Invoice, InvoiceStatus } from '../../core/invoice/types.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { loadReceived } from '../ledger/received.ts'
 import { firstIdAt } from '../list-page.ts'
-import { INVOICE_COLUMNS, type InvoiceRow, invoiceFromRow } from './invoices.ts'
+import { INVOICE_COLUMNS, type InvoiceRow, invoiceFromRow } from './invoice-row.ts'
 
 export type InvoiceFilters = {
   readonly limit: number

@@ -1,56 +1,11 @@
 import type { AssetId, Keyspace } from '../../core/assets.ts'
 import type { DepositPlan } from '../../core/invoice/plan.ts'
 import { deriveStatus } from '../../core/invoice/status.ts'
-import type { Invoice, RateEvidence } from '../../core/invoice/types.ts'
+import type { Invoice } from '../../core/invoice/types.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
-import { loadReceived, NOTHING, type Received } from '../ledger/received.ts'
-
-export type InvoiceRow = {
-  id: string
-  merchant_id: string
-  livemode: boolean
-  asset: AssetId
-  amount: bigint
-  usd_cents: bigint | null
-  amount_source: Invoice['amountSource']
-  rate: RateEvidence | null
-  tolerance_under: bigint
-  tolerance_over: bigint
-  service_fee_bps: number
-  confirmations: Invoice['confirmations']
-  allow_asset_selection: boolean
-  customer_email: string | null
-  external_reference: string | null
-  order_reference: string | null
-  checkout_session_id: string | null
-  payment_link_id: string | null
-  metadata: Invoice['metadata']
-  return_url: string | null
-  reopened_from: string | null
-  address: string
-  created_at: Date
-  expires_at: Date
-  expired_at: Date | null
-  expiry_reading: Invoice['expiryReading']
-  cancelled_at: Date | null
-  paid_at: Date | null
-  accepted_at: Date | null
-  reorg_dismissed: boolean
-  announced: Invoice['announced']
-  event_count: number
-}
-
-/**
- * The columns of `InvoiceRow`. The address is read only as one that was given to this invoice, and is empty where the
- * row names another: nobody may change or replace a row of deposit_address. Served by deposit_address_by_invoice.
- */
-export const INVOICE_COLUMNS = `id, merchant_id, livemode, asset, amount, usd_cents, amount_source, rate, tolerance_under, tolerance_over,
-  service_fee_bps, confirmations, allow_asset_selection, customer_email, external_reference, order_reference, checkout_session_id,
-  payment_link_id, metadata, return_url, reopened_from, created_at, expires_at, expired_at, expiry_reading, cancelled_at, paid_at,
-  coalesce((select d.address from deposit_address d where d.merchant_id = invoice.merchant_id
-    and d.invoice_id = invoice.id and d.address = invoice.address), '') as address,
-  accepted_at, reorg_dismissed, announced, event_count`
+import { loadReceived } from '../ledger/received.ts'
+import { INVOICE_COLUMNS, type InvoiceRow, invoiceFromRow } from './invoice-row.ts'
 
 /** An invoice with the number of events it has had. */
 export type StoredInvoice = { readonly invoice: Invoice; readonly eventCount: number }
@@ -108,9 +63,10 @@ export async function insertInvoice(
        insert into invoice (merchant_id, id, livemode, status, asset, amount, usd_cents, amount_source, rate,
          tolerance_under, tolerance_over, confirmations, allow_asset_selection, customer_email,
          external_reference, order_reference, checkout_session_id, payment_link_id, metadata, reopened_from,
-         address, created_at, expires_at, announced, event_count, service_fee_bps, return_url)
+         address, created_at, expires_at, announced, event_count, service_fee_bps, return_url,
+         price_amount, price_currency, price_rate)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-         $22, $23, $24, $28, $29, $30))
+         $22, $23, $24, $28, $29, $30, $31, $32, $33))
      insert into deposit_address (merchant_id, keyspace, idx, livemode, invoice_id, program, address, created_at)
      values ($1, $25, $26, $3, $2, $27, $21, $22)`,
     [
@@ -144,6 +100,9 @@ export async function insertInvoice(
       eventCount,
       invoice.serviceFeeBps,
       invoice.returnUrl,
+      invoice.price?.amount ?? null,
+      invoice.price?.currency ?? null,
+      jsonOrNull(invoice.price?.rate ?? null),
     ],
   )
 }
@@ -306,44 +265,6 @@ export async function findInvoicesPastDeadline(
     [filter.livemode, filter.asset, filter.deadlineBefore, filter.limit, filter.except],
   )
   return rows.map((row) => ({ merchantId: row.merchant_id, invoiceId: row.id }))
-}
-
-/** The domain's invoice of a row. */
-export function invoiceFromRow(row: InvoiceRow, received: Received = NOTHING): Invoice {
-  return {
-    merchantId: row.merchant_id,
-    id: row.id,
-    livemode: row.livemode,
-    asset: row.asset,
-    amount: row.amount,
-    usdCents: row.usd_cents,
-    amountSource: row.amount_source,
-    rate: row.rate,
-    toleranceUnder: row.tolerance_under,
-    toleranceOver: row.tolerance_over,
-    serviceFeeBps: row.service_fee_bps,
-    confirmations: row.confirmations,
-    allowAssetSelection: row.allow_asset_selection,
-    customerEmail: row.customer_email,
-    externalReference: row.external_reference,
-    orderReference: row.order_reference,
-    checkoutSessionId: row.checkout_session_id,
-    paymentLinkId: row.payment_link_id,
-    metadata: row.metadata,
-    returnUrl: row.return_url,
-    reopenedFrom: row.reopened_from,
-    address: row.address,
-    createdAtMs: row.created_at.getTime(),
-    expiresAtMs: row.expires_at.getTime(),
-    expiredAtMs: row.expired_at?.getTime() ?? null,
-    expiryReading: row.expiry_reading,
-    cancelledAtMs: row.cancelled_at?.getTime() ?? null,
-    paidAtMs: row.paid_at?.getTime() ?? null,
-    acceptedAtMs: row.accepted_at?.getTime() ?? null,
-    reorgDismissed: row.reorg_dismissed,
-    announced: row.announced,
-    ...received,
-  }
 }
 
 const dateOrNull = (ms: number | null): Date | null => (ms === null ? null : new Date(ms))

@@ -1,7 +1,7 @@
 import { ASSET_IDS, type AssetId, keyspaceOfNetwork, type Network } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tx } from '../../postgres/transaction.ts'
-import { INVOICE_COLUMNS, type InvoiceRow } from '../invoices/invoices.ts'
+import { INVOICE_COLUMNS, type InvoiceRow } from '../invoices/invoice-row.ts'
 
 /** What does not agree: whose it is, which row, and in words what is wrong. */
 export type Finding = {

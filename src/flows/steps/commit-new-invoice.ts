@@ -62,6 +62,7 @@ export async function commitNewInvoice(
   const invoice: Invoice = {
     ...NO_ORIGIN,
     ...plan.terms,
+    price: plan.price,
     ...input.details,
     ...NOTHING_HAPPENED_YET,
     merchantId: tenant.merchantId,

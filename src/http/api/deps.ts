@@ -3,6 +3,7 @@ import type { AccessSeals } from '../../core/people/access-seals.ts'
 import type { EventFormats } from '../../delivery/event-format.ts'
 import type { OpenInvoiceLimit } from '../../flows/steps/open-invoice-limit.ts'
 import type { Pool } from '../../postgres/pool.ts'
+import type { CurrencyRates } from '../../rates/currency-rates.ts'
 import type { PriceBook } from '../../rates/price-book.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
@@ -23,6 +24,7 @@ export type ApiDeps = {
   /** Of the rows that decide who may do what. */
   readonly seals: AccessSeals
   readonly prices: Pick<PriceBook, 'quote' | 'report'>
+  readonly currencyRates: Pick<CurrencyRates, 'quote'>
   /** Origin of every link that is given out; the Host header is never used. */
   readonly baseUrl: string
   readonly networks: NetworkStates

@@ -5,6 +5,7 @@ import type { PaymentRules } from '../../core/payment-rules.ts'
 import { findNetworksWithAddresses } from '../../db/addresses/address-availability.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import type { Tenant } from '../../postgres/transaction.ts'
+import type { CurrencyRates } from '../../rates/currency-rates.ts'
 import type { PriceBook } from '../../rates/price-book.ts'
 import type { NetworkStates } from './network-states.ts'
 import { createRulesCache } from './rules-cache.ts'
@@ -16,12 +17,13 @@ export type MarketOf = (tenant: Tenant) => Promise<Market>
 export function createMarketReader(deps: {
   readonly pool: Pool
   readonly prices: Pick<PriceBook, 'quote'>
+  readonly currencyRates: Pick<CurrencyRates, 'quote'>
   readonly networks: NetworkStates
   readonly elapsedMs?: () => number
   /** Where the caller has a cache of its own. */
   readonly rulesOf?: (tenant: Tenant) => Promise<PaymentRules>
 }): MarketOf {
-  const { pool, prices, networks, elapsedMs = () => performance.now() } = deps
+  const { pool, prices, currencyRates, networks, elapsedMs = () => performance.now() } = deps
   const rulesOf = deps.rulesOf ?? createRulesCache(pool, elapsedMs)
   const stocks = createShortCache<ReadonlyMap<Network, string>>({
     load: () => findNetworksWithAddresses(pool),
@@ -37,6 +39,7 @@ export function createMarketReader(deps: {
       rules,
       supportOf,
       priceOf: priceIn(prices, livemode),
+      currencyRateOf: (currency) => currencyRates.quote(currency, livemode),
       hasAddressFor: (asset) => {
         const { network, form } = depositPlan(asset, livemode, supportOf(asset).parameters ?? '')
         return stock.get(network) === form

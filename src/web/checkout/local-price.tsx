@@ -1,3 +1,4 @@
+import { formatPrice } from '../../core/money.ts'
 import type { DollarsPerCurrency } from '../../core/rates/currencies.ts'
 
 /** More digits than an amount about a price needs. */
@@ -19,7 +20,7 @@ export function LocalPrice({
 }) {
   const shown = [...dollarsPerCurrency].map(([currency, dollars]) => [
     currency,
-    String(Number(dollars.toPrecision(DIGITS))),
+    String(Number(Number(formatPrice(dollars)).toPrecision(DIGITS))),
   ])
   return (
     <p

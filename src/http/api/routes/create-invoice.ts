@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import { priceIn, supportIn } from '../../../core/invoice/market.ts'
-import { type InvoicePlan, planInvoice } from '../../../core/invoice/plan.ts'
-import type { RequestedAmount } from '../../../core/invoice/quote.ts'
+import { type InvoicePlan, planInvoice, type RequestedTotal } from '../../../core/invoice/plan.ts'
 import type { LeasedAddress } from '../../../flows/steps/address-leases.ts'
 import { commitNewInvoice } from '../../../flows/steps/commit-new-invoice.ts'
 import type { Tx } from '../../../postgres/transaction.ts'
@@ -21,7 +20,7 @@ export const createInvoiceRoute = defineRoute({
   tag: 'Invoices',
   summary: 'Create an invoice',
   description:
-    'One call for each order. Give `usd_amount`, which is turned into coins at the current price, or `amount` in coins with `asset`. Store `id` with your order and send the buyer to `checkout_url`.',
+    'One call for each order. Give `usd_amount`, which is turned into coins at the current price, `price` in your own currency, which is turned into dollars first, or `amount` in coins with `asset`. Store `id` with your order and send the buyer to `checkout_url`.',
   scope: 'invoices:write',
   body: createInvoiceBody,
   example: { usd_amount: '49.99', asset: 'LTC', external_reference: 'order-1042' },
@@ -48,6 +47,7 @@ export const createInvoiceRoute = defineRoute({
         rules,
         supportOf: supportIn(networks, tenant.livemode),
         priceOf: priceIn(deps.prices, tenant.livemode),
+        currencyRateOf: (currency) => deps.currencyRates.quote(currency, tenant.livemode),
         nowMs: deps.clock().getTime(),
       },
     )
@@ -74,7 +74,7 @@ export const createInvoiceRoute = defineRoute({
     refuseReturnUrl(request.body.return_url, request.tenant.livemode)
     if (plan.kind === 'refused') throw new ApiProblem(plan.code, { param: plan.param })
     if (isLimitReached) throw new ApiProblem('open_invoice_limit_reached')
-    if (plan.kind === 'unavailable') throw new ApiProblem(plan.code, { param: 'asset' })
+    if (plan.kind === 'unavailable') throw unavailable(plan)
     return createPlanned(deps, request, tx, { plan, networks })
   },
 })
@@ -125,8 +125,15 @@ async function createPlanned(
 /** What the API creates comes by no payment link. */
 const NO_LINKS: ReadonlyMap<string, string> = new Map()
 
-/** The schema has made sure that exactly one of the two is there. */
-function requestedAmount(body: z.output<typeof createInvoiceBody>): RequestedAmount {
+function unavailable({ code, currency }: Extract<InvoicePlan, { kind: 'unavailable' }>): ApiProblem {
+  if (currency === undefined) return new ApiProblem(code, { param: 'asset' })
+  const message = `There is no trustworthy rate for ${currency} at the moment. Try again soon or give usd_amount.`
+  return new ApiProblem(code, { param: 'price.currency', message })
+}
+
+/** The schema has made sure that exactly one of the three is there. */
+function requestedAmount(body: z.output<typeof createInvoiceBody>): RequestedTotal {
+  if (body.price !== undefined) return { kind: 'price', price: body.price }
   if (body.amount !== undefined) return { kind: 'coin', amount: body.amount }
   return { kind: 'usd', usdAmount: body.usd_amount ?? '' }
 }

@@ -40,7 +40,8 @@ export function NewInvoiceDialog({ like, onClose }: { like?: Invoice; onClose: (
   const assets = useQuery(assetsOf(mode))
   const available = (assets.data?.data ?? []).filter((asset) => asset.available)
   const [form, setForm] = useState<Form>({
-    usd: like?.usd_amount ?? '',
+    // The dollars of a price in another currency were worth it then.
+    usd: like === undefined || like.price !== null ? '' : (like.usd_amount ?? ''),
     asset: like?.asset ?? '',
     reference: '',
     email: like?.customer_email ?? '',

@@ -1,0 +1,98 @@
+import type { AssetId } from '../../core/assets.ts'
+import type { Invoice, InvoicePrice, RateEvidence } from '../../core/invoice/types.ts'
+import type { Currency } from '../../core/rates/currencies.ts'
+import { NOTHING, type Received } from '../ledger/received.ts'
+
+export type InvoiceRow = {
+  id: string
+  merchant_id: string
+  livemode: boolean
+  asset: AssetId
+  amount: bigint
+  usd_cents: bigint | null
+  price_amount: string | null
+  price_currency: Currency | null
+  price_rate: RateEvidence | null
+  amount_source: Invoice['amountSource']
+  rate: RateEvidence | null
+  tolerance_under: bigint
+  tolerance_over: bigint
+  service_fee_bps: number
+  confirmations: Invoice['confirmations']
+  allow_asset_selection: boolean
+  customer_email: string | null
+  external_reference: string | null
+  order_reference: string | null
+  checkout_session_id: string | null
+  payment_link_id: string | null
+  metadata: Invoice['metadata']
+  return_url: string | null
+  reopened_from: string | null
+  address: string
+  created_at: Date
+  expires_at: Date
+  expired_at: Date | null
+  expiry_reading: Invoice['expiryReading']
+  cancelled_at: Date | null
+  paid_at: Date | null
+  accepted_at: Date | null
+  reorg_dismissed: boolean
+  announced: Invoice['announced']
+  event_count: number
+}
+
+/**
+ * The columns of `InvoiceRow`. The address is read only as one that was given to this invoice, and is empty where the
+ * row names another: nobody may change or replace a row of deposit_address. Served by deposit_address_by_invoice.
+ */
+export const INVOICE_COLUMNS = `id, merchant_id, livemode, asset, amount, usd_cents, price_amount, price_currency, price_rate, amount_source, rate,
+  tolerance_under, tolerance_over, service_fee_bps, confirmations, allow_asset_selection, customer_email, external_reference, order_reference, checkout_session_id,
+  payment_link_id, metadata, return_url, reopened_from, created_at, expires_at, expired_at, expiry_reading, cancelled_at, paid_at,
+  coalesce((select d.address from deposit_address d where d.merchant_id = invoice.merchant_id
+    and d.invoice_id = invoice.id and d.address = invoice.address), '') as address,
+  accepted_at, reorg_dismissed, announced, event_count`
+
+/** The domain's invoice of a row. */
+export function invoiceFromRow(row: InvoiceRow, received: Received = NOTHING): Invoice {
+  return {
+    merchantId: row.merchant_id,
+    id: row.id,
+    livemode: row.livemode,
+    asset: row.asset,
+    amount: row.amount,
+    usdCents: row.usd_cents,
+    price: priceOf(row),
+    amountSource: row.amount_source,
+    rate: row.rate,
+    toleranceUnder: row.tolerance_under,
+    toleranceOver: row.tolerance_over,
+    serviceFeeBps: row.service_fee_bps,
+    confirmations: row.confirmations,
+    allowAssetSelection: row.allow_asset_selection,
+    customerEmail: row.customer_email,
+    externalReference: row.external_reference,
+    orderReference: row.order_reference,
+    checkoutSessionId: row.checkout_session_id,
+    paymentLinkId: row.payment_link_id,
+    metadata: row.metadata,
+    returnUrl: row.return_url,
+    reopenedFrom: row.reopened_from,
+    address: row.address,
+    createdAtMs: row.created_at.getTime(),
+    expiresAtMs: row.expires_at.getTime(),
+    expiredAtMs: row.expired_at?.getTime() ?? null,
+    expiryReading: row.expiry_reading,
+    cancelledAtMs: row.cancelled_at?.getTime() ?? null,
+    paidAtMs: row.paid_at?.getTime() ?? null,
+    acceptedAtMs: row.accepted_at?.getTime() ?? null,
+    reorgDismissed: row.reorg_dismissed,
+    announced: row.announced,
+    ...received,
+  }
+}
+
+/** The table has all three or none. */
+function priceOf({ price_amount, price_currency, price_rate }: InvoiceRow): InvoicePrice | null {
+  if (price_amount === null || price_currency === null || price_rate === null) return null
+  return { amount: price_amount, currency: price_currency, rate: price_rate }
+}
