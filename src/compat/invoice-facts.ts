@@ -1,5 +1,7 @@
 import type { z } from 'zod'
 import type { AssetId } from '../core/assets.ts'
+import { formatFiat } from '../core/money.ts'
+import { CURRENCIES, type Currency, currencyDecimals } from '../core/rates/currencies.ts'
 import type { invoiceView } from '../wire/invoice.ts'
 
 export type Invoice = z.output<typeof invoiceView>
@@ -33,17 +35,38 @@ export const tickerOf = (asset: PaidAssetName): string => TICKER_OF[asset]
 export const isObject = (value: unknown): value is Metadata =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** A shop's total in US dollars or a currency that prices may be in, as our `POST /invoices` takes it. */
+export type Total =
+  | { readonly usd_amount: string }
+  | { readonly price: { readonly amount: string; readonly currency: Currency } }
+
+/** The total in a currency, by its code; null where the amount is none, undefined where no price may be in the currency. */
+export function totalIn(code: string, amount: unknown): Total | null | undefined {
+  if (code === 'USD') {
+    const usd = fiatOf(amount, 2)
+    return usd === null ? null : { usd_amount: usd }
+  }
+  const currency = CURRENCIES.find((each) => each === code)
+  if (currency === undefined) return undefined
+  const rounded = fiatOf(amount, currencyDecimals(currency))
+  return rounded === null ? null : { price: { amount: rounded, currency } }
+}
+
+/** What a shop asked for, as it asked; events of before there were prices name none. */
+export const askedIn = ({ price, usd_amount }: Pick<InvoiceSnapshot, 'price' | 'usd_amount'>) =>
+  price ?? (usd_amount === null ? null : { amount: usd_amount, currency: 'USD' })
+
 /**
- * Dollars as other services take them, a number or a string (`10`, `10.5`, `10.0000`), with two decimals; null for anything
+ * Money as other services take it, a number or a string (`10`, `10.5`, `10.0000`), with so many decimals; null for anything
  * else. A shop's total that was never rounded is, half up, as the shop shows it to the buyer.
  */
-export function usdOf(amount: unknown): string | null {
+function fiatOf(amount: unknown, decimals: number): string | null {
   const text = typeof amount === 'number' ? String(amount) : amount
   const match = typeof text === 'string' ? /^0*(\d{1,12})(?:\.(\d{1,30}))?$/.exec(text) : null
   if (match === null) return null
-  const thousandths = BigInt(`${match[1]}${(match[2] ?? '').slice(0, 3).padEnd(3, '0')}`)
-  const cents = String((thousandths + 5n) / 10n).padStart(3, '0')
-  return `${cents.slice(0, -2)}.${cents.slice(-2)}`
+  const more = decimals + 1
+  const tenths = BigInt(`${match[1]}${(match[2] ?? '').slice(0, more).padEnd(more, '0')}`)
+  return formatFiat((tenths + 5n) / 10n, decimals)
 }
 
 /** An amount in coins in canonical form, without trailing zeros; null if it is not a decimal. */

@@ -3,7 +3,7 @@ import { greenfieldStatusOf } from '../../src/compat/btcpay/greenfield-invoice.t
 import { GREENFIELD_EVENTS } from '../../src/compat/btcpay/greenfield-webhook.ts'
 import { CHARGE_EVENTS, chargeOf } from '../../src/compat/coinbase-commerce/charge.ts'
 import type { Invoice } from '../../src/compat/invoice-facts.ts'
-import { coinsOf, usdOf } from '../../src/compat/invoice-facts.ts'
+import { coinsOf, totalIn } from '../../src/compat/invoice-facts.ts'
 import { INVOICE_STATUSES } from '../../src/core/invoice/types.ts'
 import { invoiceView } from '../../src/wire/invoice.ts'
 import { eventExamples } from '../support/event-examples.ts'
@@ -72,18 +72,18 @@ test('only what is paid, or paid too much, is ever called settled or completed',
 })
 
 test('amounts keep their value to the last digit, and anything unclear is none', () => {
-  expect(['10', '10.5', '10.50', '10.5000', '007', 12.5, 7, '10.005', '0.0049', 9.999].map(usdOf)).toEqual([
-    '10.00',
-    '10.50',
-    '10.50',
-    '10.50',
-    '7.00',
-    '12.50',
-    '7.00',
-    '10.01',
-    '0.00',
-    '10.00',
-  ])
+  const totals = ['10', '10.5', '10.50', '10.5000', '007', 12.5, 7, '10.005', '0.0049', 9.999]
+  const rounded = '10.00 10.50 10.50 10.50 7.00 12.50 7.00 10.01 0.00 10.00'.split(' ')
+  expect(totals.map((amount) => totalIn('USD', amount))).toEqual(
+    rounded.map((usd_amount) => ({ usd_amount })),
+  )
+  expect(totals.map((amount) => totalIn('EUR', amount))).toEqual(
+    rounded.map((amount) => ({ price: { amount, currency: 'EUR' } })),
+  )
+  expect(totals.map((amount) => totalIn('JPY', amount))).toEqual(
+    '10 11 11 11 7 13 7 10 0 10'.split(' ').map((amount) => ({ price: { amount, currency: 'JPY' } })),
+  )
+  for (const code of ['', 'eur', 'XXX', 'KWD', 'LTC', 'toString']) expect(totalIn(code, '10')).toBeUndefined()
   expect(['0.05000000', '1', '1.0', '100', 0.5, '21.00000001'].map(coinsOf)).toEqual([
     '0.05',
     '1',
@@ -93,7 +93,8 @@ test('amounts keep their value to the last digit, and anything unclear is none',
     '21.00000001',
   ])
   for (const wrong of ['', '-1', '1e3', '1,5', ' 1', '0x1', null, undefined, {}, Number.NaN, 1e-7]) {
-    expect(usdOf(wrong)).toBeNull()
+    expect(totalIn('USD', wrong)).toBeNull()
+    expect(totalIn('ISK', wrong)).toBeNull()
   }
   for (const wrong of ['', '-1', '1e3', '1,5', ' 1', null, undefined, {}, 1e-7, 1e21])
     expect(coinsOf(wrong)).toBeNull()

@@ -194,6 +194,22 @@ describe('a shop that speaks BTCPay’s Greenfield API', () => {
     expect(await create({ ...order, amount: 7 })).toMatchObject({ amount: '7.00' })
   })
 
+  test('creates one in the shop’s own currency, and reads it in that currency again', async () => {
+    const made = await create({ ...order, amount: '4999.4', currency: 'jpy' })
+    expect(made).toMatchObject({ amount: '4999', currency: 'JPY' })
+    expect(await get(made.id)).toEqual(made)
+    expect(await read(made.id)).toMatchObject({
+      price: { amount: '4999', currency: 'JPY' },
+      usd_amount: '33.50',
+    })
+    // 84.37 dollars for a litecoin, at 0.0067 for a yen.
+    const methods = await InvoicesService.invoicesGetInvoicePaymentMethods({
+      storeId: merchant.id,
+      invoiceId: made.id,
+    })
+    expect(methods).toMatchObject([{ paymentMethodId: 'LTC-CHAIN', rate: '12592.537313432836' }])
+  })
+
   test('reads each state by the names that it knows', async () => {
     const stands = async (id: string) => {
       const { status, additionalStatus } = await get(id)
@@ -309,7 +325,8 @@ describe('a shop that speaks BTCPay’s Greenfield API', () => {
     for (const [wrong, path] of [
       [{ ...order, amount: 'much' }, 'amount'],
       [{ currency: 'USD' }, 'amount'],
-      [{ ...order, currency: 'EUR' }, 'currency'],
+      [{ ...order, currency: 'KWD' }, 'currency'],
+      [{ ...order, currency: 'EUR', amount: '0.10' }, 'amount'],
       [{ ...order, amount: '0.10' }, 'amount'],
       [{ ...order, checkout: { paymentMethods: ['BTC-LightningNetwork'] } }, 'checkout.paymentMethods'],
       [{ ...order, checkout: { paymentMethods: ['LTC', 'BTC-LN'] } }, 'checkout.paymentMethods'],
@@ -436,6 +453,13 @@ describe('a shop that speaks Coinbase Commerce’s API', () => {
     )
   })
 
+  test('creates one in the shop’s own currency', async () => {
+    const local = { amount: '12.50', currency: 'EUR' }
+    const charge = await Charge.create({ ...order, local_price: local })
+    expect(charge.pricing).toMatchObject({ local })
+    expect(await read(charge.id)).toMatchObject({ price: local, usd_amount: '13.75' })
+  })
+
   test('reads each state by its timeline', async () => {
     const stands = async (state: 'seen' | 'final' | null, share?: bigint) => {
       const { id } = await Charge.create(order)
@@ -484,7 +508,7 @@ describe('a shop that speaks Coinbase Commerce’s API', () => {
     for (const wrong of [
       // The example of its library: the buyer chooses.
       { name: 'Test Name', description: 'Mastering', metadata: {}, payments: [], pricing_type: 'no_price' },
-      { ...order, local_price: { amount: '10', currency: 'EUR' } },
+      { ...order, local_price: { amount: '10', currency: 'KWD' } },
       { ...order, local_price: { amount: '-1', currency: 'USD' } },
       { ...order, name: '' },
       { ...order, metadata: ['order-1'] },

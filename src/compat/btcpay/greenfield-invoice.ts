@@ -1,7 +1,9 @@
 import type { z } from 'zod'
 import { BTCPAY_KEY } from '../../core/invoice/translated.ts'
+import { formatPrice, PRICE_UNIT, parsePrice, rateOf } from '../../core/money.ts'
 import type { assetView } from '../../wire/account.ts'
 import {
+  askedIn,
   type Invoice,
   type InvoiceSnapshot,
   isCovered,
@@ -73,8 +75,7 @@ export function invoiceData(invoice: Invoice, storeId: string, now: Date) {
   return {
     id: invoice.id,
     storeId,
-    amount: invoice.usd_amount ?? invoice.amount,
-    currency: invoice.usd_amount === null ? tickerOf(invoice.asset) : 'USD',
+    ...(askedIn(invoice) ?? { amount: invoice.amount, currency: tickerOf(invoice.asset) }),
     type: 'Standard',
     checkoutLink: invoice.checkout_url,
     createdTime: created,
@@ -142,7 +143,7 @@ export function paymentMethods(invoice: Invoice) {
       cryptoCode: tickerOf(invoice.asset),
       destination: invoice.address,
       paymentLink: invoice.payment_uri,
-      rate: invoice.rate?.usd_per_unit ?? '1',
+      rate: rateIn(invoice),
       paymentMethodPaid: invoice.amount_detected,
       totalPaid: invoice.amount_detected,
       due: invoice.amount_remaining,
@@ -155,6 +156,12 @@ export function paymentMethods(invoice: Invoice) {
         .map((payment) => paymentData(payment, invoice.address)),
     },
   ]
+}
+
+/** What one coin costs in the invoice's own currency. */
+function rateIn({ rate, price_rate }: Invoice): string {
+  const [coin, unit] = [rate, price_rate].map((each) => parsePrice(each?.usd_per_unit ?? '1') ?? PRICE_UNIT)
+  return formatPrice(rateOf(coin ?? PRICE_UNIT, unit ?? PRICE_UNIT))
 }
 
 export const paymentData = (payment: Invoice['payments'][number], destination: string) => ({

@@ -1,7 +1,8 @@
 import type { AssetId } from '../../core/assets.ts'
 import { INVOICE_ID_PLACEHOLDER } from '../../core/checkout/checkout-session.ts'
 import { BTCPAY_KEY } from '../../core/invoice/translated.ts'
-import { coinsOf, isObject, type Metadata, TICKERS, textOf, usdOf } from '../invoice-facts.ts'
+import { CURRENCIES } from '../../core/rates/currencies.ts'
+import { coinsOf, isObject, type Metadata, TICKERS, type Total, textOf, totalIn } from '../invoice-facts.ts'
 
 export type Fault = { readonly path: string; readonly message: string }
 export type Translated =
@@ -42,6 +43,8 @@ export function invoiceRequest(fields: Metadata): Translated {
 /** The fields of our `POST /invoices` by the names that a shop gave them, for what our API says of them. */
 export const FIELDS: { readonly [param: string]: string } = {
   usd_amount: 'amount',
+  'price.amount': 'amount',
+  'price.currency': 'currency',
   asset: 'amount',
   customer_email: 'metadata.buyerEmail',
   external_reference: 'metadata.orderId',
@@ -60,21 +63,22 @@ const returnPage = (url: unknown, orderId: unknown): unknown =>
 /** Never `String`: an object of the caller's may name a `toString` that is no function. */
 const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-type Total = { readonly usd_amount: string } | { readonly amount: string; readonly asset: AssetId }
-
-function totalOf(currency: unknown, amount: unknown): Total | Fault {
+function totalOf(
+  currency: unknown,
+  amount: unknown,
+): Total | { readonly amount: string; readonly asset: AssetId } | Fault {
   if (amount === undefined || amount === null)
     return { path: 'amount', message: 'An invoice without an amount is not covered: see the coverage table.' }
   const ticker = typeof currency === 'string' ? currency.toUpperCase() : ''
-  if (ticker === 'USD') {
-    const usd = usdOf(amount)
-    return usd === null
-      ? { path: 'amount', message: 'Must be dollars, such as "49.99".' }
-      : { usd_amount: usd }
-  }
+  const total = totalIn(ticker, amount)
+  if (total === null) return { path: 'amount', message: 'Must be an amount, such as "49.99".' }
+  if (total !== undefined) return total
   const asset = Object.hasOwn(TICKERS, ticker) ? TICKERS[ticker] : undefined
   if (asset === undefined)
-    return { path: 'currency', message: `Must be USD, or one of ${Object.keys(TICKERS).join(', ')}.` }
+    return {
+      path: 'currency',
+      message: `Must be USD, or one of ${[...CURRENCIES, ...Object.keys(TICKERS)].join(', ')}.`,
+    }
   const coins = coinsOf(amount)
   return coins === null ? { path: 'amount', message: 'Must be a decimal amount.' } : { amount: coins, asset }
 }

@@ -1,7 +1,9 @@
 import { createHmac } from 'node:crypto'
 import { COMMERCE_KEY } from '../../core/invoice/translated.ts'
+import { CURRENCIES } from '../../core/rates/currencies.ts'
 import type { EventFormat } from '../../delivery/event-format.ts'
 import {
+  askedIn,
   type Invoice,
   type InvoiceSnapshot,
   isCovered,
@@ -9,7 +11,7 @@ import {
   type Metadata,
   textOf,
   tickerOf,
-  usdOf,
+  totalIn,
 } from '../invoice-facts.ts'
 import { type StoredInvoiceEvent, storedInvoiceEvent } from '../stored-event.ts'
 
@@ -32,16 +34,18 @@ export function chargeRequest(fields: Metadata): Translated {
     return refused(
       'pricing_type must be fixed_price: no_price is not covered, and a payment link with a dynamic amount does the same',
     )
-  if (!isObject(price) || price.currency !== 'USD') return refused('local_price.currency must be USD')
-  const usd = usdOf(price.amount)
-  if (usd === null) return refused('local_price.amount must be dollars, such as "49.99"')
+  const { currency, amount } = isObject(price) ? price : {}
+  const total = totalIn(typeof currency === 'string' ? currency : '', amount)
+  if (total === undefined)
+    return refused(`local_price.currency must be USD, or one of ${CURRENCIES.join(', ')}`)
+  if (total === null) return refused('local_price.amount must be an amount, such as "49.99"')
   const { redirect_url, cancel_url, metadata: given } = fields
   if (given !== undefined && given !== null && !isObject(given)) return refused('metadata must be an object')
   const metadata = given ?? {}
   return {
     kind: 'translated',
     body: {
-      usd_amount: usd,
+      ...total,
       allow_asset_selection: true,
       external_reference: textOf(metadata.order_id ?? metadata.orderId),
       customer_email: textOf(metadata.customer_email ?? metadata.email),
@@ -54,6 +58,8 @@ export function chargeRequest(fields: Metadata): Translated {
 /** The fields of our `POST /invoices` by the names that a shop gave them, for what our API says of them. */
 export const FIELDS: { readonly [param: string]: string } = {
   usd_amount: 'local_price.amount',
+  'price.amount': 'local_price.amount',
+  'price.currency': 'local_price.currency',
   external_reference: 'metadata.order_id',
   customer_email: 'metadata.email',
   return_url: 'redirect_url',
@@ -80,7 +86,7 @@ export function chargeOf(invoice: InvoiceSnapshot & { readonly checkout_url?: st
   const { [COMMERCE_KEY]: kept, ...metadata } = invoice.metadata ?? {}
   const charge = isObject(kept) ? kept : {}
   const network = NETWORK_NAMES[invoice.asset]
-  const local = invoice.usd_amount === null ? null : { amount: invoice.usd_amount, currency: 'USD' }
+  const local = askedIn(invoice)
   return {
     id: invoice.id,
     code: invoice.id,
