@@ -110,9 +110,15 @@ function print(receipt: { readonly [field: string]: unknown }, output: Output): 
     'asset',
     'amount_paid',
     'paid_at',
-  ])
+  ]) {
+    if (field === 'usd_amount' && isAmount(receipt.price))
+      output.line(`  price: ${printable(receipt.price.amount)} ${printable(receipt.price.currency)}`)
     output.line(`  ${field}: ${printable(receipt[field])}`)
+  }
 }
+
+const isAmount = (price: unknown): price is { readonly [field: string]: unknown } =>
+  typeof price === 'object' && price !== null
 
 /** A receipt is somebody else's text: nothing in it may steer a terminal. */
 const printable = (value: unknown): string => String(value ?? '–').replace(/\p{C}/gu, '�')

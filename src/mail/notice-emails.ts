@@ -9,12 +9,19 @@ type Addressee = { readonly email: string; readonly name: string }
 
 const greeting = (name: string): string => `Hello ${plainText(name, 'there')},`
 
+/** Events of before there were prices have none. The currency may be one that no price is in any more. */
+export const priceShape = z
+  .object({ amount: z.string(), currency: z.string().regex(/^[A-Z]{3}$/) })
+  .nullable()
+  .default(null)
+
 const noticedShape = z.object({
   event_type: z.string(),
   data: z.object({
     id: z.string(),
     status: z.string(),
     usd_amount: z.string().nullable(),
+    price: priceShape,
     amount_confirmed: z.string(),
     asset: z.string(),
     external_reference: z.string().nullable(),
@@ -32,7 +39,7 @@ export function invoiceEmail(
   const { event_type: type, data } = noticedShape.parse(JSON.parse(body.toString('utf8')))
   const order = data.order_reference ?? data.external_reference
   const what = order === null ? `Invoice ${data.id}` : `Order ${plainText(order, data.id)}`
-  const worth = data.usd_amount === null ? '' : ` (${data.usd_amount} US dollars)`
+  const worth = worthOf(data.price, data.usd_amount)
   const link = `${baseUrl}/dashboard/invoices/${data.id}?mode=live`
   const isPaid = type === 'invoice.paid'
   const accepted = data.status_reason === 'accepted' ? ', which you accepted as payment in full' : ''
@@ -49,6 +56,12 @@ export function invoiceEmail(
       text: `${greeting(name)}\n\n${sentence}\n\n${link}\n\n${HOW_TO_STOP}`,
     }),
   }
+}
+
+function worthOf(price: z.output<typeof priceShape>, usdAmount: string | null): string {
+  if (usdAmount === null) return ''
+  const dollars = `${usdAmount} US dollars`
+  return price === null ? ` (${dollars})` : ` (${price.amount} ${price.currency}, ${dollars})`
 }
 
 const REASONS: { readonly [reason: string]: string } = {

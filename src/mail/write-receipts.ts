@@ -16,6 +16,7 @@ import type { Log } from '../runtime/log.ts'
 import { repeat } from '../runtime/repeat.ts'
 import type { Opener } from '../secrets/keyring.ts'
 import type { Email, Mail } from './mail.ts'
+import { priceShape } from './notice-emails.ts'
 import { plainText } from './plain-text.ts'
 
 type ReceiptDeps = {
@@ -45,6 +46,7 @@ const requestShape = z.object({
 const paidShape = z.object({
   data: z.object({
     usd_amount: z.string().nullable(),
+    price: priceShape,
     amount_confirmed: z.string(),
     asset: z.enum(ASSET_IDS),
     external_reference: z.string().nullable(),
@@ -102,6 +104,7 @@ async function emailOf({ pool, keyring, write }: ReceiptDeps, due: DueReceipt): 
     merchantName: plainText(merchantName, 'Paylink'),
     item: item === null ? null : plainText(item, '') || null,
     order: order === null ? null : plainText(order, '') || null,
+    price: data.price,
     usdAmount: data.usd_amount,
     asset: data.asset,
     received: data.amount_confirmed,

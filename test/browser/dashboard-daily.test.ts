@@ -293,6 +293,44 @@ test('an address that is no page keeps the menu and leads home', async () => {
   expect(new URL(page.url()).search).toBe('?mode=live')
 })
 
+test('a price in the shop’s currency is shown first, beside its dollars, and is last in the export', async () => {
+  const { page, open } = shop
+  const price = { amount: '4999', currency: 'JPY' }
+  const { id } = await make({ price, asset: 'LTC', external_reference: 'order-yen' })
+  await open('/invoices?q=order-yen')
+  const row = page.getByRole('row').filter({ hasText: 'order-yen' })
+  await row.getByText('¥4,999').waitFor()
+  await row.getByText('$33.50').waitFor()
+  const [download] = await Promise.all([page.waitForEvent('download'), press(page, 'Export CSV')])
+  const [titles = '', first = ''] = (await readFile(await download.path(), 'utf8')).split('\r\n')
+  expect(titles.split(',').slice(-4)).toEqual([
+    'review_reason',
+    'price_amount',
+    'price_currency',
+    'price_usd_per_unit',
+  ])
+  expect(first.split(',').slice(-3)).toEqual(['4999', 'JPY', '0.0067'])
+  await photograph(page, 'invoices-price')
+  await open(`/invoices/${id}`)
+  await heading(page, '¥4,999 for order-yen')
+  await page.getByText('0.0067 US dollars (sandbox)').waitFor()
+  await page.getByText('$33.50').first().waitFor()
+  expect(await axeContrastFaults(page)).toEqual([])
+  await photograph(page, 'invoice-price')
+  await page.setViewportSize({ width: 320, height: 900 })
+  expect(await overflow(page)).toBe(0)
+  await photograph(page, 'invoice-price-phone')
+  await open('/invoices?q=order-yen')
+  await row.getByText('¥4,999').waitFor()
+  expect(await overflow(page)).toBe(0)
+  await photograph(page, 'invoices-price-phone')
+  await page.setViewportSize({ width: 1280, height: 900 })
+  // The dollars of then are not what it costs now.
+  await open(`/invoices/${id}`)
+  await press(page, 'Duplicate')
+  expect(await page.getByLabel('Amount in US dollars').inputValue()).toBe('')
+})
+
 test('an amount of USDC is shown with its cents', async () => {
   const { page, open } = shop
   const { id } = await make({ usd_amount: '5.50', asset: 'USDC_BASE' })

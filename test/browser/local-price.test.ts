@@ -1,10 +1,12 @@
 // @module-tag chromium
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { InvoicePrice } from '../../src/core/invoice/types.ts'
+import type { Currency } from '../../src/core/rates/currencies.ts'
 import { launchBrowser, photograph } from '../support/browser.ts'
 import { INVOICES_BY_PAGE, litecoinInvoice } from '../support/checkout-invoice.ts'
 import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
-import { axeFaults, complaintsOf } from '../support/page-checks.ts'
+import { axeFaults, complaintsOf, overflow } from '../support/page-checks.ts'
 
 /** $49.99 with a euro at 1.10 dollars, a pound at 1.25, a yen at 0.0067 and a real at 0.18. */
 let browser: Browser
@@ -69,6 +71,80 @@ test('what is still to pay of a part has both; a receipt has no rate of another 
   await page.goto(`${server.show('t', INVOICES_BY_PAGE.paid)}/receipt`)
   await page.locator('h1').waitFor()
   expect(await page.locator('.local-price').count()).toBe(0)
+  expect(alerts).toEqual([])
+  await context.close()
+})
+
+/** `usdPerUnit` of the currency; the dollars are those of every page here. */
+const priced = (amount: string, currency: Currency, usdPerUnit: string): InvoicePrice => ({
+  amount,
+  currency,
+  rate: { usdPerUnit, quotedAt: '2026-11-21T13:05:00.000Z', sources: [] },
+})
+
+test.each([
+  ['en-US', 'EUR', '45.45', '1.1', '€45.45 to Blue Heron Books', '≈ $49.99', ''],
+  ['de-DE', 'EUR', '45.45', '1.1', '45,45 € an Blue Heron Books', '≈ 49,99 $', ''],
+  ['en-GB', 'EUR', '45.45', '1.1', '€45.45 to Blue Heron Books', '≈ $49.99', '≈ £39.99'],
+  ['ja-JP', 'JPY', '7461', '0.0067', 'Blue Heron Books へ ￥7,461', '≈ $49.99', ''],
+  ['en-US', 'HUF', '17853.50', '0.0028', 'HUF 17,853.50 to Blue Heron Books', '≈ $49.99', ''],
+  ['ar', 'EUR', '45.45', '1.1', '€45.45 إلى Blue Heron Books', '≈ $49.99', ''],
+] as const)(
+  'a buyer in %s reads a price in %s first, then about its dollars, then their own currency',
+  async (locale, currency, amount, rate, lead, dollars, own) => {
+    for (const [javaScriptEnabled, width] of [
+      [true, 360],
+      [true, 1280],
+      [false, 360],
+    ] as const) {
+      const context = await browser.newContext({
+        locale,
+        javaScriptEnabled,
+        viewport: { width, height: 800 },
+      })
+      const page = await context.newPage()
+      const alerts = complaintsOf(page)
+      const invoice = litecoinInvoice({ price: priced(amount, currency, rate) })
+      await page.goto(server.show('t', invoice))
+      const plain = async (selector: string) =>
+        (await page.locator(selector).first().innerText())
+          .replaceAll(/[\u00a0\u202f]/g, ' ')
+          .replaceAll(/[\u2066-\u2069]/g, '')
+      expect(await plain('.lead')).toBe(lead)
+      expect(await plain('.price')).toBe(dollars)
+      if (javaScriptEnabled) {
+        await expect.poll(() => page.locator('#countdown').textContent()).not.toBe('–:––')
+        expect(await plain('#local-price')).toBe(own)
+        expect(await axeFaults(page)).toEqual([])
+        await photograph(page, `price-${currency}-${locale}-${width}`)
+      }
+      expect(await overflow(page)).toBe(0)
+      expect(alerts).toEqual([])
+      await context.close()
+    }
+  },
+)
+
+test('what is still to pay of a price, and its receipt, are in the shop’s currency first', async () => {
+  const context = await browser.newContext({ locale: 'en-GB', viewport: { width: 360, height: 800 } })
+  const page = await context.newPage()
+  const alerts = complaintsOf(page)
+  const price = priced('45.45', 'EUR', '1.099889')
+  await page.goto(server.show('t', { ...INVOICES_BY_PAGE.underpaid, price }))
+  expect(await page.locator('.price').allInnerTexts()).toEqual([
+    '≈ €27.27 · $29.99',
+    expect.stringMatching(/^Total: €45\.45 · 0\.4123 LTC$/),
+  ])
+  expect(await axeFaults(page)).toEqual([])
+  await photograph(page, 'price-underpaid')
+  await page.goto(server.show('t', { ...INVOICES_BY_PAGE.paid, price }))
+  const totals = page.locator('.receipt dd').filter({ hasText: '45.45' })
+  expect(await totals.allInnerTexts()).toEqual(['€45.45 · $49.99'])
+  await page.goto(`${server.show('t', { ...INVOICES_BY_PAGE.paid, price })}/receipt`)
+  expect(await totals.allInnerTexts()).toEqual(['€45.45 · $49.99'])
+  expect(await page.locator('main').innerText()).toContain('1 EUR = $1.099889')
+  expect(await axeFaults(page)).toEqual([])
+  await photograph(page, 'price-receipt')
   expect(alerts).toEqual([])
   await context.close()
 })

@@ -239,6 +239,7 @@ test('the e-mail has words of its own in every language, and carries no link of 
     merchantName: 'Blue Heron',
     item: 'Beans',
     order: null,
+    price: null,
     usdAmount: '49.99',
     asset: 'USDC_BASE',
     received: '50',
@@ -255,4 +256,6 @@ test('the e-mail has words of its own in every language, and carries no link of 
     expect(text).toMatch(/[ ：]https:\/\/pay\.example\.com\/i\/t\/receipt\n/)
     expect(text).toMatch(/(: |：)50\.00 USDC\n/)
   }
+  const inYen = receiptEmail({ ...facts, price: { amount: '7461', currency: 'JPY' }, language: 'en' })
+  expect(inYen.text).toContain('Total: ¥7,461 · $49.99\n')
 })

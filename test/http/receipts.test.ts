@@ -90,6 +90,32 @@ test('the receipt of a paid invoice says what was paid, in which blocks, and at 
   expect(payments[0]).toMatchObject({ network: 'litecoin-test', output_index: 0, block: { height: 100 } })
   expect(JSON.stringify(document)).not.toMatch(/buyer@example|cart 9/)
   expect((await get(path)).text).toBe((await get(path)).text)
+  expect(Object.keys(document.receipt)).not.toContain('price')
+})
+
+test('the receipt of a price in the shop’s own currency has it with its rate, signed as the rest', async () => {
+  const price = { amount: '76.70', currency: 'EUR' }
+  const { id, path } = await makeInvoice({ price, usd_amount: undefined })
+  await pay(id, [inBlock(randomBytes(32).toString('hex'), 100_000_000n, 9, seen())])
+  const { text } = await get(path)
+  const document = JSON.parse(text) as { receipt: Json; signature: Json }
+  expect(document.receipt).toMatchObject({
+    format: 'paylink-receipt/1',
+    usd_amount: '84.37',
+    price,
+    price_rate: { usd_per_unit: '1.1', sources: [{ name: 'sandbox', usd_per_unit: '1.1' }] },
+  })
+  const keys = await ownKeys()
+  expect(judgeReceipt(document, keys).kind).toBe('genuine')
+  const inYen = { ...document, receipt: { ...document.receipt, price: { ...price, currency: 'JPY' } } }
+  expect(judgeReceipt(inYen, keys)).toEqual({ kind: 'changed' })
+  const [file, keyFile] = [join(folder, 'euros.json'), join(folder, 'euros-keys.json')]
+  await writeFile(file, text)
+  await writeFile(keyFile, (await get(RECEIPT_KEYS_PATH)).text)
+  const lines: string[] = []
+  const output = { line: (line: string) => lines.push(line), problem: (line: string) => lines.push(line) }
+  expect(await verifyReceiptCommand(file, { key: keyFile, json: false }, output)).toBe(0)
+  expect(lines).toContain('  price: 76.70 EUR')
 })
 
 test('a receipt is genuine by the published key, and by that one alone', async () => {

@@ -13,7 +13,14 @@ import {
   reviewReasonOf,
   statusReasonOf,
 } from '../invoice/status.ts'
-import type { ChainReading, Invoice, Payment, PaymentReviewReason, ReviewReason } from '../invoice/types.ts'
+import type {
+  ChainReading,
+  CurrencyAmount,
+  Invoice,
+  Payment,
+  PaymentReviewReason,
+  ReviewReason,
+} from '../invoice/types.ts'
 import type { EvmIdentity } from './payment-uri.ts'
 
 /**
@@ -62,6 +69,8 @@ export type CheckoutView = {
   readonly evm: EvmIdentity | undefined
   /** US cents; null where the merchant fixed a coin amount. */
   readonly usdCents: bigint | null
+  /** What the shop asked for in its own currency, and US dollars per unit of it; null where it asked for dollars or coins. */
+  readonly price: (CurrencyAmount & { readonly usdPerUnit: string }) | null
   /** The locked price, decimal US dollars per coin; null with `usdCents`. */
   readonly usdPerUnit: string | null
   /** Base units of `asset`: the price, what was seen, what is final, what is still to send, what was too much. */
@@ -108,6 +117,7 @@ export function checkoutView(
     address: invoice.address,
     evm: networkFacts.evmOf?.(networkOf(invoice.asset, invoice.livemode)),
     usdCents: invoice.usdCents,
+    price: shownPrice(invoice),
     usdPerUnit: invoice.rate?.usdPerUnit ?? null,
     amount: invoice.amount,
     received: amounts.detected,
@@ -135,6 +145,11 @@ export function checkoutView(
     card: payable ? card : null,
   }
   return { version: fingerprint(content), ...content }
+}
+
+function shownPrice({ price }: Invoice): CheckoutView['price'] {
+  if (price === null) return null
+  return { amount: price.amount, currency: price.currency, usdPerUnit: price.rate.usdPerUnit }
 }
 
 function stateOf(invoice: Invoice, nowMs: number): CheckoutState {

@@ -21,6 +21,8 @@ export type ReceiptFacts = {
   readonly merchantName: string
   readonly item: string | null
   readonly order: string | null
+  /** In the shop's own currency; null where it asked for dollars or coins. */
+  readonly price: { readonly amount: string; readonly currency: string } | null
   readonly usdAmount: string | null
   readonly asset: AssetId
   /** What came in, in coins: `0.4123`. */

@@ -34,6 +34,8 @@ export function receiptOf(
     order_reference: view.order_reference,
     status,
     usd_amount: view.usd_amount,
+    // Left out where there is none: receipts of before there were prices keep every byte.
+    ...(view.price === null ? {} : { price: view.price, price_rate: view.price_rate }),
     asset: view.asset,
     amount: view.amount,
     amount_paid: view.amount_confirmed,

@@ -1,6 +1,8 @@
 import { COINS, type PaymentAsset } from '../../core/assets.ts'
 import type { FiatAmount } from '../../core/card/onramp-provider.ts'
-import { formatCoinAmount, formatUsd, readableAmount } from '../../core/money.ts'
+import type { CheckoutView } from '../../core/checkout/checkout-state.ts'
+import { formatCoinAmount, formatFiat, formatUsd, parseFiat, readableAmount } from '../../core/money.ts'
+import { CURRENCIES, currencyDecimals } from '../../core/rates/currencies.ts'
 import type { Language } from './language.ts'
 
 const CURRENCY_FORMATS = new Map<string, Intl.NumberFormat>()
@@ -36,24 +38,50 @@ export function usd(language: Language, cents: bigint): string {
   return isolated(language, currencyFormat(language, 2).format(decimal(formatUsd(cents))))
 }
 
-/** A price of one coin, to the cent, or finer where a coin is worth little. */
-export function usdPrice(language: Language, usdPerUnit: string): string {
-  const format = currencyFormat(language, usdPerUnit.startsWith('0.') ? 6 : 2)
+/** What was asked for, in the shop's own currency where it has a price in it; null where it was coins. */
+export function total(
+  language: Language,
+  { price, usdCents }: { readonly price: FiatAmount | null; readonly usdCents: bigint | null },
+): string | null {
+  if (price !== null) return fiat(language, price)
+  return usdCents === null ? null : usd(language, usdCents)
+}
+
+/** About how much of the price is still to pay, in the shop's own currency and in US dollars. */
+export function nearDue(language: Language, { price, usdCents, remaining, amount }: CheckoutView): string {
+  const dollars = usd(language, ((usdCents ?? 0n) * remaining) / amount)
+  if (price === null || remaining === amount) return `≈ ${dollars}`
+  const decimals = currencyDecimals(price.currency)
+  const units = ((parseFiat(price.amount, decimals) ?? 0n) * remaining) / amount
+  return `≈ ${fiat(language, { ...price, amount: formatFiat(units, decimals) })} · ${dollars}`
+}
+
+/** A price of one coin, to the cent; finer where it is worth little, and of a currency. */
+export function usdPrice(language: Language, usdPerUnit: string, of: 'coin' | 'currency' = 'coin'): string {
+  const format = currencyFormat(language, of === 'currency' || usdPerUnit.startsWith('0.') ? 6 : 2)
   return isolated(language, format.format(decimal(usdPerUnit)))
 }
 
 const FIAT_FORMATS = new Map<string, Intl.NumberFormat>()
 
-/** An amount of any currency as a provider wrote it, in the language's own notation. */
+/** An amount of any currency as a shop or provider wrote it, in the language's own notation. */
 export function fiat(language: Language, { amount, currency }: FiatAmount): string {
-  const key = `${language.tag} ${currency}`
+  // Custom writes some currencies without the decimals that they have: none may be lost.
+  const decimals = /\.(?!0+$)/.test(amount) ? decimalsOf(currency) : undefined
+  const key = `${language.tag} ${currency} ${decimals}`
   let format = FIAT_FORMATS.get(key)
   if (format === undefined) {
     const locale = language.direction === 'rtl' ? 'en' : language.locale
-    format = new Intl.NumberFormat(locale, { style: 'currency', currency })
+    const digits = decimals === undefined ? {} : { minimumFractionDigits: decimals }
+    format = new Intl.NumberFormat(locale, { style: 'currency', currency, ...digits })
     FIAT_FORMATS.set(key, format)
   }
   return isolated(language, format.format(decimal(amount)))
+}
+
+const decimalsOf = (name: string): number | undefined => {
+  const currency = CURRENCIES.find((each) => each === name)
+  return currency === undefined ? undefined : currencyDecimals(currency)
 }
 
 /** `14:05 UTC`, with the day where it may not be today's. The page's script replaces it by the buyer's own time. */

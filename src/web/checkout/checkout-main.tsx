@@ -1,5 +1,5 @@
 import { ASSETS } from '../../core/assets.ts'
-import { coin, usd, usdPrice } from './amounts.ts'
+import { coin, nearDue, total, usdPrice } from './amounts.ts'
 import { CardNote, CardWaitingBody, CardWay, WhyExpired } from './card-parts.tsx'
 import { type CheckoutPage, methodsOf } from './checkout-page.ts'
 import { CoinCards } from './coin-cards.tsx'
@@ -152,24 +152,28 @@ function Methods({ page }: { page: CheckoutPage }) {
   )
 }
 
-/** About how much is still to pay; in US dollars too where that is only a part of the price. */
+/**
+ * About how much is still to pay, where the heading does not say so: in US dollars where the price is in another
+ * currency or only a part of it is due, and in the buyer's own.
+ */
 function Due({ page: { view, language, dollarsPerCurrency } }: { page: CheckoutPage }) {
   if (view.usdCents === null) return null
   const cents = (view.usdCents * view.remaining) / view.amount
+  const others = new Map([...dollarsPerCurrency].filter(([currency]) => currency !== view.price?.currency))
   return (
     <>
-      {view.state === 'underpaid' && <p class="price">≈ {usd(language, cents)}</p>}
-      <LocalPrice cents={cents} dollarsPerCurrency={dollarsPerCurrency} />
+      {(view.state === 'underpaid' || view.price !== null) && <p class="price">{nearDue(language, view)}</p>}
+      <LocalPrice cents={cents} dollarsPerCurrency={others} />
     </>
   )
 }
 
 /** Keeps the price in sight while the page asks for only a part of it. */
 function Price({ page: { view, language } }: { page: CheckoutPage }) {
-  const dollars = view.usdCents === null ? '' : `${usd(language, view.usdCents)} · `
+  const price = total(language, view)
   return (
     <p class="price">
-      {language.messages.total}: {dollars}
+      {language.messages.total}: {price !== null && `${price} · `}
       <bdi dir="ltr">{coin(view.asset, view.amount)}</bdi>
     </p>
   )

@@ -1,7 +1,7 @@
 import { ASSETS, COINS, networkOf } from '../../core/assets.ts'
 import { CARD_PROVIDER_NAMES } from '../../core/card/onramp-provider.ts'
 import type { CheckoutView } from '../../core/checkout/checkout-state.ts'
-import { coin, usd } from './amounts.ts'
+import { coin, total } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import type { IconName } from './icons.tsx'
 import { fill, type Language } from './language.ts'
@@ -20,14 +20,15 @@ export function outcomeTextOf(page: CheckoutPage): OutcomeText {
   const { view, merchantName: merchant, language } = page
   const { messages } = language
   const network = ASSETS[view.asset].networkName
+  const price = total(language, view)
   switch (view.state) {
     case 'awaiting':
       return {
         heading: fill(messages.awaiting_heading, { amount: coin(view.asset, view.remaining) }),
         lead:
-          view.usdCents === null
+          price === null
             ? fill(messages.awaiting_lead_coin, { merchant })
-            : fill(messages.awaiting_lead, { usd: usd(language, view.usdCents), merchant }),
+            : fill(messages.awaiting_lead, { usd: price, merchant }),
         icon: 'wallet',
         tone: 'neutral',
       }

@@ -1,7 +1,7 @@
 import { ASSETS } from '../../core/assets.ts'
 import type { ReceiptFacts } from '../../core/checkout/receipt-request.ts'
 import { parseUsd, readableAmount } from '../../core/money.ts'
-import { usd, utcTime } from './amounts.ts'
+import { total, usd, utcTime } from './amounts.ts'
 import { ENGLISH, fill, fillParts, languageNamed } from './language.ts'
 
 /** The e-mail with a receipt, in the language of the page on which it was asked for. */
@@ -10,11 +10,13 @@ export function receiptEmail(facts: ReceiptFacts): { subject: string; text: stri
   const language = languageNamed(facts.language) ?? ENGLISH
   const { messages } = language
   const { symbol } = ASSETS[asset]
-  const cents = usdAmount === null ? null : parseUsd(usdAmount)
+  const usdCents = usdAmount === null ? null : parseUsd(usdAmount)
+  const price = total(language, { price: facts.price, usdCents })
+  const dollars = facts.price === null || usdCents === null ? '' : ` · ${usd(language, usdCents)}`
   const rows: readonly (readonly [term: string, text: string | null])[] = [
     [messages.item, item],
     [messages.order, order],
-    [messages.total, cents === null ? null : usd(language, cents)],
+    [messages.total, price === null ? null : `${price}${dollars}`],
     [messages.received, `${readableAmount(received, symbol)} ${symbol}`],
     [messages.paid_at, utcTime(language, facts.paidAtMs, 'day')],
     [messages.receipt_number, invoiceId],

@@ -1,8 +1,8 @@
 import { ASSETS } from '../../core/assets.ts'
-import { coin, usd, usdPrice } from './amounts.ts'
+import { coin, usdPrice } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import { fill } from './language.ts'
-import { LocalTime, Purchase, paymentStatus, Row, TransactionId } from './receipt.tsx'
+import { LocalTime, Purchase, paymentStatus, Row, Total, TransactionId } from './receipt.tsx'
 import { Shop } from './shop.tsx'
 
 /** The whole receipt: what was paid, to whom, when, at which price, and where it stands on the chain. */
@@ -20,11 +20,7 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
           <h1 id="heading">{messages.receipt_heading}</h1>
           <dl class="receipt">
             <Purchase page={page} />
-            {view.usdCents !== null && (
-              <Row term={messages.total}>
-                <strong>{usd(language, view.usdCents)}</strong>
-              </Row>
-            )}
+            <Total page={page} />
             <Row term={messages.amount_label}>
               <bdi dir="ltr">{coin(view.asset, view.amount)}</bdi>
             </Row>
@@ -33,12 +29,15 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
                 <bdi dir="ltr">{coin(view.asset, view.received)}</bdi>
               </Row>
             )}
+            {view.price !== null && (
+              <RateRow
+                page={page}
+                of={view.price.currency}
+                is={usdPrice(language, view.price.usdPerUnit, 'currency')}
+              />
+            )}
             {view.usdPerUnit !== null && (
-              <Row term={messages.receipt_price}>
-                <bdi dir="ltr">
-                  {fill(messages.rate, { symbol, usd: usdPrice(language, view.usdPerUnit) })}
-                </bdi>
-              </Row>
+              <RateRow page={page} of={symbol} is={usdPrice(language, view.usdPerUnit)} />
             )}
             <Row term={messages.network_label}>{networkName}</Row>
             {view.paidAtMs !== null && (
@@ -81,6 +80,16 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
         </section>
       </div>
     </main>
+  )
+}
+
+/** `1 LTC = $84.37` */
+function RateRow({ page: { language }, of, is }: { page: CheckoutPage; of: string; is: string }) {
+  const { rate, receipt_price: term } = language.messages
+  return (
+    <Row term={term}>
+      <bdi dir="ltr">{fill(rate, { symbol: of, usd: is })}</bdi>
+    </Row>
   )
 }
 

@@ -1,7 +1,7 @@
 import { ASSETS } from '../../core/assets.ts'
 import type { CheckoutPayment } from '../../core/checkout/checkout-state.ts'
 import { explorerUrl } from '../../core/checkout/explorer.ts'
-import { coin, usd, utcTime } from './amounts.ts'
+import { coin, total, usd, utcTime } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import { fill, type Language } from './language.ts'
 
@@ -13,11 +13,7 @@ export function Receipt({ page }: { page: CheckoutPage }) {
   return (
     <dl class="receipt">
       <Purchase page={page} />
-      {view.usdCents !== null && (
-        <Row term={messages.total}>
-          <strong>{usd(language, view.usdCents)}</strong>
-        </Row>
-      )}
+      <Total page={page} />
       <Row term={view.usdCents === null ? messages.total : messages.amount_label}>
         <bdi dir="ltr">{coin(view.asset, view.amount)}</bdi>
       </Row>
@@ -54,6 +50,18 @@ export function Purchase({ page: { item, order, language } }: { page: CheckoutPa
         </Row>
       )}
     </>
+  )
+}
+
+/** The price, the shop's own currency first. */
+export function Total({ page: { view, language } }: { page: CheckoutPage }) {
+  const price = total(language, view)
+  if (price === null) return null
+  return (
+    <Row term={language.messages.total}>
+      <strong>{price}</strong>
+      {view.price !== null && view.usdCents !== null && ` · ${usd(language, view.usdCents)}`}
+    </Row>
   )
 }
 

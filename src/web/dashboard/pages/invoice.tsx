@@ -86,19 +86,23 @@ function Shown({ invoice }: { invoice: Invoice }) {
 }
 
 function amountFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
-  const { asset, amount_detected, amount_confirmed, rate } = invoice
+  const { asset, amount_detected, amount_confirmed, rate, price, price_rate, usd_amount } = invoice
+  const namesOf = ({ sources }: { readonly sources: readonly { readonly name: string }[] }) =>
+    sources.map(({ name }) => name).join(', ')
   return [
+    ...(price === null || price_rate === null
+      ? []
+      : [
+          ['In US dollars', usd(usd_amount)] as const,
+          [
+            `Rate of ${price.currency}`,
+            `${price_rate.usd_per_unit} US dollars (${namesOf(price_rate)})`,
+          ] as const,
+        ]),
     ['Detected', coins(amount_detected, asset)],
     ['Confirmed', coins(amount_confirmed, asset)],
     ...dueFacts(invoice),
-    ...(rate === null
-      ? []
-      : [
-          [
-            'Exchange rate',
-            `${usd(rate.usd_per_unit)} (${rate.sources.map(({ name }) => name).join(', ')})`,
-          ] as const,
-        ]),
+    ...(rate === null ? [] : [['Exchange rate', `${usd(rate.usd_per_unit)} (${namesOf(rate)})`] as const]),
   ]
 }
 

@@ -13,7 +13,7 @@ import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { CoinFilter, DAY_MS, DayFilter, dayEdge, Filter } from '../parts/filter.tsx'
 import { invoiceName } from '../parts/invoice-title.ts'
-import { coins, usd } from '../parts/money.ts'
+import { coins, money, usd } from '../parts/money.ts'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { SavedViews } from '../parts/saved-views.tsx'
@@ -184,14 +184,17 @@ const COLUMNS: readonly Column<Invoice>[] = [
   {
     title: 'Amount (USD)',
     align: 'end',
-    cell: ({ usd_amount, amount, asset }) =>
+    cell: ({ usd_amount, price, amount, asset }) =>
       usd_amount === null ? (
         <>
           <span className="wide">–</span>
           <Narrow>{coins(amount, asset)}</Narrow>
         </>
       ) : (
-        usd(usd_amount)
+        <>
+          {usd(usd_amount)}
+          {price !== null && <div className="quiet small-text">{money(price)}</div>}
+        </>
       ),
   },
   { title: 'Amount (crypto)', align: 'end', wide: true, cell: ({ amount, asset }) => coins(amount, asset) },
@@ -214,4 +217,7 @@ const CSV_COLUMNS: readonly CsvColumn<Invoice>[] = [
   ['paid_at', ({ paid_at }) => paid_at],
   ['status_reason', ({ status_reason }) => status_reason],
   ['review_reason', ({ review_reason }) => review_reason],
+  ['price_amount', ({ price }) => price?.amount ?? null],
+  ['price_currency', ({ price }) => price?.currency ?? null],
+  ['price_usd_per_unit', ({ price_rate }) => price_rate?.usd_per_unit ?? null],
 ]

@@ -1,5 +1,5 @@
 import type { Invoice } from '../api/types.ts'
-import { coins, usd } from './money.ts'
+import { coins, money, usd } from './money.ts'
 
 /** What a shopkeeper calls it: their own reference, else the customer, else its payment link; else a part of its id. */
 export const invoiceName = (invoice: Invoice): string =>
@@ -9,8 +9,11 @@ export const invoiceName = (invoice: Invoice): string =>
   invoice.payment_link_name ??
   `…${invoice.id.slice(-8)}`
 
-export const invoiceAmount = ({ usd_amount, amount, asset }: Invoice): string =>
-  usd_amount === null ? coins(amount, asset) : usd(usd_amount)
+/** What was asked for: the shop's own currency, else dollars, else coins. */
+export function invoiceAmount({ price, usd_amount, amount, asset }: Invoice): string {
+  if (price !== null) return money(price)
+  return usd_amount === null ? coins(amount, asset) : usd(usd_amount)
+}
 
 /** `$49.99 from anna@example.com`, `$49.99 for order-1042`, `$49.99 for Coffee`. */
 export function invoiceTitle(invoice: Invoice): string {

@@ -8,6 +8,14 @@ const DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'U
 export const usd = (amount: string | null | undefined): string =>
   amount === null || amount === undefined ? '–' : DOLLARS.format(Number(amount))
 
+/** `€49.99`, `¥5,000`: an amount of any currency, with all the decimals that it has. */
+export function money({ amount, currency }: { readonly amount: string; readonly currency: string }): string {
+  // Some currencies are by custom shown without the decimals that they have.
+  const decimals = /\.(?!0+$)(\d+)$/.exec(amount)?.[1]?.length
+  const digits = decimals === undefined ? {} : { minimumFractionDigits: decimals }
+  return new Intl.NumberFormat('en-US', { style: 'currency', currency, ...digits }).format(Number(amount))
+}
+
 type Coin = {
   readonly symbol: string
   readonly on?: string
