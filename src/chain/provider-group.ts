@@ -47,7 +47,6 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   /** The provider that stands in for the first one knows the block where we stand. */
   #isOnOurChain = true
   #waiting: string | null = null
-  #tokensWait: string | null = null
 
   /** All providers match against one set of addresses, the first one's. */
   constructor(first: NamedProvider, others: readonly NamedProvider[], clock: Clock) {
@@ -73,8 +72,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
       const why = this.#away.get(this.#first)?.reason ?? 'it did not answer'
       parts.push(`${this.#followed.name} is followed in place of ${this.#first.name}: ${why}`)
     }
-    for (const notice of [this.#followed.chain.notice, this.#waiting, this.#tokensWait])
-      if (notice) parts.push(notice)
+    for (const notice of [this.#followed.chain.notice, this.#waiting]) if (notice) parts.push(notice)
     return parts.length === 0 ? null : parts.join('; ')
   }
 
@@ -235,10 +233,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
       const reading = (await chain.tokens?.[how](from, toHeight)) ?? null
       return reading?.end.hash === ours ? reading : null
     }
-    const readings = await this.#logs.firstOf([this.#followed, ...this.#others], read, 2)
-    const why = `payments in tokens above block ${from.height} wait for another provider to read them as well`
-    if (how === 'read') this.#tokensWait = readings.length < 2 ? why : null
-    return readings
+    return this.#logs.firstOf([this.#followed, ...this.#others], read, 2)
   }
 
   get #others(): readonly NamedProvider[] {

@@ -121,8 +121,9 @@ type ComparedReading = { readonly end: BlockRef; readonly compared: Comparison }
 const BLOCKS_PER_PROOF = 8
 
 /**
- * With one provider, what receipts prove. With several, what two of them say alike: by their logs, and where those differ by
- * their receipts. Nobody's word alone adds or takes anything, also not that of who has reported the payment first.
+ * With one provider, what receipts prove. With several, what two of them say alike: by their logs, and where those differ,
+ * or lack what is in the books, by their receipts. Nobody's word alone adds or takes anything, also not that of who has
+ * reported the payment first.
  */
 async function readTokens(
   parts: RecordingParts,
@@ -135,18 +136,21 @@ async function readTokens(
     const proof = (await adapter.tokens?.prove(from, toHeight)) ?? null
     return proof === null ? null : ((await compareWithBooks(parts, from, [proof]))[0] ?? null)
   }
+  if (performance.now() < dispute.retryAtMs) return null
   const [word, otherWord] = await compareWithBooks(parts, from, await readTwice('read', from, toHeight))
-  if (word === undefined || otherWord === undefined) return null
-  if (isDeepStrictEqual(word, otherWord)) {
+  if (word?.compared.kind === 'agreed' && isDeepStrictEqual(word, otherWord)) {
     Object.assign(dispute, { reason: null, pauseMs: 0, retryAtMs: 0 })
     return word
   }
-  if (performance.now() < dispute.retryAtMs) return null
   dispute.pauseMs = Math.min(RETRY_MS_MAX, Math.max(RETRY_MS_MIN, dispute.pauseMs * 2))
   dispute.retryAtMs = performance.now() + dispute.pauseMs
   const proofs = await readTwice('prove', from, Math.min(toHeight, from.height + BLOCKS_PER_PROOF))
   const [proof, otherProof] = await compareWithBooks(parts, from, proofs)
-  dispute.reason = `payments in tokens above block ${from.height} wait: providers' logs differ, and two must give its receipts`
+  const why =
+    otherWord === undefined
+      ? 'two providers must give logs or receipts'
+      : "providers' logs differ, and two must give its receipts"
+  dispute.reason = `payments in tokens above block ${from.height} wait: ${why}`
   if (proof === undefined || otherProof === undefined) return null
   if (!isDeepStrictEqual(proof, otherProof))
     throw new ChainHalted(

@@ -33,11 +33,11 @@ afterAll(async () => {
 
 const throughProxy = () => ({ adapter: watched.chain.adapter(proxy.url), changes: {} })
 
-/** Two providers, one of them through the proxy. */
-function throughTwo(proxied: 'first' | 'second' = 'first') {
+/** Two providers, one of them or both through the proxy. */
+function throughTwo(proxied: 'first' | 'second' | 'both' = 'first') {
   const options = { ...(watched.chain.recipe.options as EvmAdapterOptions), clock: systemClock }
   const lying = { ...options, url: proxy.url }
-  const first = new EvmAdapter(proxied === 'first' ? lying : options)
+  const first = new EvmAdapter(proxied === 'second' ? options : lying)
   const second = new EvmAdapter({
     ...(proxied === 'first' ? options : lying),
     watched: first.watched,
@@ -163,6 +163,27 @@ test('a payment that the first hides is not forgotten while its receipts cannot 
   proxy.forbid(() => false)
   await watched.untilStatus(hidden.id, 'paid')
   await until(async () => !(await isWaiting()), { what: 'nothing waits any more' })
+})
+
+const isRange = ([filter]: readonly unknown[]) => 'fromBlock' in (filter as object)
+
+test('logs that two providers lack for a range take nothing back: their receipts decide', async () => {
+  const watcher = await watched.watchAtTip(throughTwo('both'))
+  const invoice = await watched.openInvoice([watcher])
+  proxy.lie('eth_getLogs', (logs, { params }) => (isRange(params) ? [] : logs))
+  await watched.chain.pay(invoice.address, AMOUNT)
+  await watched.chain.mine(4)
+  await watched.untilStatus(invoice.id, 'paid')
+  expect(await watched.eventsOf(invoice.id)).toEqual(PAID_EVENTS)
+})
+
+test('where a provider gives no logs for ranges, receipts of both decide', async () => {
+  const watcher = await watched.watchAtTip(throughTwo())
+  const invoice = await watched.openInvoice([watcher])
+  proxy.forbid(({ method, params }) => method === 'eth_getLogs' && isRange(params))
+  await watched.chain.pay(invoice.address, AMOUNT)
+  await watched.chain.mine(4)
+  await watched.untilStatus(invoice.id, 'paid')
 })
 
 test('a provider that is followed no longer does not confirm what it reported itself', async () => {
