@@ -2,8 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isStillSendable } from '../../src/db/delivery/deliveries.ts'
 import { claimFromQueues } from '../../src/db/delivery/delivery-claims.ts'
+import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { withTransaction } from '../../src/postgres/transaction.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { inBlock } from '../support/invoice.ts'
 import { seedInvoice, seedMerchant } from '../support/seed.ts'
 import { createTenant, createVerifiedEndpoint, emitEvent } from '../support/webhook-fixtures.ts'
 
@@ -108,4 +111,20 @@ test("the API's login makes no invoice too long for its event", async () => {
       tx.query('update invoice set rate = $2 where id = $1', [id, rate]),
     ),
   ).rejects.toThrow('invoice_sizes')
+})
+
+test("an invoice whose rate the API's login emptied takes its payments, and holds up nobody's", async () => {
+  const tenant = await seedMerchant(database)
+  const { id } = await seedInvoice(database, tenant)
+  const odd = ['{}', '[]', '7', 'null', '{"usdPerUnit": "1", "quotedAt": "now", "sources": [null]}']
+  for (const [place, rate] of odd.entries()) {
+    await withTransaction(database.pools.api, tenant, (tx) =>
+      tx.query('update invoice set rate = $2 where id = $1', [id, rate]),
+    )
+    const recorded = await recordTransfers(
+      { pool: database.pools.watcher, clock: systemClock },
+      { tenant, invoiceId: id, facts: [inBlock(`tx${place}`, 1_000n, 1)], tipHeight: 100 },
+    )
+    expect([rate, recorded.changed]).toEqual([rate, true])
+  }
 })

@@ -63,7 +63,7 @@ export function invoiceFromRow(row: InvoiceRow, received: Received = NOTHING): I
     usdCents: row.usd_cents,
     price: priceOf(row),
     amountSource: row.amount_source,
-    rate: row.rate,
+    rate: evidenceOf(row.rate),
     toleranceUnder: row.tolerance_under,
     toleranceOver: row.tolerance_over,
     serviceFeeBps: row.service_fee_bps,
@@ -93,6 +93,18 @@ export function invoiceFromRow(row: InvoiceRow, received: Received = NOTHING): I
 
 /** The table has all three or none. */
 function priceOf({ price_amount, price_currency, price_rate }: InvoiceRow): InvoicePrice | null {
-  if (price_amount === null || price_currency === null || price_rate === null) return null
-  return { amount: price_amount, currency: price_currency, rate: price_rate }
+  const rate = evidenceOf(price_rate)
+  if (price_amount === null || price_currency === null || rate === null) return null
+  return { amount: price_amount, currency: price_currency, rate }
+}
+
+/** A rate as we store it; null where something else stands in its place, so that no payment waits for that. */
+function evidenceOf(stored: RateEvidence | null): RateEvidence | null {
+  const { usdPerUnit, quotedAt, sources }: Partial<RateEvidence> = stored ?? {}
+  const isWhole =
+    typeof usdPerUnit === 'string' &&
+    typeof quotedAt === 'string' &&
+    Array.isArray(sources) &&
+    sources.every((source) => source !== null && typeof source === 'object')
+  return isWhole ? stored : null
 }
