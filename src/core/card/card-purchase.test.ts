@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { AssetId } from '../assets.ts'
+import type { Invoice } from '../invoice/types.ts'
 import { type CardPurchase, cardAsset, cardWaiting, isOpenOffer, stillStands } from './card-purchase.ts'
 import { PROVIDER_UPDATES, type ProviderUpdate, updatesBefore } from './provider-update.ts'
 
@@ -82,6 +83,22 @@ describe('the page waits for a provider', () => {
     ])
     expect(shown('pending', NOW + 3_600_001)).toBe('card_2')
   })
+})
+
+test('what a wallet paid beside a purchase under way does not end its wait; what may be its coins does', () => {
+  const { asset, amount } = PURCHASE
+  const left = { ...PURCHASE, leftAtMs: NOW, update: 'pending' } as const
+  const afterPaying = (
+    update: ProviderUpdate | null,
+    paid: { asset: typeof asset | 'SOL'; amount: bigint },
+  ) => {
+    const payments = [{ ...paid, firstSeenMs: NOW }] as unknown as Invoice['payments']
+    return cardWaiting([{ ...left, update }], { payments }, NOW + 1_000)
+  }
+  expect(afterPaying('pending', { asset, amount: amount / 100n })).not.toBeNull()
+  expect(afterPaying('completed', { asset: 'SOL', amount })).not.toBeNull()
+  expect(afterPaying('pending', { asset, amount: (amount * 97n) / 100n })).toBeNull()
+  expect(afterPaying(null, { asset, amount: amount / 100n })).toBeNull()
 })
 
 test('news of one transaction only goes forward, and what ended stays ended', () => {

@@ -1,5 +1,5 @@
 import type { AssetId } from '../assets.ts'
-import type { Invoice } from '../invoice/types.ts'
+import type { Invoice, Payment } from '../invoice/types.ts'
 import type { CardAnswer, CardProviderId } from './onramp-provider.ts'
 import type { ProviderUpdate } from './provider-update.ts'
 
@@ -26,6 +26,8 @@ export const CARD_DEFAULT_ASSET: AssetId = 'USDC_BASE'
 
 /** How long after leaving the page speaks of the provider first; a card purchase takes minutes, now and then more. */
 export const WAITING_SHOWN_MS = 60 * 60_000
+/** A provider's fees may take some of what was asked for. */
+const SENT_PERCENT_MIN = 90n
 /** A second press within so long is the same press: it gets the same session. */
 const SAME_PRESS_MS = 20_000
 
@@ -105,10 +107,15 @@ export function cardWaiting(
   invoice: Pick<Invoice, 'payments'>,
   nowMs: number,
 ): CardWaiting | null {
-  const waiting = left.flatMap(({ id: purchaseId, leftAtMs, provider, update, asset }) => {
+  const waiting = left.flatMap((purchase) => {
+    const { id: purchaseId, leftAtMs, provider, update, asset, amount } = purchase
     if (leftAtMs === null || nowMs - leftAtMs > WAITING_SHOWN_MS) return []
-    // Nodes report times in whole seconds.
-    const cameSince = invoice.payments.some(({ firstSeenMs }) => firstSeenMs >= leftAtMs - 1_000)
+    const mayBeIts = (paid: Pick<Payment, 'asset' | 'amount'>) =>
+      paid.asset === asset && paid.amount * 100n >= amount * SENT_PERCENT_MIN
+    const cameSince = invoice.payments.some(
+      // Nodes report times in whole seconds. What a wallet paid beside it is not what the provider sends.
+      (paid) => paid.firstSeenMs >= leftAtMs - 1_000 && (!isUnderWay(purchase) || mayBeIts(paid)),
+    )
     return cameSince ? [] : [{ purchaseId, leftAtMs, provider, update, asset }]
   })
   return waiting.find(isUnderWay) ?? waiting[0] ?? null
