@@ -30,8 +30,8 @@ export async function whoseTurnItIs(
     const { superseded = true, waitMs = null } = turns.get(delivery.id) ?? {}
     return superseded || waitMs === null ? [] : [{ ...delivery, delayMs: waitMs + LOOK_AGAIN_MS }]
   })
-  if (ended.length > 0) await endSuperseded(pool, leaseId, ended)
   if (waiting.length > 0) await putBehind(pool, leaseId, waiting)
+  if (ended.length > 0) await endSuperseded(pool, leaseId, ended)
   return unnumbered.filter(({ id }) => {
     const turn = turns.get(id)
     return turn !== undefined && !turn.superseded && turn.waitMs === null

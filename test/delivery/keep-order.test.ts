@@ -121,3 +121,30 @@ test('whose turn it is, is found by keys, however many wait at the endpoint', as
     client.release(true)
   }
 })
+
+test('a settlement waits for an event that is being sent, and for no outcome that is still to be recorded', async () => {
+  const tenant = await createTenant(database)
+  const endpoint = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks')
+  await setFormat(endpoint, 'btcpay')
+  const [leaseId, otherLease] = [randomUUID(), randomUUID()]
+  const held = async (dueIn: string): Promise<boolean> => {
+    await database.owner.query('delete from delivery where endpoint_id = $1', [endpoint.id])
+    await database.owner.query('delete from event where merchant_id = $1', [tenant.merchantId])
+    await database.owner.query(
+      `with made as (
+         insert into event (merchant_id, id, livemode, event_type, resource_id, sequence, body, created_at)
+         select $1, 'evt_' || lpad(s::text, 26, '0'), false, (array['invoice.confirming', 'invoice.paid'])[s], 'inv_1', s,
+           convert_to('{"id":"evt"}', 'UTF8'), now()
+         from generate_series(1, 2) s returning id, sequence)
+       insert into delivery (merchant_id, id, livemode, endpoint_id, event_id, due_at, give_up_at, lease_id)
+       select $1, 'dlv_' || substr(id, 5) || '_' || substr($2, 4), false, $2, id,
+         now() + case sequence when 1 then $5 else '30 seconds' end::interval, now() + interval '5 days',
+         case sequence when 1 then $4::uuid else $3::uuid end from made`,
+      [tenant.merchantId, endpoint.id, leaseId, otherLease, dueIn],
+    )
+    const id = `dlv_${'2'.padStart(26, '0')}_${endpoint.id.slice(3)}`
+    const [turn] = await readTurns(database.pools.delivery, leaseId, [{ merchantId: tenant.merchantId, id }])
+    return turn?.waitMs !== null
+  }
+  expect([await held('10 seconds'), await held('1 hour')]).toEqual([true, false])
+})

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../postgres/pool.ts'
+import { LEASE_MS } from './deliveries.ts'
 
 /**
  * The order of an invoice's events at endpoints in an older service's format. Its bodies have no number, so that a shop
@@ -49,7 +50,7 @@ export async function readTurns(db: Queryable, leaseId: string, held: readonly H
            and o.id < ${deliveryId('earlier.id', 'd.endpoint_id')} || '\`' offset 0) o
        where earlier.merchant_id = e.merchant_id and earlier.resource_id = e.resource_id
          and earlier.sequence < e.sequence
-         and (o.lease_id <> $1 and o.due_at > now() or not ${isSuperseded('earlier')})) as wait_ms
+         and (o.lease_id <> $1 and o.due_at > now() and o.due_at <= now() + ${LEASE_MS} * interval '1 millisecond' or not ${isSuperseded('earlier')})) as wait_ms
      from unnest($2::text[], $3::text[]) as f (merchant_id, id)
      cross join lateral (
        select d.id, d.merchant_id, d.endpoint_id, d.event_id from delivery d
