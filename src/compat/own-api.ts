@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import { ID_PATTERN } from '../core/ids.ts'
 import type { Log } from '../runtime/log.ts'
 
@@ -60,7 +60,7 @@ const ORIGIN = 'http://paylink'
  */
 export function createOwnApi(deps: OwnApiDeps, key: string | null) {
   const call = async <View>(request: Call, schema: z.ZodType<View>): Promise<View> =>
-    schema.parse(await answerOf(deps, key, request))
+    schema.parse(withNewerFields(schema, await answerOf(deps, key, request)))
   const holder = async (): Promise<KeyHolder> => {
     const found = key === null ? null : await deps.holderOf(key)
     if (found === null)
@@ -68,6 +68,12 @@ export function createOwnApi(deps: OwnApiDeps, key: string | null) {
     return found
   }
   return { call, holder }
+}
+
+/** A repeated request gets its first answer, which a release before may have given: what it did not know yet is null. */
+function withNewerFields(schema: z.ZodType, answer: unknown): unknown {
+  if (!(schema instanceof z.ZodObject) || answer === null || typeof answer !== 'object') return answer
+  return { ...Object.fromEntries(Object.keys(schema.shape).map((name) => [name, null])), ...answer }
 }
 
 async function answerOf(deps: OwnApiDeps, key: string | null, request: Call): Promise<unknown> {

@@ -33,8 +33,8 @@ type CurrencyRatesOptions = {
   readonly log?: { warn(fields: object, message: string): void }
 }
 
-/** How often it is looked whether a source is due; one that failed always is. */
-const LOOK_INTERVAL_MS = 60_000
+/** How often it is looked whether a source is due; one that failed always is, for nothing is priced without it. */
+const LOOK_INTERVAL_MS = 15_000
 const NOT_REQUESTED = 'not asked yet'
 
 /** What one source last said. */

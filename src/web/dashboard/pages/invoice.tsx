@@ -90,7 +90,7 @@ function amountFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
   const namesOf = ({ sources }: { readonly sources: readonly { readonly name: string }[] }) =>
     sources.map(({ name }) => name).join(', ')
   return [
-    ...(price === null || price_rate === null
+    ...(!price || !price_rate
       ? []
       : [
           ['In US dollars', usd(usd_amount)] as const,

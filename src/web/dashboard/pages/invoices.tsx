@@ -193,7 +193,7 @@ const COLUMNS: readonly Column<Invoice>[] = [
       ) : (
         <>
           {usd(usd_amount)}
-          {price !== null && <div className="quiet small-text">{money(price)}</div>}
+          {price && <div className="quiet small-text">{money(price)}</div>}
         </>
       ),
   },

@@ -11,7 +11,8 @@ export const invoiceName = (invoice: Invoice): string =>
 
 /** What was asked for: the shop's own currency, else dollars, else coins. */
 export function invoiceAmount({ price, usd_amount, amount, asset }: Invoice): string {
-  if (price !== null) return money(price)
+  // An API of the release before knows no price.
+  if (price) return money(price)
   return usd_amount === null ? coins(amount, asset) : usd(usd_amount)
 }
 
