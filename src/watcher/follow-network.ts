@@ -150,7 +150,7 @@ class LeadershipSession {
       evmOf,
       leadership,
       failedChecks: new Map(),
-      dispute: { reason: null, pauseMs: 0, retryAtMs: 0 },
+      dispute: { reason: null, failures: 0, retryAtMs: 0 },
     }
     this.#parts = { ...shared, onWaiting, onShortfall: (missing) => reportShortfall(options, missing) }
   }

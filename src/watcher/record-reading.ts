@@ -64,8 +64,8 @@ export type RecordingParts = {
   readonly evmOf?: EvmIdentities | undefined
   /** Blocks that `checkCredits` could not check, kept from one round to the next. */
   readonly failedChecks: FailedChecks
-  /** Where providers' token logs differ: why payments wait, and when receipts are asked for again, after which pause. */
-  readonly dispute: { reason: string | null; pauseMs: number; retryAtMs: number }
+  /** Where two providers do not agree on tokens: why payments wait, how often that was so in a row, and when to ask again. */
+  readonly dispute: { reason: string | null; failures: number; retryAtMs: number }
   /** Called with the reason why payments wait for a second look at their block; null once none does. */
   readonly onWaiting?: (reason: string | null) => void
   /** Called when the chain took back money that was already paid out: a person must look. */

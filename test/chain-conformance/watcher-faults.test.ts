@@ -86,7 +86,7 @@ async function recordingAs(
     clock: systemClock,
     agreement: null,
     failedChecks: new Map(),
-    dispute: { reason: null, pauseMs: 0, retryAtMs: 0 },
+    dispute: { reason: null, failures: 0, retryAtMs: 0 },
     notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
     leadership: { term, lost: new AbortController().signal, ...leadership },
   }

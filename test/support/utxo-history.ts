@@ -187,7 +187,7 @@ export class UtxoHistory {
       notifier: { invoiceChanged, deliveriesWaiting: () => {} },
       leadership: { term, lost: lost.signal },
       failedChecks: new Map(),
-      dispute: { reason: null, pauseMs: 0, retryAtMs: 0 },
+      dispute: { reason: null, failures: 0, retryAtMs: 0 },
     }
     const watch = { network: this.#world.network, keyspace: this.#world.network, term }
     await beginWatch(parts.pool, watch, this.#world.now)
