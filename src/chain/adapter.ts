@@ -189,11 +189,11 @@ export interface ProviderAgreement {
     | undefined
   /**
    * Token transfers by the word, or the receipts, of two providers that have the same block at the end; fewer where not so
-   * many can say. A provider alone could forge the root that proves its receipts, since only a block's hash is compared.
-   * Absent on chains where we accept no tokens.
+   * many can say, and null where nobody was asked, since not two are to be asked now. A provider alone could forge the
+   * root that proves its receipts, since only a block's hash is compared. Absent on chains where we accept no tokens.
    */
   readonly readTokensTwice?:
-    | ((how: 'read' | 'prove', from: BlockRef, toHeight: number) => Promise<TokenReading[]>)
+    | ((how: 'read' | 'prove', from: BlockRef, toHeight: number) => Promise<TokenReading[] | null>)
     | undefined
   /** What an operator should fix, although the network is followed; null where nothing. */
   readonly notice: string | null

@@ -43,6 +43,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   readonly #opinions: Patience<NamedProvider>
   readonly #traces: Patience<NamedProvider>
   readonly #logs: Patience<NamedProvider>
+  readonly #receipts: Patience<NamedProvider>
   #followed: NamedProvider
   /** The provider that stands in for the first one knows the block where we stand. */
   #isOnOurChain = true
@@ -58,6 +59,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     this.#opinions = new Patience(OPINION)
     this.#traces = new Patience(CONTENTS)
     this.#logs = new Patience(CONTENTS)
+    this.#receipts = new Patience(CONTENTS)
     this.#followed = first
   }
 
@@ -227,13 +229,20 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   }
 
   /** Who has another block at the end, or not yet, has no answer; the same end has the same blocks below it. */
-  async #readTokensTwice(how: 'read' | 'prove', from: BlockRef, toHeight: number): Promise<TokenReading[]> {
+  async #readTokensTwice(
+    how: 'read' | 'prove',
+    from: BlockRef,
+    toHeight: number,
+  ): Promise<TokenReading[] | null> {
+    const patience = how === 'read' ? this.#logs : this.#receipts
+    const ordered = [this.#followed, ...this.#others].filter((provider) => !patience.isSilent(provider))
+    if (ordered.length < 2) return null
     const ours = await this.#ask((chain) => chain.hashAt(toHeight))
     const read = async ({ chain }: NamedProvider) => {
       const reading = (await chain.tokens?.[how](from, toHeight)) ?? null
       return reading?.end.hash === ours ? reading : null
     }
-    return this.#logs.firstOf([this.#followed, ...this.#others], read, 2)
+    return patience.firstOf(ordered, read, 2)
   }
 
   get #others(): readonly NamedProvider[] {

@@ -22,6 +22,7 @@ import {
   owned,
   type RecordingParts,
   recordFacts,
+  TOKEN_BLOCKS_MAX,
   whileLeading,
 } from './record-reading.ts'
 
@@ -47,7 +48,7 @@ export async function applyFinality(parts: RecordingParts, checkpoint: BlockRef)
   const waiting = dueAt(height, blockTags, await loadTrackedTransfers(pool, adapter.network, height))
   const readTwice = await readAgain(parts, checkpoint, highest(waiting, blockTags))
   const checked = await checkCredits(parts, height)
-  const reasons = [parts.dispute.reason ?? [], checked.waiting ?? []].flat()
+  const reasons = [parts.tokenReading.reason ?? [], checked.waiting ?? []].flat()
   parts.onWaiting?.(reasons.length === 0 ? null : reasons.join('; '))
   // What was recorded since then, by a second reading or by a rescan beside us, was not looked at in this round.
   const mayBeFinal = waiting.filter((transfer) => {
@@ -67,7 +68,6 @@ function highest(due: readonly DueTransfer[], blockTags: BlockTags | null): numb
   return due.reduce((max, { block }) => Math.max(max, block.height), blockTags?.safe ?? 0)
 }
 
-const BLOCKS_PER_READING = 50
 /** Readings in one round, if they are fast: what is new at the head waits no longer than for these. */
 const READINGS_PER_ROUND = 4
 /** No part of a round begins after this: a provider that hangs on some blocks delays the head for one answer. */
@@ -91,7 +91,7 @@ async function readAgain(
   const beganAt = performance.now()
   for (let round = 0; round < READINGS_PER_ROUND && at !== null && at.height < target; round++) {
     if (performance.now() - beganAt > ROUND_MS_MAX) break
-    const next = await readOnce(parts, at, Math.min(target, at.height + BLOCKS_PER_READING), checkpoint)
+    const next = await readOnce(parts, at, Math.min(target, at.height + TOKEN_BLOCKS_MAX), checkpoint)
     if (next === null) return { through: at.height, hasMore: false }
     at = next
   }
@@ -130,40 +130,42 @@ async function readTokens(
   from: BlockRef,
   toHeight: number,
 ): Promise<ComparedReading | null> {
-  const { adapter, agreement, dispute } = parts
+  const { adapter, agreement, tokenReading: state } = parts
   const readTwice = agreement?.readTokensTwice
   if (readTwice === undefined) {
     const proof = (await adapter.tokens?.prove(from, toHeight)) ?? null
     return proof === null ? null : ((await compareWithBooks(parts, from, [proof]))[0] ?? null)
   }
-  const nowMs = performance.now()
-  if (nowMs < dispute.retryAtMs) return null
-  // Each failure asks for less: what is too much for one answer would fail for ever.
-  const { failures } = dispute
-  const blocks = Math.max(1, BLOCKS_PER_READING >> failures)
-  const through = Math.min(toHeight, from.height + blocks)
-  const [word, otherWord] = await compareWithBooks(parts, from, await readTwice('read', from, through))
+  if (performance.now() < state.retryAtMs) return null
+  const through = Math.min(toHeight, from.height + state.blocks)
+  const words = await readTwice('read', from, through)
+  const [word, otherWord] = await compareWithBooks(parts, from, words ?? [])
   if (word?.compared.kind === 'agreed' && isDeepStrictEqual(word, otherWord)) {
-    Object.assign(dispute, { reason: null, failures: 0, retryAtMs: 0 })
+    // What is too much for one answer would fail for ever: as many as went well, and more once nothing is left to read.
+    const blocks = through === toHeight ? Math.min(TOKEN_BLOCKS_MAX, state.blocks * 2) : state.blocks
+    Object.assign(state, { blocks, failures: 0, reason: null, retryAtMs: 0 })
     return word
   }
-  const pauseMs = Math.min(RETRY_MS_MAX, RETRY_MS_MIN << failures)
-  Object.assign(dispute, { failures: Math.min(FAILURES_MAX, failures + 1), retryAtMs: nowMs + pauseMs })
   const proofs = await readTwice('prove', from, Math.min(through, from.height + BLOCKS_PER_PROOF))
-  const [proof, otherProof] = await compareWithBooks(parts, from, proofs)
-  const why =
-    otherWord === undefined
-      ? 'two providers must give logs or receipts'
-      : "providers' logs differ, and two must give its receipts"
-  // One of them may only be a moment behind.
-  if (failures > 0) dispute.reason = `payments in tokens above block ${from.height} wait: ${why}`
-  if (proof === undefined || otherProof === undefined) return null
-  if (!isDeepStrictEqual(proof, otherProof))
+  const [proof, otherProof] = await compareWithBooks(parts, from, proofs ?? [])
+  if (proof !== undefined && isDeepStrictEqual(proof, otherProof)) {
+    Object.assign(state, { failures: 0, reason: null, retryAtMs: 0 })
+    return proof
+  }
+  // Nobody was asked: who kept us waiting is left alone for now.
+  if (words === null && proofs === null) return null
+  if (proof !== undefined && otherProof !== undefined)
     throw new ChainHalted(
       `two providers have different receipts in blocks ${from.height + 1} to ${proof.end.height}: nothing is credited until they agree; leave the one that is wrong out of the list`,
     )
-  Object.assign(dispute, { reason: null, failures: 0, retryAtMs: 0 })
-  return proof
+  const lacking = otherWord === undefined ? 'logs or receipts' : 'receipts, since their logs differ'
+  // One of them may only have been a moment behind.
+  if (state.failures > 0)
+    state.reason = `payments in tokens above block ${from.height} wait: two providers must give ${lacking}`
+  state.retryAtMs = performance.now() + Math.min(RETRY_MS_MAX, RETRY_MS_MIN << state.failures)
+  state.failures = Math.min(FAILURES_MAX, state.failures + 1)
+  state.blocks = Math.max(1, state.blocks >> 1)
+  return null
 }
 
 /** Each of these readings, which end alike, beside what the books hold. */
@@ -214,7 +216,7 @@ const RETRIES_PER_ROUND = 5
 /** A block that could not be checked is tried again after a pause, which doubles. */
 const RETRY_MS_MIN = 500
 const RETRY_MS_MAX = 60_000
-/** More than these neither pause longer nor ask for less. */
+/** More than these pause no longer. */
 const FAILURES_MAX = 7
 
 type CheckedCredits = {

@@ -23,6 +23,7 @@ import { findCheckpoint, refuseOtherChain, rememberIdentity } from './find-check
 import { type Leadership, takeLeadership } from './leadership.ts'
 import {
   expireDue,
+  freshTokenReading,
   LeadershipLost,
   type RecordingParts,
   recordMempool,
@@ -150,7 +151,7 @@ class LeadershipSession {
       evmOf,
       leadership,
       failedChecks: new Map(),
-      dispute: { reason: null, failures: 0, retryAtMs: 0 },
+      tokenReading: freshTokenReading(),
     }
     this.#parts = { ...shared, onWaiting, onShortfall: (missing) => reportShortfall(options, missing) }
   }

@@ -52,6 +52,18 @@ export type FailedChecks = Map<
   { readonly reason: string; readonly pauseMs: number; readonly retryAtMs: number }
 >
 
+/** Blocks whose tokens are read at once, where nothing fails. */
+export const TOKEN_BLOCKS_MAX = 50
+
+type TokenReadingState = { blocks: number; failures: number; reason: string | null; retryAtMs: number }
+
+export const freshTokenReading = (): TokenReadingState => ({
+  blocks: TOKEN_BLOCKS_MAX,
+  failures: 0,
+  reason: null,
+  retryAtMs: 0,
+})
+
 export type RecordingParts = {
   readonly adapter: ChainAdapter
   readonly pool: Pool
@@ -64,8 +76,8 @@ export type RecordingParts = {
   readonly evmOf?: EvmIdentities | undefined
   /** Blocks that `checkCredits` could not check, kept from one round to the next. */
   readonly failedChecks: FailedChecks
-  /** Where two providers do not agree on tokens: why payments wait, how often that was so in a row, and when to ask again. */
-  readonly dispute: { reason: string | null; failures: number; retryAtMs: number }
+  /** The reading of tokens by two providers: how many blocks at once, and after failures why payments wait and until when. */
+  readonly tokenReading: TokenReadingState
   /** Called with the reason why payments wait for a second look at their block; null once none does. */
   readonly onWaiting?: (reason: string | null) => void
   /** Called when the chain took back money that was already paid out: a person must look. */

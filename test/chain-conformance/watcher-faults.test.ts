@@ -4,6 +4,7 @@ import type { ChainAdapter } from '../../src/chain/adapter.ts'
 import { expireInvoices } from '../../src/flows/expire-invoices.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import {
+  freshTokenReading,
   LeadershipLost,
   type RecordingParts,
   recordMempool,
@@ -86,7 +87,7 @@ async function recordingAs(
     clock: systemClock,
     agreement: null,
     failedChecks: new Map(),
-    dispute: { reason: null, failures: 0, retryAtMs: 0 },
+    tokenReading: freshTokenReading(),
     notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
     leadership: { term, lost: new AbortController().signal, ...leadership },
   }

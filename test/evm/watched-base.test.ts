@@ -157,7 +157,7 @@ test('a payment that the first hides is not forgotten while its receipts cannot 
   await watched.untilRead()
   proxy.forbid(({ method }) => /Receipt/.test(method))
   await watched.chain.mine(4)
-  const isWaiting = async () => /two must give its receipts/.test((await watched.state()).reason ?? '')
+  const isWaiting = async () => /two providers must give receipts/.test((await watched.state()).reason ?? '')
   await until(isWaiting, { what: 'the network says why' })
   expect(await watched.eventsOf(hidden.id)).toEqual([])
   proxy.forbid(() => false)

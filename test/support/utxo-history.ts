@@ -14,6 +14,7 @@ import { parseBlock } from '../../src/sandbox/utxo/block.ts'
 import { CHAIN_PARAMETERS } from '../../src/sandbox/utxo/chain-parameters.ts'
 import type { UtxoSandboxClient } from '../../src/sandbox/utxo/utxo-sandbox-client.ts'
 import {
+  freshTokenReading,
   LeadershipLost,
   type RecordingParts,
   recordMempool,
@@ -187,7 +188,7 @@ export class UtxoHistory {
       notifier: { invoiceChanged, deliveriesWaiting: () => {} },
       leadership: { term, lost: lost.signal },
       failedChecks: new Map(),
-      dispute: { reason: null, failures: 0, retryAtMs: 0 },
+      tokenReading: freshTokenReading(),
     }
     const watch = { network: this.#world.network, keyspace: this.#world.network, term }
     await beginWatch(parts.pool, watch, this.#world.now)

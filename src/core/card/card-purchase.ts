@@ -110,8 +110,11 @@ export function cardWaiting(
   const waiting = left.flatMap((purchase) => {
     const { id: purchaseId, leftAtMs, provider, update, asset, amount } = purchase
     if (leftAtMs === null || nowMs - leftAtMs > WAITING_SHOWN_MS) return []
-    const mayBeIts = (paid: Pick<Payment, 'asset' | 'amount'>) =>
-      paid.asset === asset && paid.amount * 100n >= amount * SENT_PERCENT_MIN
+    const mayBeIts = (paid: Pick<Payment, 'asset' | 'amount' | 'status'>) =>
+      paid.asset === asset &&
+      paid.amount * 100n >= amount * SENT_PERCENT_MIN &&
+      paid.status !== 'replaced' &&
+      paid.status !== 'reorged'
     const cameSince = invoice.payments.some(
       // Nodes report times in whole seconds. What a wallet paid beside it is not what the provider sends.
       (paid) => paid.firstSeenMs >= leftAtMs - 1_000 && (!isUnderWay(purchase) || mayBeIts(paid)),

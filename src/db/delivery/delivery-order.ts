@@ -25,6 +25,9 @@ const isSuperseded = (event: string): string => `(${event}.event_type not in ${S
     and later.sequence > ${event}.sequence and w.subscribed_events && array[later.event_type, '*']
     and (later.event_type in ${SETTLED} or ${event}.created_at < now() - ${HOLDS_UP_FOR})))`
 
+/** A lease that ends later than this is that of an outcome that waits to be recorded: nothing is being sent under it. */
+const SENDING_UNTIL = `now() + ${LEASE_MS} * interval '1 millisecond'`
+
 type Turn = {
   readonly id: string
   readonly superseded: boolean
@@ -42,7 +45,7 @@ type Held = { readonly merchantId: string; readonly id: string }
 export async function readTurns(db: Queryable, leaseId: string, held: readonly Held[]): Promise<Turn[]> {
   const { rows } = await db.query<{ id: string; superseded: boolean; wait_ms: number | null }>(
     `select d.id, ${isSuperseded('e')} as superseded, (
-       select date_part('epoch', max(case when o.lease_id is null then greatest(o.due_at, now()) else now() end) - now())
+       select date_part('epoch', max(case when o.lease_id is null or o.due_at > ${SENDING_UNTIL} then greatest(o.due_at, now()) else now() end) - now())
          * 1000
        from event earlier cross join lateral (
          select o.lease_id, o.due_at from delivery o
@@ -50,7 +53,7 @@ export async function readTurns(db: Queryable, leaseId: string, held: readonly H
            and o.id < ${deliveryId('earlier.id', 'd.endpoint_id')} || '\`' offset 0) o
        where earlier.merchant_id = e.merchant_id and earlier.resource_id = e.resource_id
          and earlier.sequence < e.sequence
-         and (o.lease_id <> $1 and o.due_at > now() and o.due_at <= now() + ${LEASE_MS} * interval '1 millisecond' or not ${isSuperseded('earlier')})) as wait_ms
+         and (o.lease_id <> $1 and o.due_at > now() and o.due_at <= ${SENDING_UNTIL} or not ${isSuperseded('earlier')})) as wait_ms
      from unnest($2::text[], $3::text[]) as f (merchant_id, id)
      cross join lateral (
        select d.id, d.merchant_id, d.endpoint_id, d.event_id from delivery d

@@ -98,13 +98,15 @@ function priceOf({ price_amount, price_currency, price_rate }: InvoiceRow): Invo
   return { amount: price_amount, currency: price_currency, rate }
 }
 
+const isText = (value: unknown) => typeof value === 'string'
+
 /** A rate as we store it; null where something else stands in its place, so that no payment waits for that. */
-function evidenceOf(stored: RateEvidence | null): RateEvidence | null {
+export function evidenceOf(stored: RateEvidence | null): RateEvidence | null {
   const { usdPerUnit, quotedAt, sources }: Partial<RateEvidence> = stored ?? {}
   const isWhole =
     typeof usdPerUnit === 'string' &&
     typeof quotedAt === 'string' &&
     Array.isArray(sources) &&
-    sources.every((source) => source !== null && typeof source === 'object')
+    sources.every((source) => source !== null && [source.name, source.usdPerUnit, source.at].every(isText))
   return isWhole ? stored : null
 }

@@ -2,6 +2,7 @@ import type { PaymentAsset } from '../../core/assets.ts'
 import type { RateEvidence } from '../../core/invoice/types.ts'
 import type { LedgerAccount, OutsideAccount } from '../../core/ledger/deposit.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
+import { evidenceOf } from '../invoices/invoice-row.ts'
 
 /** One entry of a merchant's own account, with the other side of its transfer. */
 export type BookRow = {
@@ -42,5 +43,5 @@ export async function listBookRows(
      order by e.position limit $4`,
     [tenant.merchantId, tenant.livemode, page.after, page.limit],
   )
-  return rows
+  return rows.map((row) => ({ ...row, rate: evidenceOf(row.rate) }))
 }
