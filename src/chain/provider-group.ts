@@ -20,6 +20,7 @@ import { CONTENTS, OPINION, Patience } from './patience.ts'
 
 /** A provider that failed is left alone for this long, where another one serves. */
 const AWAY_MS = 30_000
+
 export type NamedProvider = {
   /** Host and port, for messages: the URL itself holds credentials. */
   readonly name: string
@@ -144,12 +145,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
 
   /** Absent where we accept no tokens. */
   get tokens(): Pick<TokenReader, 'assets' | 'prove'> | undefined {
-    const assets = this.#first.chain.tokens?.assets
-    if (assets === undefined) return undefined
-    return {
-      assets,
-      prove: async (...range) => (await this.#followed.chain.tokens?.prove(...range)) ?? null,
-    }
+    return this.#followed.chain.tokens
   }
 
   get readTokensTwice(): ProviderAgreement['readTokensTwice'] {

@@ -160,8 +160,8 @@ export function paymentMethods(invoice: Invoice) {
 
 /** What one coin costs in the invoice's own currency. */
 function rateIn({ rate, price_rate }: Invoice): string {
-  const [coin, unit] = [rate, price_rate].map((each) => parsePrice(each?.usd_per_unit ?? '1') ?? PRICE_UNIT)
-  return formatPrice(rateOf(coin ?? PRICE_UNIT, unit ?? PRICE_UNIT))
+  const dollarsPer = (each: Invoice['rate']) => parsePrice(each?.usd_per_unit ?? '1') ?? PRICE_UNIT
+  return formatPrice(rateOf(dollarsPer(rate), dollarsPer(price_rate)))
 }
 
 export const paymentData = (payment: Invoice['payments'][number], destination: string) => ({
