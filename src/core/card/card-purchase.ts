@@ -110,9 +110,11 @@ export function cardWaiting(
   const waiting = left.flatMap((purchase) => {
     const { id: purchaseId, leftAtMs, provider, update, asset, amount } = purchase
     if (leftAtMs === null || nowMs - leftAtMs > WAITING_SHOWN_MS) return []
+    // Before it has sent the coins it has spoken of an amount; once it has, whatever came of that coin may be they.
+    const least = update === 'completed' ? 0n : amount * SENT_PERCENT_MIN
     const mayBeIts = (paid: Pick<Payment, 'asset' | 'amount' | 'status'>) =>
       paid.asset === asset &&
-      paid.amount * 100n >= amount * SENT_PERCENT_MIN &&
+      paid.amount * 100n >= least &&
       paid.status !== 'replaced' &&
       paid.status !== 'reorged'
     const cameSince = invoice.payments.some(
