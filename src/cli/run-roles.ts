@@ -18,10 +18,6 @@ import { latestMigration } from '../postgres/migrate.ts'
 import { createNotifier } from '../postgres/notify.ts'
 import type { OpenDatabase } from '../postgres/open-database.ts'
 import type { Pool } from '../postgres/pool.ts'
-import { createCurrencyRates } from '../rates/currency-rates.ts'
-import { exchangesAt } from '../rates/exchanges.ts'
-import { keepPrices } from '../rates/keep-prices.ts'
-import { createPriceBook } from '../rates/price-book.ts'
 import type { RoleContext, RoleName } from '../roles/role.ts'
 import { openSandboxControl, startSandboxRole } from '../roles/sandbox.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
@@ -39,6 +35,7 @@ import { findOutcomeKey, openOutcomeKey, outcomeKeyFileOf, watcherKeyOf } from '
 import { writePublicKeyFile } from '../secrets/public-key-file.ts'
 import { followActivity } from './follow-activity.ts'
 import { listenOrRefuse } from './listen-or-refuse.ts'
+import { openPrices } from './open-prices.ts'
 import { createRolePools } from './role-pools.ts'
 import { startSignerProcess } from './signer-process.ts'
 import { StopList } from './stop-list.ts'
@@ -239,32 +236,13 @@ async function publishKeys(config: Config, keyring: Keyring, log: Log): Promise<
   }
 }
 
-/** In the sandbox an unreachable exchange is normal: the built-in table stands in for it. */
-const priceLogOf = ({ config, log }: Pick<SiteContext, 'config' | 'log'>) =>
-  config.sandbox ? log.child({}, { level: 'error' }) : log
-
 /** Opens what the API and the checkout share. */
 function openShared(context: SiteContext, stops: StopList) {
-  const { config, clock, log, keyring, metrics, nodes, poolOf, sandbox, onFatal } = context
+  const { config, clock, log, keyring, metrics, nodes, poolOf, sandbox } = context
   const pool = poolOf('api')
   const notifier = createNotifier(pool, (error) => logLost(log, error))
   stops.add("the API's notifications", () => notifier.close())
-  const sources = exchangesAt(config.priceSources, config.priceUrls)
-  const prices = createPriceBook({ sources, sandboxPrices: true, clock, log: priceLogOf(context) })
-  stops.add('the prices', () => prices.stop())
-  // The start waits for no exchange: until one answers, an asset is unavailable, or priced by the sandbox's table.
-  prices.start().catch(onFatal)
-  const currencyRates = createCurrencyRates({ urls: config.currencyUrls, clock, log: priceLogOf(context) })
-  stops.add('the currency rates', () => currencyRates.stop())
-  currencyRates.start()
-  const priceKeeper = keepPrices({ pool, prices, clock, log })
-  stops.add('the kept prices', () => priceKeeper.stop())
-  metrics.gauge(
-    'paylink_price_ok',
-    '1 where exchanges agree on a price of an asset, so that it can be invoiced',
-    async () =>
-      prices.report().map(({ asset, status }) => ({ label: asset, value: status === 'ok' ? 1 : 0 })),
-  )
+  const { prices, currencyRates } = openPrices(context, stops)
   const networks = createNetworkStates(pool, undefined, evmIdentitiesOf(nodes))
   const issuedAddresses = createIssuedAddresses({ keysPath: config.addressKeysFile, log })
   metrics.gauge(
