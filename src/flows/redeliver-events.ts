@@ -26,7 +26,7 @@ export async function queueEvent(
   tx: Tx,
   input: { tenant: Tenant; eventId: string; endpointId: string; now: Date },
 ): Promise<QueuedEvent> {
-  const { tenant, eventId, endpointId } = input
+  const { tenant, eventId, endpointId, now } = input
   // The look comes after the lock, so that it sees what retention has taken.
   await holdOffRetention(tx)
   const eventType = await findEventType(tx, tenant, eventId)
@@ -35,25 +35,12 @@ export async function queueEvent(
   if (endpoint === null) return { kind: 'not_found' }
   if (!isEligible(endpoint)) return { kind: 'not_eligible' }
   if (!canDeliver(endpoint.format, eventType)) return { kind: 'untellable' }
-  const deliveryId = replayId(input)
-  // Somebody asked: where the endpoint is throttled, this delivery is the next one that tries it.
-  await insertDeliveries(tx, tenant, endpointId, [{ id: deliveryId, eventId }], true)
+  // Somebody requested it: where the endpoint is throttled, this delivery is its next attempt.
+  const replay = { uniqueId: newId('delivery', now), eventId }
+  const [deliveryId] = await insertDeliveries(tx, tenant, endpointId, [replay], true)
+  if (deliveryId === undefined) throw new Error(`no delivery of ${eventId} to ${endpointId} was inserted`)
   await deleteAwaiting(tx, tenant, eventId)
   return { kind: 'queued', deliveryId }
-}
-
-/** It begins as the id of the first delivery of this event to this endpoint does (`deliveryId`). */
-const replayId = ({
-  eventId,
-  endpointId,
-  now,
-}: {
-  eventId: string
-  endpointId: string
-  now: Date
-}): string => {
-  const own = newId('delivery', now)
-  return ['dlv', ...[eventId, endpointId, own].map((id) => id.slice(id.indexOf('_') + 1))].join('_')
 }
 
 /** Events queued by one recovery (decisions: limits and defaults). */
@@ -78,7 +65,7 @@ export async function recoverEvents(
   if (!isEligible(endpoint)) return { kind: 'not_eligible' }
   const eventTypes = endpoint.subscribedEvents
   const eventIds = await takeAwaitingEvents(tx, tenant, { since, eventTypes, limit: RECOVERED_EVENTS_MAX })
-  const deliveries = eventIds.map((eventId) => ({ id: replayId({ eventId, endpointId, now }), eventId }))
+  const deliveries = eventIds.map((eventId) => ({ uniqueId: newId('delivery', now), eventId }))
   if (deliveries.length > 0) await insertDeliveries(tx, tenant, endpointId, deliveries)
   const hasMore = await awaitsMore(tx, tenant, { since, eventTypes })
   return { kind: 'recovered', queued: deliveries.length, hasMore }

@@ -83,34 +83,44 @@ export async function releaseDeliveries(
 }
 
 /**
+ * The id of the delivery that an event's commit queues to an endpoint. Those that are requested later begin with it, so
+ * that all of an event's deliveries to an endpoint are found by the key.
+ */
+export const deliveryId = (event: string, endpoint: string): string =>
+  `'dlv_' || substr(${event}, 5) || '_' || substr(${endpoint}, 4)`
+
+/**
  * New deliveries of events that exist, due at once; with `first`, before all that is due to the endpoint. Each is a
- * row of its own: a replay is never mistaken for a repeat of the delivery that may still be under way. Served by
- * delivery_lane_order.
+ * row of its own, with an id that ends as its `uniqueId`, a new id, does: a replay is never mistaken for a repeat of the
+ * delivery that may still be under way. Returns their ids, in no order. Served by delivery_lane_order.
  */
 export async function insertDeliveries(
   tx: Tx,
   tenant: Tenant,
   endpointId: string,
-  deliveries: readonly { id: string; eventId: string }[],
+  deliveries: readonly { uniqueId: string; eventId: string }[],
   first = false,
-): Promise<void> {
-  await tx.query(
+): Promise<string[]> {
+  const { rows } = await tx.query<{ id: string }>(
     `insert into delivery (merchant_id, id, livemode, endpoint_id, event_id, due_at, give_up_at)
-     select $1, d.id, $2, $3, d.event_id, least(now(), ahead.due_at), now() + $6 * interval '1 millisecond'
-     from unnest($4::text[], $5::text[]) as d (id, event_id)
+     select $1, ${deliveryId('d.event_id', '$3')} || '_' || substr(d.unique_id, 5), $2, $3, d.event_id,
+       least(now(), ahead.due_at), now() + $6 * interval '1 millisecond'
+     from unnest($4::text[], $5::text[]) as d (unique_id, event_id)
      left join (
        select o.due_at - interval '1 millisecond' as due_at from delivery o
-       where $7 and o.merchant_id = $1 and o.endpoint_id = $3 order by o.due_at limit 1) ahead on true`,
+       where $7 and o.merchant_id = $1 and o.endpoint_id = $3 order by o.due_at limit 1) ahead on true
+     returning id`,
     [
       tenant.merchantId,
       tenant.livemode,
       endpointId,
-      deliveries.map((delivery) => delivery.id),
+      deliveries.map((delivery) => delivery.uniqueId),
       deliveries.map((delivery) => delivery.eventId),
       GIVE_UP_AFTER_MS,
       first,
     ],
   )
+  return rows.map((row) => row.id)
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../postgres/pool.ts'
-import { LEASE_MS } from './deliveries.ts'
+import { deliveryId, LEASE_MS } from './deliveries.ts'
 
 /**
  * The order of an invoice's events at endpoints in an older service's format. Its bodies have no number, so that a shop
@@ -10,13 +10,6 @@ import { LEASE_MS } from './deliveries.ts'
 const SETTLED = `('invoice.paid', 'invoice.overpaid')`
 /** An event that was not taken for so long holds up no later one: BTCPay itself gives up after 71 minutes. */
 const HOLDS_UP_FOR = `interval '1 hour'`
-
-/**
- * The id of the delivery that an event's commit queues to an endpoint. Those that are asked for later begin with it, so
- * that all of an event's deliveries to an endpoint are found by the key.
- */
-export const deliveryId = (event: string, endpoint: string): string =>
-  `'dlv_' || substr(${event}, 5) || '_' || substr(${endpoint}, 4)`
 
 /** Whether a later event of the same resource, which endpoint `w` gets too, is all that its shop has to know. By event_by_resource. */
 const isSuperseded = (event: string): string => `(${event}.event_type not in ${SETTLED} and exists (

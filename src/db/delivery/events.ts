@@ -1,6 +1,6 @@
 import { GIVE_UP_AFTER_MS } from '../../core/endpoint/backoff.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
-import { deliveryId } from './delivery-order.ts'
+import { deliveryId } from './deliveries.ts'
 
 type NewEvent = {
   readonly id: string
