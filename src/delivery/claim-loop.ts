@@ -10,7 +10,7 @@ import { isSkewed } from './clock-skew.ts'
 import type { Dispatcher, Row } from './dispatcher.ts'
 import { type EndpointQueues, WINDOW_START } from './endpoint-queues.ts'
 import { createFaultLog, type FaultLog } from './fault-log.ts'
-import { isNumbered, whoseTurnItIs } from './keep-order.ts'
+import { isNumbered, keepOrder } from './keep-order.ts'
 import type { Recorder } from './recorder.ts'
 
 /** Rows of one claim. */
@@ -161,7 +161,7 @@ export class ClaimLoop {
     dispatcher.send({ ...claimed, deliveries: numbered })
     if (numbered.length === claimed.deliveries.length) return
     try {
-      dispatcher.send({ ...claimed, deliveries: await whoseTurnItIs(this.#deps, claimed) })
+      dispatcher.send({ ...claimed, deliveries: await keepOrder(this.#deps, claimed) })
       this.#orderFaults.recovered()
     } catch (error) {
       // Only later, not lost: the leases lapse.

@@ -15,7 +15,7 @@ export const isNumbered = ({ format }: Pick<ClaimedDelivery, 'format'>): boolean
  * Of a claim's deliveries without numbers those whose turn it is, in order; the others are given back for later, or
  * ended where a later event says it all.
  */
-export async function whoseTurnItIs(
+export async function keepOrder(
   { pool, clock }: { pool: Pool; clock: Clock },
   { leaseId, deliveries }: Pick<Claimed, 'leaseId' | 'deliveries'>,
 ): Promise<ClaimedDelivery[]> {
@@ -23,17 +23,18 @@ export async function whoseTurnItIs(
   if (unnumbered.length === 0) return []
   const turns = new Map((await readTurns(pool, leaseId, unnumbered)).map((turn) => [turn.id, turn]))
   const now = clock()
-  const ended = unnumbered
-    .filter(({ id }) => turns.get(id)?.superseded === true)
-    .map((delivery) => ({ ...delivery, attemptId: newId('attempt', now) }))
-  const waiting = unnumbered.flatMap((delivery) => {
-    const { superseded = true, waitMs = null } = turns.get(delivery.id) ?? {}
-    return superseded || waitMs === null ? [] : [{ ...delivery, delayMs: waitMs + LOOK_AGAIN_MS }]
-  })
+  const ended: (ClaimedDelivery & { attemptId: string })[] = []
+  const waiting: (ClaimedDelivery & { delayMs: number })[] = []
+  const next: ClaimedDelivery[] = []
+  for (const delivery of unnumbered) {
+    const turn = turns.get(delivery.id)
+    // Without one it is no longer held under this lease.
+    if (turn === undefined) continue
+    if (turn.superseded) ended.push({ ...delivery, attemptId: newId('attempt', now) })
+    else if (turn.waitMs !== null) waiting.push({ ...delivery, delayMs: turn.waitMs + LOOK_AGAIN_MS })
+    else next.push(delivery)
+  }
   if (waiting.length > 0) await putBehind(pool, leaseId, waiting)
   if (ended.length > 0) await endSuperseded(pool, leaseId, ended)
-  return unnumbered.filter(({ id }) => {
-    const turn = turns.get(id)
-    return turn !== undefined && !turn.superseded && turn.waitMs === null
-  })
+  return next
 }
