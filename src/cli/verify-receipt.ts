@@ -111,6 +111,8 @@ function print(receipt: { readonly [field: string]: unknown }, output: Output): 
     'amount_paid',
     'paid_at',
   ]) {
+    if (field === 'status' && receipt.description !== undefined)
+      output.line(`  description: ${printable(receipt.description)}`)
     if (field === 'usd_amount' && isAmount(receipt.price))
       output.line(`  price: ${printable(receipt.price.amount)} ${printable(receipt.price.currency)}`)
     output.line(`  ${field}: ${printable(receipt[field])}`)

@@ -86,6 +86,17 @@ export function textOf(value: unknown): unknown {
   return typeof value === 'number' ? String(value) : value
 }
 
+const DESCRIPTION_LENGTH_MAX = 500
+
+/**
+ * What the buyer pays for, as our API takes it: one line, cut where it is too long. No shop is refused for what other
+ * services only keep: what is no text says nothing.
+ */
+export function descriptionOf(value: unknown): string | undefined {
+  const text = typeof value === 'string' ? value.replace(/[\p{Cc}\s]+/gu, ' ').trim() : ''
+  return text === '' ? undefined : [...text].slice(0, DESCRIPTION_LENGTH_MAX).join('')
+}
+
 export const unixSeconds = (time: string): number => Math.floor(Date.parse(time) / 1_000)
 
 /** Whether the whole amount has been seen, final or not. */

@@ -158,6 +158,7 @@ const linkDetails = (link: PaymentLink): NewInvoiceDetails => ({
   allowAssetSelection: true,
   customerEmail: null,
   externalReference: null,
+  description: null,
   metadata: null,
   paymentLinkId: link.id,
 })

@@ -73,6 +73,7 @@ export async function reopenInvoice(deps: ReopenInvoiceDeps, input: OwnInvoice):
 const detailsOf = (invoice: Invoice) => ({
   allowAssetSelection: invoice.allowAssetSelection,
   customerEmail: invoice.customerEmail,
+  description: invoice.description,
   externalReference: invoice.externalReference,
   metadata: invoice.metadata,
   amountSource: invoice.amountSource,

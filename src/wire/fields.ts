@@ -18,6 +18,10 @@ export function text(min: number, max: number) {
     .meta({ ...(min === 0 ? {} : { minLength: min }), maxLength: max })
 }
 
+/** A text of one line: of `min` to `max` characters, none of them a control character. */
+export const line = (min: number, max: number) =>
+  text(min, max).regex(/^\P{Cc}*$/u, 'Must have no line breaks or other control characters')
+
 /** The shop's page that a buyer goes back to. Which schemes are taken depends on the mode, and is checked with it. */
 /** Of a page that a buyer is sent back to, before and after the invoice's id is put in. */
 export const RETURN_URL_LENGTH_MAX = 2_048

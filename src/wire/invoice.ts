@@ -9,6 +9,7 @@ import {
   id,
   idView,
   instant,
+  line,
   returnUrl,
   text,
   timestamp,
@@ -82,6 +83,9 @@ export const createInvoiceBody = z
       .optional(),
     customer_email: emailAddress.optional(),
     external_reference: text(0, 255).meta({ description: 'Your own reference.' }).optional(),
+    description: line(1, 500)
+      .meta({ description: 'What the buyer pays for: shown on the page and the receipt.' })
+      .optional(),
     metadata: metadata.optional(),
     return_url: returnUrl.optional(),
   })
@@ -187,6 +191,7 @@ export const invoiceView = z
     customer_email: z.string().nullable(),
     external_reference: z.string().nullable(),
     order_reference: z.string().nullable(),
+    description: z.string().nullable().meta({ description: 'What the buyer pays for, as you said.' }),
     expected_usd_amount: z.string().nullable(),
     checkout_session_id: z.string().nullable(),
     payment_link_id: z.string().nullable(),

@@ -308,6 +308,7 @@ test('a price in the shop’s currency is shown first, beside its dollars, and i
     'price_amount',
     'price_currency',
     'price_usd_per_unit',
+    'description',
   ])
   expect(first.split(',').slice(-3)).toEqual(['4999', 'JPY', '0.0067'])
   await photograph(page, 'invoices-price')

@@ -171,6 +171,7 @@ describe('a shop that speaks BTCPay’s Greenfield API', () => {
       asset: 'LTC',
       allow_asset_selection: true,
       external_reference: 'wc-1001',
+      description: 'Tea',
       customer_email: 'buyer@example.com',
       return_url: 'https://shop.example/thanks?order=wc-1001',
       checkout_url: made.checkoutLink,
@@ -185,6 +186,17 @@ describe('a shop that speaks BTCPay’s Greenfield API', () => {
     expect(await found.json()).toEqual([made])
     const all = await InvoicesService.invoicesGetInvoices({ storeId: merchant.id })
     expect((all as { id: string }[]).map(({ id }) => id)).toContain(made.id)
+  })
+
+  test('an item’s description is made to fit, and refused for nothing', async () => {
+    const told = async (itemDesc: unknown) => {
+      const made = await create({ ...order, metadata: { itemDesc } })
+      expect(made.metadata).toEqual({ itemDesc })
+      return (await read(made.id)).description
+    }
+    expect(await told(' Tea\r\n\tfor two\u0001 ')).toBe('Tea for two')
+    expect(await told('😀'.repeat(600))).toBe('😀'.repeat(500))
+    for (const odd of ['', ' \n ', 7, null, { a: 'Tea' }, ['Tea']]) expect(await told(odd)).toBeNull()
   })
 
   test('creates one in coins, and one whose amount is a number', async () => {
@@ -435,6 +447,7 @@ describe('a shop that speaks Coinbase Commerce’s API', () => {
       usd_amount: '12.50',
       allow_asset_selection: true,
       external_reference: 'cc-1001',
+      description: 'Tea: A tin of it',
       customer_email: 'buyer@example.com',
     })
     expect(charge).toMatchObject({

@@ -52,6 +52,7 @@ test('an invoice in dollars is priced, addressed and answered in full', async ()
     customer_email: 'buyer@example.com',
     external_reference: 'order 1',
     order_reference: null,
+    description: null,
     expected_usd_amount: '49.90',
     checkout_session_id: null,
     payment_link_id: null,

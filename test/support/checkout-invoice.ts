@@ -30,6 +30,7 @@ export function litecoinInvoice(change: Partial<Invoice> = {}): Invoice {
     metadata: null,
     returnUrl: null,
     price: null,
+    description: null,
     reopenedFrom: null,
     address: 'rltc1qw508d6qejxtdg4y5r3zarvary0c5xw7k8m7xzq',
     createdAtMs: CREATED_AT_MS,

@@ -47,6 +47,7 @@ export function eventExamples(): ReadonlyMap<string, object> {
     confirmations: { LTC: 2 },
     customerEmail: 'buyer@example.com',
     externalReference: 'order-1001',
+    description: 'Tea set for two',
     metadata: { cart: 'c_8841' },
     returnUrl: 'https://shop.example/orders/1001',
     createdAtMs: CREATED_AT_MS,

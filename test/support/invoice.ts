@@ -31,6 +31,7 @@ export function makeInvoice(changes: Partial<Invoice> = {}): Invoice {
     metadata: null,
     returnUrl: null,
     price: null,
+    description: null,
     reopenedFrom: null,
     address: 'rltc1qw508d6qejxtdg4y5r3zarvary0c5xw7k5rn2vy',
     createdAtMs: CREATED_AT.getTime(),

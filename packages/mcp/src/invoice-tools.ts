@@ -17,6 +17,7 @@ const LISTED = [
   'amount_confirmed',
   'external_reference',
   'order_reference',
+  'description',
   'customer_email',
   'created_at',
   'expires_at',
@@ -46,6 +47,10 @@ function addCreate(server: McpServer, { invoices }: Paylink): void {
         allow_asset_selection: z.boolean().optional().describe('Whether the buyer may choose another coin'),
         customer_email: z.string().optional(),
         external_reference: z.string().optional().describe("The merchant's own reference"),
+        description: z
+          .string()
+          .optional()
+          .describe('What the buyer pays for: shown on the page and the receipt'),
       }),
       annotations: CREATES,
     },

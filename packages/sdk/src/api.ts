@@ -154,6 +154,8 @@ export type CreateInvoice = {
   readonly customer_email?: string | undefined
   /** Your own reference. */
   readonly external_reference?: string | undefined
+  /** What the buyer pays for: shown on the page and the receipt. */
+  readonly description?: string | undefined
   /** Any JSON object of yours, at most 8 KiB; returned in the API and in events exactly as given. */
   readonly metadata?: {
     readonly [field: string]: unknown
@@ -343,6 +345,8 @@ export type Invoice = {
   readonly customer_email: string | null
   readonly external_reference: string | null
   readonly order_reference: string | null
+  /** What the buyer pays for, as you said. */
+  readonly description: string | null
   readonly expected_usd_amount: string | null
   readonly checkout_session_id: string | null
   readonly payment_link_id: string | null

@@ -2,7 +2,16 @@ import type { AssetId } from '../../core/assets.ts'
 import { INVOICE_ID_PLACEHOLDER } from '../../core/checkout/checkout-session.ts'
 import { BTCPAY_KEY } from '../../core/invoice/translated.ts'
 import { CURRENCIES } from '../../core/rates/currencies.ts'
-import { coinsOf, isObject, type Metadata, TICKERS, type Total, textOf, totalIn } from '../invoice-facts.ts'
+import {
+  coinsOf,
+  descriptionOf,
+  isObject,
+  type Metadata,
+  TICKERS,
+  type Total,
+  textOf,
+  totalIn,
+} from '../invoice-facts.ts'
 
 export type Fault = { readonly path: string; readonly message: string }
 export type Translated =
@@ -34,6 +43,7 @@ export function invoiceRequest(fields: Metadata): Translated {
       ...(isFixed ? {} : { allow_asset_selection: coins.hasChoice }),
       customer_email: textOf(own.buyerEmail),
       external_reference: textOf(own.orderId),
+      description: descriptionOf(own.itemDesc),
       return_url: returnPage(redirectURL, own.orderId),
       metadata: { ...own, [BTCPAY_KEY]: checkout },
     },

@@ -4,6 +4,7 @@ import { CURRENCIES } from '../../core/rates/currencies.ts'
 import type { EventFormat } from '../../delivery/event-format.ts'
 import {
   askedIn,
+  descriptionOf,
   type Invoice,
   type InvoiceSnapshot,
   isCovered,
@@ -48,6 +49,7 @@ export function chargeRequest(fields: Metadata): Translated {
       ...total,
       allow_asset_selection: true,
       external_reference: textOf(metadata.order_id ?? metadata.orderId),
+      description: descriptionOf(description === undefined ? name : `${name}: ${description}`),
       customer_email: textOf(metadata.customer_email ?? metadata.email),
       return_url: textOf(redirect_url),
       metadata: { ...metadata, [COMMERCE_KEY]: { name, description, redirect_url, cancel_url } },

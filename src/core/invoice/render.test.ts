@@ -40,6 +40,7 @@ test("an event's body is at most 64 KB, with every field at its limit and more p
     customerEmail: WIDE.repeat(254),
     externalReference: WIDE.repeat(255),
     orderReference: WIDE.repeat(255),
+    description: WIDE.repeat(500),
     returnUrl: `https://shop.example/${'a'.repeat(2_027)}`,
     amount: 10n ** 30n,
     rate: {

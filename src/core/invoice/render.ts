@@ -54,6 +54,7 @@ export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
     customer_email: invoice.customerEmail,
     external_reference: invoice.externalReference,
     order_reference: invoice.orderReference,
+    description: invoice.description,
     expected_usd_amount: invoice.amountSource === 'merchant' ? usdAmount : null,
     checkout_session_id: invoice.checkoutSessionId,
     payment_link_id: invoice.paymentLinkId,

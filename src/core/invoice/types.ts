@@ -154,6 +154,8 @@ export type Invoice = {
   readonly customerEmail: string | null
   readonly externalReference: string | null
   readonly orderReference: string | null
+  /** What the buyer pays for, in the merchant's words. */
+  readonly description: string | null
   readonly checkoutSessionId: string | null
   readonly paymentLinkId: string | null
   /** The merchant's own JSON object, exactly as given. */

@@ -32,9 +32,11 @@ export function receiptOf(
     ...(by.staging === true ? { staging: true } : {}),
     invoice_id: view.id,
     order_reference: view.order_reference,
+    // Left out where there is none, as the price: receipts of before keep every byte.
+    ...(view.description === null ? {} : { description: view.description }),
     status,
     usd_amount: view.usd_amount,
-    // Left out where there is none: receipts of before there were prices keep every byte.
+    // So are prices.
     ...(view.price === null ? {} : { price: view.price, price_rate: view.price_rate }),
     asset: view.asset,
     amount: view.amount,

@@ -23,6 +23,7 @@ export type InvoiceRow = {
   customer_email: string | null
   external_reference: string | null
   order_reference: string | null
+  description: string | null
   checkout_session_id: string | null
   payment_link_id: string | null
   metadata: Invoice['metadata']
@@ -46,7 +47,7 @@ export type InvoiceRow = {
  * row names another: nobody may change or replace a row of deposit_address. Served by deposit_address_by_invoice.
  */
 export const INVOICE_COLUMNS = `id, merchant_id, livemode, asset, amount, usd_cents, price_amount, price_currency, price_rate, amount_source, rate,
-  tolerance_under, tolerance_over, service_fee_bps, confirmations, allow_asset_selection, customer_email, external_reference, order_reference, checkout_session_id,
+  tolerance_under, tolerance_over, service_fee_bps, confirmations, allow_asset_selection, customer_email, external_reference, order_reference, description, checkout_session_id,
   payment_link_id, metadata, return_url, reopened_from, created_at, expires_at, expired_at, expiry_reading, cancelled_at, paid_at,
   coalesce((select d.address from deposit_address d where d.merchant_id = invoice.merchant_id
     and d.invoice_id = invoice.id and d.address = invoice.address), '') as address,
@@ -72,6 +73,7 @@ export function invoiceFromRow(row: InvoiceRow, received: Received = NOTHING): I
     customerEmail: row.customer_email,
     externalReference: row.external_reference,
     orderReference: row.order_reference,
+    description: row.description,
     checkoutSessionId: row.checkout_session_id,
     paymentLinkId: row.payment_link_id,
     metadata: row.metadata,

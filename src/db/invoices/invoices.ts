@@ -64,9 +64,9 @@ export async function insertInvoice(
          tolerance_under, tolerance_over, confirmations, allow_asset_selection, customer_email,
          external_reference, order_reference, checkout_session_id, payment_link_id, metadata, reopened_from,
          address, created_at, expires_at, announced, event_count, service_fee_bps, return_url,
-         price_amount, price_currency, price_rate)
+         price_amount, price_currency, price_rate, description)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-         $22, $23, $24, $28, $29, $30, $31, $32, $33))
+         $22, $23, $24, $28, $29, $30, $31, $32, $33, $34))
      insert into deposit_address (merchant_id, keyspace, idx, livemode, invoice_id, program, address, created_at)
      values ($1, $25, $26, $3, $2, $27, $21, $22)`,
     [
@@ -103,6 +103,7 @@ export async function insertInvoice(
       invoice.price?.amount ?? null,
       invoice.price?.currency ?? null,
       jsonOrNull(invoice.price?.rate ?? null),
+      invoice.description,
     ],
   )
 }

@@ -15,7 +15,7 @@ import { invoiceEvent } from './commit-advance.ts'
 /** An invoice's fields besides its terms. Its origin is left out if it came from a plain API request. */
 export type NewInvoiceDetails = Pick<
   Invoice,
-  'allowAssetSelection' | 'customerEmail' | 'externalReference' | 'metadata'
+  'allowAssetSelection' | 'customerEmail' | 'description' | 'externalReference' | 'metadata'
 > &
   Partial<
     Pick<

@@ -6,7 +6,14 @@ import type { CheckoutDeps } from './checkout-deps.ts'
 import { type CheckoutPage, methodNamed, type Notice } from './checkout-page.ts'
 import { contentSecurityPolicy } from './content-security.ts'
 import { renderCheckoutDocument, renderReceiptDocument } from './document.tsx'
-import { type FoundCheckout, findCheckout, isPayable, pageOf, snapshotOf } from './invoice-snapshots.ts'
+import {
+  type FoundCheckout,
+  findCheckout,
+  isPayable,
+  itemOf,
+  pageOf,
+  snapshotOf,
+} from './invoice-snapshots.ts'
 import type { LiveStreams } from './live-streams.ts'
 import { formFields, isOwnForm, languageOf } from './page-request.ts'
 import { missing, refused } from './plain-pages.ts'
@@ -145,9 +152,15 @@ async function requestReceipt(c: Context, deps: CheckoutDeps, found: FoundChecko
   if (found.receipt === null) return backTo(c, found.token)
   const email = mailboxAddress.safeParse(fields.email?.trim())
   if (!email.success) return again(c, deps, found, 'receipt_email_refused', 400)
-  const { merchantName, linkName: item } = found
+  const { merchantName } = found
   const { language } = languageOf(c)
-  const request = { ...ownOf(found), email: email.data, language: language.tag, merchantName, item }
+  const request = {
+    ...ownOf(found),
+    email: email.data,
+    language: language.tag,
+    merchantName,
+    item: itemOf(found),
+  }
   const isKept = await deps.requestReceipt(request)
   return isKept ? backTo(c, found.token) : again(c, deps, found, 'receipt_email_limit', 409)
 }

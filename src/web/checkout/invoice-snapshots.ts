@@ -20,12 +20,15 @@ export async function findCheckout(deps: CheckoutDeps, token: string): Promise<F
   return { ...found, token, branding: await deps.readBranding(found.invoice.merchantId) }
 }
 
+/** What the buyer pays for: what the shop said of the invoice, or the name of its payment link. */
+export const itemOf = ({ invoice, linkName }: CheckoutFacts): string | null => invoice.description ?? linkName
+
 export function pageOf(deps: CheckoutDeps, found: FoundCheckout, language: PageLanguage): CheckoutPage {
   const { invoice, merchantName, branding, token, otherCoins, reopenable, card, receipt } = found
   return {
     ...language,
     view: checkoutView(invoice, deps.clock().getTime(), found.networkFacts, card.waiting),
-    item: found.linkName,
+    item: itemOf(found),
     order: invoice.orderReference ?? invoice.externalReference,
     dollarsPerCurrency: deps.dollarsPerCurrency(invoice.livemode),
     isExplored: invoice.livemode && deps.staging !== true,

@@ -97,6 +97,7 @@ async function createPlanned(
       allowAssetSelection: body.allow_asset_selection ?? false,
       customerEmail: body.customer_email ?? null,
       externalReference: body.external_reference ?? null,
+      description: body.description ?? null,
       metadata: body.metadata ?? null,
       returnUrl: body.return_url ?? null,
     },

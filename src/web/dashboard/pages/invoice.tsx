@@ -117,6 +117,7 @@ function dueFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
 function detailFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
   const {
     customer_email,
+    description,
     external_reference,
     order_reference,
     payment_link_id,
@@ -127,6 +128,8 @@ function detailFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
     ['Id', <code key="id">{invoice.id}</code>],
     ['Created', <Time key="made" at={invoice.created_at} />],
     ['Deadline', formatMoment(invoice.expires_at)],
+    // An API of the release before knows no description.
+    ...(description ? [['Description', description] as const] : []),
     ...(customer_email === null ? [] : [['Buyer', customer_email] as const]),
     ...(external_reference === null ? [] : [['Your reference', external_reference] as const]),
     ...(order_reference === null ? [] : [['Order', order_reference] as const]),

@@ -220,4 +220,5 @@ const CSV_COLUMNS: readonly CsvColumn<Invoice>[] = [
   ['price_amount', ({ price }) => price?.amount ?? null],
   ['price_currency', ({ price }) => price?.currency ?? null],
   ['price_usd_per_unit', ({ price_rate }) => price_rate?.usd_per_unit ?? null],
+  ['description', ({ description }) => description ?? null],
 ]

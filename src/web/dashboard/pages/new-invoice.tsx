@@ -13,15 +13,18 @@ type Form = {
   readonly usd: string
   readonly asset: string
   readonly reference: string
+  readonly description: string
   readonly email: string
   readonly canChoose: boolean
 }
+
+type SetText = (name: Exclude<keyof Form, 'canChoose'>) => (event: { target: { value: string } }) => void
 
 const chosenOf = (available: readonly Asset[], wanted: string) =>
   available.find(({ asset }) => asset === wanted) ?? available.find((one) => one.is_default) ?? available[0]
 
 const bodyOf = (
-  { usd, reference, email, canChoose }: Form,
+  { usd, reference, description, email, canChoose }: Form,
   asset: AssetName | undefined,
   metadata: Invoice['metadata'] | undefined,
 ): CreateInvoice => ({
@@ -29,6 +32,7 @@ const bodyOf = (
   allow_asset_selection: canChoose,
   ...(asset === undefined ? {} : { asset }),
   ...(reference === '' ? {} : { external_reference: reference }),
+  ...(description === '' ? {} : { description }),
   ...(email === '' ? {} : { customer_email: email.trim() }),
   ...(metadata == null ? {} : { metadata }),
 })
@@ -44,11 +48,11 @@ export function NewInvoiceDialog({ like, onClose }: { like?: Invoice; onClose: (
     usd: like === undefined || like.price !== null ? '' : (like.usd_amount ?? ''),
     asset: like?.asset ?? '',
     reference: '',
+    description: like?.description ?? '',
     email: like?.customer_email ?? '',
     canChoose: like?.allow_asset_selection ?? true,
   })
-  const set = (name: 'usd' | 'asset' | 'reference' | 'email') => (event: { target: { value: string } }) =>
-    setForm((old) => ({ ...old, [name]: event.target.value }))
+  const set: SetText = (name) => (event) => setForm((old) => ({ ...old, [name]: event.target.value }))
   const chosen = chosenOf(available, form.asset)
   const make = useChange<CreateInvoice, Invoice>((body) => ({ path: '/invoices', body }), {
     done: 'Invoice created',
@@ -62,7 +66,7 @@ export function NewInvoiceDialog({ like, onClose }: { like?: Invoice; onClose: (
       title={like === undefined ? 'New invoice' : 'Duplicate invoice'}
       action="Create invoice"
       change={make}
-      faults={['usd_amount', 'asset', 'external_reference', 'customer_email']}
+      faults={['usd_amount', 'asset', 'description', 'external_reference', 'customer_email']}
       onClose={onClose}
       onSubmit={() => {
         make.mutate(bodyOf(form, chosen?.asset, like?.metadata))
@@ -96,13 +100,30 @@ export function NewInvoiceDialog({ like, onClose }: { like?: Invoice; onClose: (
         checked={form.canChoose}
         onChange={(event) => setForm((old) => ({ ...old, canChoose: event.target.checked }))}
       />
+      <TextFields form={form} set={set} error={make.error} />
+    </DialogForm>
+  )
+}
+
+/** What is written about the invoice, none of it required. */
+function TextFields({ form, set, error }: { form: Form; set: SetText; error: Error | null }) {
+  return (
+    <>
+      <Field
+        label="Description"
+        hint="What the buyer pays for: shown on the page and the receipt. Optional."
+        maxLength={500}
+        value={form.description}
+        onChange={set('description')}
+        fault={faultOf(error, 'description')}
+      />
       <Field
         label="Your reference"
         hint="An order number, for example. Optional."
         maxLength={255}
         value={form.reference}
         onChange={set('reference')}
-        fault={faultOf(make.error, 'external_reference')}
+        fault={faultOf(error, 'external_reference')}
       />
       <Field
         label="Buyer's e-mail"
@@ -111,8 +132,8 @@ export function NewInvoiceDialog({ like, onClose }: { like?: Invoice; onClose: (
         maxLength={254}
         value={form.email}
         onChange={set('email')}
-        fault={faultOf(make.error, 'customer_email')}
+        fault={faultOf(error, 'customer_email')}
       />
-    </DialogForm>
+    </>
   )
 }

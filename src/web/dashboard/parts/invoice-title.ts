@@ -1,12 +1,22 @@
 import type { Invoice } from '../api/types.ts'
 import { coins, money, usd } from './money.ts'
 
-/** What a shopkeeper calls it: their own reference, else the customer, else its payment link; else a part of its id. */
+const DESCRIPTION_SHOWN_MAX = 60
+
+/** What is paid for, short enough for a title; null where nobody said. An API of the release before knows no description. */
+function itemOf({ description, payment_link_name }: Invoice): string | null {
+  if (!description) return payment_link_name
+  const letters = [...description]
+  if (letters.length <= DESCRIPTION_SHOWN_MAX) return description
+  return `${letters.slice(0, DESCRIPTION_SHOWN_MAX).join('').trimEnd()}…`
+}
+
+/** What a shopkeeper calls it: their own reference, else the customer, else what is paid for; else a part of its id. */
 export const invoiceName = (invoice: Invoice): string =>
   invoice.external_reference ??
   invoice.order_reference ??
   invoice.customer_email ??
-  invoice.payment_link_name ??
+  itemOf(invoice) ??
   `…${invoice.id.slice(-8)}`
 
 /** What was asked for: the shop's own currency, else dollars, else coins. */
@@ -18,9 +28,9 @@ export function invoiceAmount({ price, usd_amount, amount, asset }: Invoice): st
 
 /** `$49.99 from anna@example.com`, `$49.99 for order-1042`, `$49.99 for Coffee`. */
 export function invoiceTitle(invoice: Invoice): string {
-  const { customer_email, external_reference, order_reference, payment_link_name } = invoice
+  const { customer_email, external_reference, order_reference } = invoice
   const amount = invoiceAmount(invoice)
   if (customer_email !== null) return `${amount} from ${customer_email}`
-  const reference = external_reference ?? order_reference ?? payment_link_name
+  const reference = external_reference ?? order_reference ?? itemOf(invoice)
   return reference === null ? `Invoice of ${amount}` : `${amount} for ${reference}`
 }
