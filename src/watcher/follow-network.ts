@@ -17,18 +17,18 @@ import { createAutoResetEvent } from '../runtime/auto-reset-event.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import { pauseUnless } from '../runtime/repeat.ts'
-import { applyFinality } from './apply-finality.ts'
+import { applyFinality, type FinalityParts } from './apply-finality.ts'
 import { describeFailure, healthKey } from './describe-failure.ts'
 import { findCheckpoint, refuseOtherChain, rememberIdentity } from './find-checkpoint.ts'
 import { type Leadership, takeLeadership } from './leadership.ts'
 import {
   expireDue,
-  freshTokenReading,
   LeadershipLost,
   type RecordingParts,
   recordMempool,
   recordUpdate,
 } from './record-reading.ts'
+import { TokenReadingPace } from './token-reading-pace.ts'
 import { AddressWatch } from './watch-addresses.ts'
 
 const BLOCKS_PER_UPDATE = 100
@@ -122,7 +122,7 @@ async function release(leadership: Leadership, log: Log): Promise<void> {
 /** What one process does for a network while it leads. */
 class LeadershipSession {
   readonly #options: FollowOptions
-  readonly #parts: RecordingParts
+  readonly #parts: FinalityParts
   readonly #wake = createAutoResetEvent()
   readonly #addresses: AddressWatch
   #lastUpkeepMs = 0
@@ -151,7 +151,7 @@ class LeadershipSession {
       evmOf,
       leadership,
       failedChecks: new Map(),
-      tokenReading: freshTokenReading(),
+      tokenReading: new TokenReadingPace(),
     }
     this.#parts = { ...shared, onWaiting, onShortfall: (missing) => reportShortfall(options, missing) }
   }

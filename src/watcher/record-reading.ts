@@ -46,24 +46,6 @@ import type { Leadership } from './leadership.ts'
 /** Invoices that are updated at the same time. */
 const INVOICES_IN_FLIGHT = 4
 
-/** Blocks (hash) that could not be checked, with why and when they are tried again; the one tried longest ago first. */
-export type FailedChecks = Map<
-  string,
-  { readonly reason: string; readonly pauseMs: number; readonly retryAtMs: number }
->
-
-/** Blocks whose tokens are read at once, where nothing fails. */
-export const TOKEN_BLOCKS_MAX = 50
-
-type TokenReadingState = { blocks: number; failures: number; reason: string | null; retryAtMs: number }
-
-export const freshTokenReading = (): TokenReadingState => ({
-  blocks: TOKEN_BLOCKS_MAX,
-  failures: 0,
-  reason: null,
-  retryAtMs: 0,
-})
-
 export type RecordingParts = {
   readonly adapter: ChainAdapter
   readonly pool: Pool
@@ -74,12 +56,6 @@ export type RecordingParts = {
   readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
   /** How payment links in events identify private test networks. */
   readonly evmOf?: EvmIdentities | undefined
-  /** Blocks that `checkCredits` could not check, kept from one round to the next. */
-  readonly failedChecks: FailedChecks
-  /** The reading of tokens by two providers: how many blocks at once, and after failures why payments wait and until when. */
-  readonly tokenReading: TokenReadingState
-  /** Called with the reason why payments wait for a second look at their block; null once none does. */
-  readonly onWaiting?: (reason: string | null) => void
   /** Called when the chain took back money that was already paid out: a person must look. */
   readonly onShortfall?: (missing: Shortfall & InvoiceOwner) => void
   readonly leadership: Pick<Leadership, 'term' | 'lost'>

@@ -4,7 +4,6 @@ import type { ChainAdapter } from '../../src/chain/adapter.ts'
 import { expireInvoices } from '../../src/flows/expire-invoices.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import {
-  freshTokenReading,
   LeadershipLost,
   type RecordingParts,
   recordMempool,
@@ -86,8 +85,6 @@ async function recordingAs(
     pool: watched.database.pools.watcher,
     clock: systemClock,
     agreement: null,
-    failedChecks: new Map(),
-    tokenReading: freshTokenReading(),
     notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
     leadership: { term, lost: new AbortController().signal, ...leadership },
   }

@@ -14,7 +14,6 @@ import { parseBlock } from '../../src/sandbox/utxo/block.ts'
 import { CHAIN_PARAMETERS } from '../../src/sandbox/utxo/chain-parameters.ts'
 import type { UtxoSandboxClient } from '../../src/sandbox/utxo/utxo-sandbox-client.ts'
 import {
-  freshTokenReading,
   LeadershipLost,
   type RecordingParts,
   recordMempool,
@@ -187,8 +186,6 @@ export class UtxoHistory {
       agreement: null,
       notifier: { invoiceChanged, deliveriesWaiting: () => {} },
       leadership: { term, lost: lost.signal },
-      failedChecks: new Map(),
-      tokenReading: freshTokenReading(),
     }
     const watch = { network: this.#world.network, keyspace: this.#world.network, term }
     await beginWatch(parts.pool, watch, this.#world.now)

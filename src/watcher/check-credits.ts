@@ -1,0 +1,141 @@
+import { ChainHalted, ChainUnavailable, type CreditCheck } from '../chain/adapter.ts'
+import { keyspaceOfNetwork } from '../core/assets.ts'
+import { withdrawn } from '../core/chain/second-reading.ts'
+import { keyOf } from '../core/chain/transfer-key.ts'
+import { listUncheckedClaims, type RecordedClaim, saveChecked } from '../db/chain/checked-credits.ts'
+import { nextPauseMs, ROUND_MS_MAX } from './finality-round.ts'
+import { type RecordingParts, recordFacts } from './record-reading.ts'
+
+/** Blocks (hash) that could not be checked, with why and when they are tried again; the one tried longest ago first. */
+type FailedChecks = Map<
+  string,
+  { readonly reason: string; readonly pauseMs: number; readonly retryAtMs: number }
+>
+
+export type CreditCheckParts = RecordingParts & {
+  /** Kept from one round to the next. */
+  readonly failedChecks: FailedChecks
+}
+
+/** Blocks in one round: what is new at the head waits no longer than for these. */
+const BLOCKS_PER_ROUND = 20
+/** Of them, those that were tried in failed before: they cost calls each time, and never keep a new one from its turn. */
+const RETRIES_PER_ROUND = 5
+
+type CheckedCredits = {
+  /** Keys (`keyOf`) of transfers that must not become final yet. */
+  readonly unchecked: ReadonlySet<string>
+  /** Why they wait; null where none does. */
+  readonly waiting: string | null
+  /** Whether there is more to look at, at once. */
+  readonly hasMore: boolean
+}
+
+/**
+ * Looks once more, by every provider, for credits that no block's hash proves. What is found is noted, once for each
+ * block. What neither the followed provider nor another one finds was reported by a provider that is gone, and is taken
+ * back. Halts where they contradict each other.
+ */
+export async function checkCredits(parts: CreditCheckParts, height: number): Promise<CheckedCredits> {
+  const { adapter, pool } = parts
+  if (adapter.credits === undefined) return { unchecked: new Set(), waiting: null, hasMore: false }
+  const { network } = adapter
+  const keyspace = keyspaceOfNetwork(network)
+  const { assets } = adapter.credits
+  const claims = await listUncheckedClaims(pool, { network, keyspace, assets, height })
+  const byBlock = new Map<string, RecordedClaim[]>()
+  for (const claim of claims) byBlock.set(claim.block.hash, [...(byBlock.get(claim.block.hash) ?? []), claim])
+  const unchecked = new Set(claims.map(keyOf))
+  let checkedBlocks = 0
+  const beganAt = performance.now()
+  for (const [hash, inBlock] of nextBlocks(byBlock, parts.failedChecks)) {
+    if (performance.now() - beganAt > ROUND_MS_MAX) break
+    const reason = await checkBlock(parts, inBlock, height)
+    const failedBefore = parts.failedChecks.get(hash)
+    parts.failedChecks.delete(hash)
+    if (reason !== null) {
+      const pauseMs = nextPauseMs(failedBefore?.pauseMs ?? 0)
+      parts.failedChecks.set(hash, { reason, pauseMs, retryAtMs: performance.now() + pauseMs })
+      continue
+    }
+    checkedBlocks += 1
+    for (const claim of inBlock) unchecked.delete(keyOf(claim))
+  }
+  const waiting = waitingIn(byBlock, parts.failedChecks)
+  return { unchecked, waiting, hasMore: checkedBlocks > 0 && byBlock.size > BLOCKS_PER_ROUND }
+}
+
+type ClaimsByBlock = ReadonlyMap<string, readonly RecordedClaim[]>
+
+/** The blocks of one round: the lowest that were never tried, and then those that were tried longest ago. */
+function nextBlocks(byBlock: ClaimsByBlock, failed: FailedChecks): [string, readonly RecordedClaim[]][] {
+  for (const hash of failed.keys()) if (!byBlock.has(hash)) failed.delete(hash)
+  const fresh = [...byBlock].filter(([hash]) => !failed.has(hash))
+  const nowMs = performance.now()
+  const again = [...failed].filter(([, { retryAtMs }]) => retryAtMs <= nowMs).slice(0, RETRIES_PER_ROUND)
+  const retried = again.map(([hash]): [string, readonly RecordedClaim[]] => [hash, byBlock.get(hash) ?? []])
+  return [...fresh.slice(0, BLOCKS_PER_ROUND - retried.length), ...retried]
+}
+
+/** Why the lowest block waits, and how many do. */
+function waitingIn(byBlock: ClaimsByBlock, failed: FailedChecks): string | null {
+  const lowest = [...byBlock.keys()].find((hash) => failed.has(hash))
+  const reason = lowest === undefined ? null : (failed.get(lowest)?.reason ?? null)
+  return reason === null || failed.size === 1 ? reason : `${reason}; payments in ${failed.size} blocks wait`
+}
+
+/** Why a block's payments must wait; null where all of them stand. What fails for one block holds up no other. */
+async function checkBlock(
+  parts: CreditCheckParts,
+  claims: readonly RecordedClaim[],
+  height: number,
+): Promise<string | null> {
+  const { adapter, agreement, pool, clock } = parts
+  const [first] = claims
+  if (first === undefined || adapter.credits === undefined) return null
+  const { height: at } = first.block
+  const { own, failure } = await askFollowed(adapter.credits, claims)
+  const elsewhere = agreement?.unverifiedElsewhere
+  // Where the followed provider no longer has the block's contents, two others decide.
+  const others = (await elsewhere?.(first.block, claims, own === null ? 2 : 1)) ?? []
+  const [ours, theirs] = own === null ? others : [own, ...(elsewhere === undefined ? [own] : others)]
+  if (ours === undefined || theirs === undefined)
+    return own === null
+      ? `payments in block ${at} wait: ${failure ?? 'the node no longer has its balances or traces'}`
+      : `payments in block ${at} wait for another provider to find them there as well`
+  const disputed = [...ours, ...theirs].find((claim) => ours.includes(claim) !== theirs.includes(claim))
+  if (disputed !== undefined) throw contradiction(disputed, ours.includes(disputed))
+  const nowMs = clock().getTime()
+  const gone = ours.map(({ block, ...claim }) => ({ ...claim, blockHash: block.hash }))
+  await recordFacts(parts, withdrawn(adapter.network, gone, nowMs), height)
+  await saveChecked(
+    pool,
+    claims.filter((claim) => !ours.includes(claim)),
+  )
+  return ours.length === 0 ? null : `a payment in block ${at} that was reported before is not there`
+}
+
+/** Which claims the followed provider does not find; null where it cannot tell, or fails for this block. */
+async function askFollowed(
+  credits: CreditCheck,
+  claims: readonly RecordedClaim[],
+): Promise<{ own: readonly RecordedClaim[] | null; failure?: string }> {
+  const [first] = claims
+  if (first === undefined) return { own: [] }
+  try {
+    return { own: await credits.unverified(first.block, claims) }
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error
+    return { own: null, failure: error.message }
+  }
+}
+
+function contradiction(
+  { txid, amount, asset, addressBytes, block }: RecordedClaim,
+  isOurs: boolean,
+): ChainHalted {
+  const who = isOurs ? 'only another provider finds it there' : 'another provider does not find it there'
+  return new ChainHalted(
+    `transaction ${txid} was read with a payment of ${amount} base units of ${asset} to 0x${addressBytes} in block ${block.height}, and ${who}: nothing is credited until they agree; leave the one that is wrong out of the list`,
+  )
+}

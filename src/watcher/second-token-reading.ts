@@ -1,0 +1,152 @@
+import { isDeepStrictEqual } from 'node:util'
+import { ChainHalted, type TokenReading } from '../chain/adapter.ts'
+import { type Comparison, compareReadings, withdrawn } from '../core/chain/second-reading.ts'
+import type { BlockRef } from '../core/invoice/types.ts'
+import {
+  beginSecondReading,
+  listCreditsBetween,
+  moveSecondReading,
+  type SecondCheckpoint,
+} from '../db/chain/second-reading.ts'
+import { ROUND_MS_MAX } from './finality-round.ts'
+import { findOwners, owned, type RecordingParts, recordFacts, whileLeading } from './record-reading.ts'
+import { TOKEN_BLOCKS_MAX, type TokenReadingPace } from './token-reading-pace.ts'
+
+export type TokenReadingParts = RecordingParts & {
+  /** Of reading tokens by two providers, kept from one round to the next. */
+  readonly tokenReading: TokenReadingPace
+}
+
+/** Readings in one round, if they are fast: what is new at the head waits no longer than for these. */
+const READINGS_PER_ROUND = 4
+
+/**
+ * Reads token transfers a second time, up to `toHeight`, and records what the first reading missed. Halts where the
+ * books hold a credit that the blocks do not. Returns the height up to which tokens may become final (every height where
+ * nothing is read twice), and whether there is more to read at once.
+ */
+export async function readTokensAgain(
+  parts: TokenReadingParts,
+  checkpoint: BlockRef,
+  toHeight: number,
+): Promise<{ readonly through: number; readonly hasMore: boolean }> {
+  const { adapter, pool } = parts
+  if (adapter.tokens === undefined || adapter.tokens.assets.length === 0)
+    return { through: Number.POSITIVE_INFINITY, hasMore: false }
+  let at = await beginSecondReading(pool, adapter.network)
+  const target = Math.min(toHeight, checkpoint.height)
+  const beganAt = performance.now()
+  for (let round = 0; round < READINGS_PER_ROUND && at !== null && at.height < target; round++) {
+    if (performance.now() - beganAt > ROUND_MS_MAX) break
+    const next = await readOnce(parts, at, Math.min(target, at.height + TOKEN_BLOCKS_MAX), checkpoint)
+    if (next === null) return { through: at.height, hasMore: false }
+    at = next
+  }
+  return { through: at?.height ?? 0, hasMore: at !== null && at.height < target }
+}
+
+/** Null where the sources are not so far, do not agree, or the chain moved. */
+async function readOnce(
+  parts: TokenReadingParts,
+  at: SecondCheckpoint,
+  toHeight: number,
+  checkpoint: BlockRef,
+): Promise<SecondCheckpoint | null> {
+  const { adapter } = parts
+  const reading = await readTokens(parts, { ...at, timeMs: 0 }, toHeight)
+  if (reading === null || (reading.end.height === checkpoint.height && reading.end.hash !== checkpoint.hash))
+    return null
+  const { end, compared } = reading
+  if (compared.kind === 'contradicted') await takeBack(parts, compared, checkpoint.height)
+  else await recordFacts(parts, compared.missed, checkpoint.height)
+  return (await whileLeading(parts, (tx) => moveSecondReading(tx, adapter.network, at, end))) ? end : null
+}
+
+type ComparedReading = { readonly end: BlockRef; readonly compared: Comparison }
+
+/** Receipts of so few blocks at a time decide what logs left open: they must come within the time of one answer. */
+const BLOCKS_PER_PROOF = 8
+
+/**
+ * With one provider, what receipts prove. With several, what two of them say alike: by their logs, and where those differ,
+ * or lack what is in the books, by their receipts. Nobody's word alone adds or takes anything, also not that of who has
+ * reported the payment first.
+ */
+async function readTokens(
+  parts: TokenReadingParts,
+  from: BlockRef,
+  toHeight: number,
+): Promise<ComparedReading | null> {
+  const { adapter, agreement, tokenReading: pace } = parts
+  const readTwice = agreement?.readTokensTwice
+  if (readTwice === undefined) {
+    const proof = (await adapter.tokens?.prove(from, toHeight)) ?? null
+    return proof === null ? null : ((await compareWithBooks(parts, from, [proof]))[0] ?? null)
+  }
+  if (pace.isPaused) return null
+  const through = Math.min(toHeight, from.height + pace.blocks)
+  const words = await readTwice('read', from, through)
+  const [word, otherWord] = await compareWithBooks(parts, from, words ?? [])
+  if (word?.compared.kind === 'agreed' && isDeepStrictEqual(word, otherWord)) {
+    pace.succeeded()
+    // What is too much for one answer would fail for ever: as many as went well, and more once nothing is left to read.
+    if (through === toHeight) pace.faster()
+    return word
+  }
+  const proofs = await readTwice('prove', from, Math.min(through, from.height + BLOCKS_PER_PROOF))
+  const [proof, otherProof] = await compareWithBooks(parts, from, proofs ?? [])
+  if (proof !== undefined && isDeepStrictEqual(proof, otherProof)) {
+    pace.succeeded()
+    return proof
+  }
+  // Nobody was asked: who kept us waiting is left alone for now.
+  if (words === null && proofs === null) return null
+  if (proof !== undefined && otherProof !== undefined)
+    throw new ChainHalted(
+      `two providers have different receipts in blocks ${from.height + 1} to ${proof.end.height}: nothing is credited until they agree; leave the one that is wrong out of the list`,
+    )
+  const lacking = otherWord === undefined ? 'logs or receipts' : 'receipts, since their logs differ'
+  pace.failed(`payments in tokens above block ${from.height} wait: two providers must give ${lacking}`)
+  return null
+}
+
+/** Each of these readings, which end alike, beside what the books hold. */
+async function compareWithBooks(
+  parts: TokenReadingParts,
+  from: BlockRef,
+  readings: readonly TokenReading[],
+): Promise<ComparedReading[]> {
+  const { adapter, pool, clock } = parts
+  const { network, tokens } = adapter
+  const range = { from: from.height, to: readings[0]?.end.height ?? from.height }
+  const booked = await listCreditsBetween(pool, network, tokens?.assets ?? [], range)
+  const transfers = readings.flatMap(({ blocks }) => blocks.flatMap((block) => block.transfers))
+  const ownerOf = await findOwners(parts, transfers)
+  const readAtMs = clock().getTime()
+  return readings.map(({ end, blocks }) => ({
+    end,
+    compared: compareReadings({
+      network,
+      blocks: blocks.map(({ block, transfers: found }) => ({ block, transfers: owned(found, ownerOf) })),
+      booked,
+      readAtMs,
+    }),
+  }))
+}
+
+/**
+ * Takes back what the blocks prove was never there, and halts all the same: whoever reported it is not to be believed. If
+ * a payment is there with another amount, that amount is recorded when these blocks are read again.
+ */
+async function takeBack(
+  parts: TokenReadingParts,
+  { first, booked }: Extract<Comparison, { kind: 'contradicted' }>,
+  height: number,
+): Promise<never> {
+  await recordFacts(parts, withdrawn(parts.adapter.network, booked, parts.clock().getTime()), height)
+  const { txid, amount, asset } = first.booked
+  const says = first.found === null ? 'does not find it' : `finds ${first.found}`
+  throw new ChainHalted(
+    `transaction ${txid} was read with a payment of ${amount} base units of ${asset}, and the second reading ${says}: nothing is credited until two readings agree`,
+  )
+}
