@@ -16,7 +16,7 @@ import {
   type TokenReading,
   type WatchedAddresses,
 } from './adapter.ts'
-import { CONTENTS, OPINION, Patience } from './patience.ts'
+import { CircuitBreaker, CONTENTS_LIMITS, HEADER_LIMITS } from './circuit-breaker.ts'
 
 /** A provider that failed is left alone for this long, where another one serves. */
 const AWAY_MS = 30_000
@@ -41,10 +41,10 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   readonly #clock: Clock
   readonly #wakers: { readonly wake: () => void; stop: () => void }[] = []
   readonly #away = new Map<NamedProvider, { readonly untilMs: number; readonly reason: string }>()
-  readonly #opinions: Patience<NamedProvider>
-  readonly #traces: Patience<NamedProvider>
-  readonly #logs: Patience<NamedProvider>
-  readonly #receipts: Patience<NamedProvider>
+  readonly #headers: CircuitBreaker<NamedProvider>
+  readonly #traces: CircuitBreaker<NamedProvider>
+  readonly #logs: CircuitBreaker<NamedProvider>
+  readonly #receipts: CircuitBreaker<NamedProvider>
   #followed: NamedProvider
   /** The provider that stands in for the first one knows the block where we stand. */
   #isOnOurChain = true
@@ -57,10 +57,10 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     this.#first = first
     this.#providers = [first, ...others]
     this.#clock = clock
-    this.#opinions = new Patience(OPINION)
-    this.#traces = new Patience(CONTENTS)
-    this.#logs = new Patience(CONTENTS)
-    this.#receipts = new Patience(CONTENTS)
+    this.#headers = new CircuitBreaker(HEADER_LIMITS)
+    this.#traces = new CircuitBreaker(CONTENTS_LIMITS)
+    this.#logs = new CircuitBreaker(CONTENTS_LIMITS)
+    this.#receipts = new CircuitBreaker(CONTENTS_LIMITS)
     this.#followed = first
   }
 
@@ -197,7 +197,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     for (const provider of this.#providers) {
       const open = ascending.filter(({ hash }) => !agreed.has(hash))
       if (provider === this.#followed || open.length === 0) continue
-      const reason = await this.#hearOpinion(provider, open, agreed)
+      const reason = await this.#confirmBlocks(provider, open, agreed)
       if (reason !== null) reasons.push(reason)
     }
     const open = ascending.length - agreed.size
@@ -213,7 +213,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     const blockTags = await this.#ask(async (chain) => (await chain.readBlockTags?.(checkpoint)) ?? null)
     if (blockTags === null) return null
     const read = ({ chain }: NamedProvider) => chain.readBlockTags?.(checkpoint)
-    const [theirs] = await this.#opinions.firstOf(this.#others, read, 1)
+    const [theirs] = await this.#headers.firstOf(this.#others, read, 1)
     if (theirs === undefined) {
       this.#waiting = 'payments wait for another provider to say how far the chain is final'
       return null
@@ -230,15 +230,15 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     from: BlockRef,
     toHeight: number,
   ): Promise<TokenReading[] | null> {
-    const patience = how === 'read' ? this.#logs : this.#receipts
-    const ordered = [this.#followed, ...this.#others].filter((provider) => !patience.isSilent(provider))
+    const circuits = how === 'read' ? this.#logs : this.#receipts
+    const ordered = [this.#followed, ...this.#others].filter((provider) => !circuits.isOpen(provider))
     if (ordered.length < 2) return null
     const ours = await this.#ask((chain) => chain.hashAt(toHeight))
     const read = async ({ chain }: NamedProvider) => {
       const reading = (await chain.tokens?.[how](from, toHeight)) ?? null
       return reading?.end.hash === ours ? reading : null
     }
-    return patience.firstOf(ordered, read, 2)
+    return circuits.firstOf(ordered, read, 2)
   }
 
   get #others(): readonly NamedProvider[] {
@@ -246,13 +246,13 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   }
 
   /** Adds to `agreed` what a provider has as well; returns why it does not have all of it. */
-  async #hearOpinion(
+  async #confirmBlocks(
     provider: NamedProvider,
     blocks: readonly Position[],
     agreed: Set<string>,
   ): Promise<string | null> {
-    if (this.#opinions.isSilent(provider)) return `${provider.name} does not answer`
-    const hashAt = (at: number) => this.#opinions.await(provider, provider.chain.hashAt(at))
+    if (this.#headers.isOpen(provider)) return `${provider.name} does not answer`
+    const hashAt = (at: number) => this.#headers.call(provider, provider.chain.hashAt(at))
     let lacking: string | null = null
     for (const { height, hash, reached } of blocks) {
       let theirs: string | null
