@@ -20,10 +20,7 @@ export function parseUsd(text: string): bigint | null {
 }
 
 /** `4999n` → `49.99`: always two decimals. */
-export function formatUsd(cents: bigint): string {
-  const size = cents < 0n ? -cents : cents
-  return `${cents < 0n ? '-' : ''}${size / 100n}.${(size % 100n).toString().padStart(2, '0')}`
-}
+export const formatUsd = (cents: bigint): string => formatFiat(cents, 2)
 
 /**
  * Smallest units of an amount of a currency such as `49.9`, or null where it is no such amount or has more decimals than
@@ -38,9 +35,10 @@ export function parseFiat(text: string, decimals: number): bigint | null {
 
 /** The inverse of `parseFiat`: always as many decimals as the currency has. */
 export function formatFiat(units: bigint, decimals: number): string {
-  const digits = units.toString().padStart(decimals + 1, '0')
+  const sign = units < 0n ? '-' : ''
+  const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, '0')
   const point = digits.length - decimals
-  return decimals === 0 ? digits : `${digits.slice(0, point)}.${digits.slice(point)}`
+  return decimals === 0 ? `${sign}${digits}` : `${sign}${digits.slice(0, point)}.${digits.slice(point)}`
 }
 
 /**
@@ -57,11 +55,8 @@ export function parseCoinAmount(text: string, decimals: number): bigint | null {
 
 /** Base units as a canonical decimal string in coin units: no trailing zeros, no exponent. */
 export function formatCoinAmount(units: bigint, decimals: number): string {
-  const sign = units < 0n ? '-' : ''
-  const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, '0')
-  const whole = digits.slice(0, digits.length - decimals)
-  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '')
-  return fraction === '' ? `${sign}${whole}` : `${sign}${whole}.${fraction}`
+  const fixed = formatFiat(units, decimals)
+  return decimals === 0 ? fixed : fixed.replace(/\.?0+$/, '')
 }
 
 /** A coin amount as it is read: a dollar coin's with at least two decimals, `5.50`, and every digit that it has. */
