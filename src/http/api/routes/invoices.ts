@@ -21,6 +21,8 @@ import {
 import { pageOf } from '../../../wire/list.ts'
 import { invoiceViewOf } from '../../views/checkout-views.ts'
 import { listView } from '../../views/list-view.ts'
+import type { ApiDeps } from '../deps.ts'
+import type { NetworkView } from '../network-states.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute } from '../route.ts'
 
@@ -139,6 +141,13 @@ export const listInvoicePaymentsRoute = defineRoute({
   },
 })
 
+/** An invoice as a commit left it. */
+async function changedInvoiceView(deps: ApiDeps, networks: NetworkView, invoice: Invoice) {
+  const tenant = { merchantId: invoice.merchantId, livemode: invoice.livemode }
+  const linkNames = await withTransaction(deps.pool, tenant, (tx) => linkNamesOf(tx, tenant, [invoice]))
+  return invoiceViewOf(deps, networks, invoice, linkNames)
+}
+
 export const cancelInvoiceRoute = defineRoute({
   method: 'post',
   path: '/invoices/:id/cancel',
@@ -163,10 +172,7 @@ export const cancelInvoiceRoute = defineRoute({
         message: `The buyer reopened this invoice as ${outcome.as}: cancel that one.`,
       })
     deps.notifier.invoiceChanged(id)
-    const linkNames = await withTransaction(deps.pool, tenant, (tx) =>
-      linkNamesOf(tx, tenant, [outcome.invoice]),
-    )
-    return invoiceViewOf(deps, networks, outcome.invoice, linkNames)
+    return changedInvoiceView(deps, networks, outcome.invoice)
   },
 })
 
@@ -202,10 +208,7 @@ export const resolveInvoiceRoute = defineRoute({
     if (outcome.kind === 'not_resolvable') throw new ApiProblem('invoice_not_resolvable')
     deps.notifier.invoiceChanged(id)
     if (outcome.deliveries > 0) deps.notifier.deliveriesWaiting()
-    const linkNames = await withTransaction(deps.pool, tenant, (tx) =>
-      linkNamesOf(tx, tenant, [outcome.invoice]),
-    )
-    return invoiceViewOf(deps, networks, outcome.invoice, linkNames)
+    return changedInvoiceView(deps, networks, outcome.invoice)
   },
 })
 
