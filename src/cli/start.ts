@@ -100,14 +100,14 @@ const SIGN_UP_LINES: { readonly [signUp in Config['signUp']]: string } = {
 
 /** Waits for the current step of the start, so that what it began can be stopped in order. */
 async function settledInTime(begun: Promise<void>, log: Log): Promise<void> {
-  const patience = setTimeout(() => {
+  const timer = setTimeout(() => {
     log.fatal('the current step does not finish: exiting at once')
     process.exit(EXIT_FORCED)
   }, STEP_STOP_MS_MAX)
   try {
     await begun
   } finally {
-    clearTimeout(patience)
+    clearTimeout(timer)
   }
 }
 

@@ -44,12 +44,12 @@ const GONE_MS_MAX = 2_000
  * connections, and a watcher that does so keeps the lead from one that works.
  */
 export async function stopInTime(everything: StopList, log: Log): Promise<void> {
-  const patience = setTimeout(() => {
+  const timer = setTimeout(() => {
     log.fatal('stopping took too long: exiting at once')
     process.exit(1)
   }, STOP_MS_MAX)
   await everything.stop()
-  clearTimeout(patience)
+  clearTimeout(timer)
   const goesOn = setTimeout(() => {
     log.fatal('something keeps running after the stop: exiting at once')
     process.exit(1)

@@ -116,10 +116,10 @@ export function createPriceBook(options: PriceBookOptions): PriceBook {
     refresh,
     start: async () => {
       let waiting: NodeJS.Timeout | undefined
-      const patience = new Promise<void>((resolve) => {
+      const timeout = new Promise<void>((resolve) => {
         waiting = setTimeout(resolve, FIRST_ROUND_WAIT_MS)
       })
-      await Promise.race([loop(), patience])
+      await Promise.race([loop(), timeout])
       clearTimeout(waiting)
     },
     stop: async () => {

@@ -104,9 +104,9 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
     if (running === null || running.exitCode !== null) return
     const ended = new Promise<void>((resolve) => running.once('exit', () => resolve()))
     running.kill('SIGTERM')
-    const impatience = setTimeout(() => running.kill('SIGKILL'), STOP_TIMEOUT_MS)
+    const timer = setTimeout(() => running.kill('SIGKILL'), STOP_TIMEOUT_MS)
     await ended
-    clearTimeout(impatience)
+    clearTimeout(timer)
     child = null
   }
   const send = ({ to, value = 0n, data, gas }: EvmCall) => {

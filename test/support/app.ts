@@ -204,11 +204,11 @@ function collect(child: ChildProcess): { stdout(): string; stderr(): string } {
 }
 
 async function inTime<Result>(ended: Promise<Result>, child: ChildProcess): Promise<Result> {
-  const patience = setTimeout(() => child.kill('SIGKILL'), EXIT_MS_MAX)
+  const timer = setTimeout(() => child.kill('SIGKILL'), EXIT_MS_MAX)
   try {
     return await ended
   } finally {
-    clearTimeout(patience)
+    clearTimeout(timer)
   }
 }
 

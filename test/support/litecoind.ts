@@ -323,10 +323,10 @@ class Daemon implements TestNode {
     this.#process = null
     if (child === null || child.exitCode !== null || child.signalCode !== null) return
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-    const impatience = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
     child.kill(how === 'kill' ? 'SIGKILL' : 'SIGTERM')
     await ended
-    clearTimeout(impatience)
+    clearTimeout(timer)
   }
 
   async remove(): Promise<void> {

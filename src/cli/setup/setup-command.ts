@@ -191,9 +191,9 @@ async function startOwnService(): Promise<{ stop(): Promise<void> }> {
     child.stderr.setEncoding('utf8').on('data', read)
     void ended.then(() => resolve(false))
   })
-  const patience = setTimeout(() => child.kill('SIGKILL'), START_MS_MAX)
+  const timer = setTimeout(() => child.kill('SIGKILL'), START_MS_MAX)
   const isUp = await begun
-  clearTimeout(patience)
+  clearTimeout(timer)
   if (!isUp) throw new StartRefused(`Paylink did not start: ${printed.trim().split('\n').at(-1) ?? ''}`)
   return {
     stop: async () => {

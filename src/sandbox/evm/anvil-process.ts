@@ -149,9 +149,9 @@ export class AnvilProcess {
   async stop(): Promise<void> {
     // The guard kills it when its standard input ends.
     this.#child.stdin?.destroy()
-    const patience = setTimeout(() => this.#killGroup(), STOP_MS_MAX)
+    const timer = setTimeout(() => this.#killGroup(), STOP_MS_MAX)
     await this.ended
-    clearTimeout(patience)
+    clearTimeout(timer)
     await rm(this.#ipcPath, { force: true })
     await this.#pool.destroy()
   }
