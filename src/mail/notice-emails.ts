@@ -81,7 +81,7 @@ export function endpointEmail(baseUrl: string, url: string, { email, name }: Add
     subject: 'A webhook endpoint was disabled',
     text: `${greeting(name)}
 
-your server at ${url} answered that the endpoint is gone (410), so nothing more is sent to it. Events wait for you under Developers → Notifications awaiting delivery.
+your server at ${url} answered that the endpoint is gone (410), so nothing more is sent to it. Events wait for you under Developers → Undelivered.
 
 ${baseUrl}/dashboard/developers/webhooks?mode=live
 

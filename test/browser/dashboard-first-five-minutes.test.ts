@@ -25,6 +25,13 @@ test('a newcomer signs up and sees their first invoice.paid within three minutes
   })
   expect((await asked.json()).data).toMatchObject([{ usd_amount: '4.50', active: true }])
   await page.getByText('0 of 1 invoices paid').waitFor()
+  // Nothing to draw yet: one card says what will be drawn, and when.
+  const [charts, noCharts] = [
+    page.locator('figure.chart'),
+    page.getByText('Your first paid invoice draws them'),
+  ]
+  await noCharts.waitFor()
+  expect(await charts.count()).toBe(0)
   const headings = await page.locator('main').getByRole('heading', { level: 2 }).allTextContents()
   expect(headings[0]).toBe('Your first payment, in five minutes')
   // What needs no developer comes first; "done" is for a screen reader.
@@ -48,6 +55,8 @@ test('a newcomer signs up and sees their first invoice.paid within three minutes
   console.info(`first invoice.paid after ${(ms / 1_000).toFixed(1)} s`)
   expect(ms).toBeLessThan(MS_MAX)
   await page.getByText('1 of 1 invoices paid').waitFor()
+  await charts.first().waitFor()
+  expect(await noCharts.count()).toBe(0)
   await page.getByRole('link', { name: 'Look at the event' }).click()
   await page.getByRole('heading', { name: 'invoice.paid' }).waitFor()
   expect(alerts).toEqual([])

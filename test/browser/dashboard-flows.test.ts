@@ -359,6 +359,37 @@ describe('a shop in test mode', () => {
     await expect.poll(async () => (await fetch(invoice.checkout_url)).text()).toContain('id="reopen"')
     await open('/settings/audit')
     await page.getByText('Update payment rules').first().waitFor()
+    const created = page.getByRole('row').filter({ hasText: 'Create invoice' }).first()
+    expect(await created.getByRole('link').getAttribute('href')).toMatch(/\/invoices\/inv_/)
+  })
+
+  test('the suggested tolerance is filled in by one press, and holds only once it is saved', async () => {
+    const other = await dashboard.signUp('Di Exchange')
+    const { page, open } = other
+    const rulesOf = async () => (await askFromPage(other, 'GET', '/api/v1/payment-rules')).body
+    const use = page.getByRole('button', { name: 'Use suggestion' })
+    const percent = page.getByLabel('Too little: percent')
+    await open('/settings/rules')
+    await use.waitFor()
+    await photograph(page, 'rules-suggested-tolerance')
+    expect(await axeFaults(page, 'main')).toEqual([])
+    await use.press('Enter')
+    await use.waitFor({ state: 'detached' })
+    expect(await percent.evaluate((field) => field === document.activeElement)).toBe(true)
+    const nothing = { percent: '0.00', cap_usd: '0.00' }
+    expect(await rulesOf()).toMatchObject({ tolerance_under: nothing, tolerance_over: nothing })
+    // Whoever would rather have none is offered it again.
+    await percent.fill('0')
+    await page.getByLabel('Too much: percent').fill('0')
+    await use.click()
+    await press(page, 'Save')
+    await page.getByText('Saved. New invoices follow it.').waitFor()
+    const suggested = { percent: '1.00', cap_usd: '1.00' }
+    expect(await rulesOf()).toMatchObject({ tolerance_under: suggested, tolerance_over: suggested })
+    await open('/settings/rules')
+    await percent.waitFor()
+    expect(await use.count()).toBe(0)
+    await other.context.close()
   })
 
   test('the look of the buyers’ pages is saved, seen again, and there for the next buyer', async () => {

@@ -14,7 +14,8 @@ const verify = (merchantId: string) => verifyAuditLog(people.api.database.owner,
 
 test('every act of a person is listed once, as it ended; reading, and what was no act, is not', async () => {
   const { browser, merchantId } = await people.signUp('Olga')
-  expect((await makeKey(browser, 'Server')).status).toBe(201)
+  const key = await makeKey(browser, 'Server')
+  expect(key.status).toBe(201)
   const refused = await browser.ask('POST', '/api/v1/invoices', {
     amount: '1',
     asset: 'LTC',
@@ -26,16 +27,19 @@ test('every act of a person is listed once, as it ended; reading, and what was n
   await browser.ask('POST', `/api/v1/invoices/${invoice.body.id}/cancel`)
   await browser.ask('POST', `/api/v1/invoices/${invoice.body.id}/cancel`)
   const log = await browser.ask('GET', '/api/v1/audit-log?limit=100')
-  const listed = log.body.data.map((entry: { action: string; phase: string; code: string | null }) => [
-    entry.action,
-    entry.phase,
-    entry.code,
+  type Entry = { action: string; phase: string; code: string | null; resource_id: string | null }
+  const listed = log.body.data.map(({ action, phase, code, resource_id }: Entry) => [
+    action,
+    phase,
+    code,
+    resource_id,
   ])
+  // What was created is named, too, although nobody knew its id when the act was begun.
   expect(listed.reverse()).toEqual([
-    ['createApiKey', 'done', null],
-    ['createInvoice', 'done', null],
-    ['cancelInvoice', 'done', null],
-    ['cancelInvoice', 'refused', 'invoice_not_cancellable'],
+    ['createApiKey', 'done', null, key.body.id],
+    ['createInvoice', 'done', null, invoice.body.id],
+    ['cancelInvoice', 'done', null, invoice.body.id],
+    ['cancelInvoice', 'refused', 'invoice_not_cancellable', invoice.body.id],
   ])
   // What was begun stays in the chain beside how it ended.
   expect(await verify(merchantId)).toEqual({ kind: 'whole', entries: 8 })

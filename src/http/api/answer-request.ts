@@ -203,18 +203,25 @@ async function withAuditTrail(
   act: () => Promise<Answer>,
 ): Promise<Answer> {
   if (credential.person === null || route.method === 'get') return act()
-  const entry = { actor: credential.callerId, action: route.operationId, ...about }
-  const append = (phase: 'begun' | 'done' | 'refused', code: string | null) =>
-    appendAuditEntry(deps, credential.tenant, { ...entry, phase, code })
+  const entry = { actor: credential.callerId, action: route.operationId, requestId: about.requestId }
+  const append = (phase: 'begun' | 'done' | 'refused', code: string | null, resourceId = about.resourceId) =>
+    appendAuditEntry(deps, credential.tenant, { ...entry, resourceId, phase, code })
   await append('begun', null)
   try {
     const answer = await act()
-    await append('done', null)
+    await append('done', null, about.resourceId ?? createdId(route, answer))
     return answer
   } catch (error) {
     if (error instanceof ApiProblem) await append('refused', error.code)
     throw error
   }
+}
+
+/** The id of what a route created; null on a route that creates nothing. */
+function createdId(route: Route, { body }: Answer): string | null {
+  const view: unknown = route.create === undefined ? null : JSON.parse(body)
+  if (typeof view !== 'object' || view === null || !('id' in view)) return null
+  return typeof view.id === 'string' ? view.id : null
 }
 
 /**

@@ -23,7 +23,7 @@ export const NAVIGATION = [
       { to: '/developers/keys', label: 'API keys', icon: 'key' },
       { to: '/developers/webhooks', label: 'Webhooks', icon: 'send' },
       { to: '/developers/events', label: 'Events', icon: 'events' },
-      { to: '/developers/awaiting', label: 'Notifications awaiting delivery', icon: 'waiting' },
+      { to: '/developers/awaiting', label: 'Undelivered', icon: 'waiting' },
       { to: '/developers/logs', label: 'Request logs', icon: 'logs' },
     ],
   },

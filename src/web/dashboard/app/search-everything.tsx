@@ -131,7 +131,7 @@ export function SearchEverything({ onClose }: { onClose: () => void }) {
         aria-expanded="true"
         aria-controls="search-hits"
         aria-activedescendant={hits.length === 0 ? undefined : `search-hit-${chosen}`}
-        placeholder="Invoice, customer, link, page, id…"
+        placeholder="Invoice, customer, link, page, ID…"
         maxLength={255}
         value={text}
         onChange={(event) => {

@@ -2,8 +2,11 @@ import { useQuery } from '@tanstack/react-query'
 import { merchantOf } from '../api/reads.ts'
 import { useMode } from './session.ts'
 
-/** Whether this server sends no e-mails: links and messages are in its log, where only whoever runs it sees them. */
-export function useIsWithoutMail(): boolean {
+/** Whether this server sends e-mails; undefined until that is known. */
+export function useSendsMail(): boolean | undefined {
   const { data } = useQuery(merchantOf(useMode()))
-  return data?.sends_mail === false
+  return data?.sends_mail
 }
+
+/** Whether this server sends no e-mails: links and messages are in its log, where only whoever runs it sees them. */
+export const useIsWithoutMail = (): boolean => useSendsMail() === false

@@ -11,7 +11,7 @@ import { usePeopleChange } from './changes.ts'
 import { useIsWithoutNetworks } from './live-networks.ts'
 import { NAVIGATION } from './navigation.ts'
 import { SearchButton } from './search-button.tsx'
-import { useIsWithoutMail } from './sends-mail.ts'
+import { useSendsMail } from './sends-mail.ts'
 import { type Account, useAccount, useMode } from './session.ts'
 import { SignInAgain, StepUp } from './session-dialogs.tsx'
 import { useToast } from './toasts.tsx'
@@ -216,7 +216,7 @@ function PersonMenu({ account }: { account: Account }) {
 
 const NoNetworks = () => (
   <section className="reminder" aria-label="Live networks">
-    <span>No live networks are configured: nothing can be sold in live mode.</span>
+    <span>No live network is connected yet: you cannot take real payments.</span>
     <Link to="/settings/go-live">What to set up</Link>
   </section>
 )
@@ -238,19 +238,21 @@ function OutOfReach() {
 
 function VerifyReminder({ email }: { email: string }) {
   const toast = useToast()
-  const isWithoutMail = useIsWithoutMail()
+  const sendsMail = useSendsMail()
   const send = usePeopleChange(people.sendVerification, {
     onDone: () => toast(`There is a new link for ${email}.`),
   })
+  // Without a mail server no link was sent: until it is known, nothing is said.
+  if (sendsMail === undefined) return null
   return (
     <section className="reminder" aria-label="E-mail address">
       <span>
-        {isWithoutMail
-          ? `Confirm your e-mail address, ${email}. This server sends no e-mails: ask whoever runs it for the link in its log.`
-          : `Confirm your e-mail address: open the link sent to ${email}.`}
+        {sendsMail
+          ? `Confirm your e-mail address: open the link sent to ${email}.`
+          : `Confirm your e-mail address, ${email}. This server sends no e-mails: ask whoever runs it for the link in its log.`}
       </span>
       <Button look="quiet" busy={send.isPending} onClick={() => send.mutate(email)}>
-        {isWithoutMail ? 'New confirmation link' : 'Send it again'}
+        {sendsMail ? 'Send it again' : 'New confirmation link'}
       </Button>
     </section>
   )

@@ -10,7 +10,8 @@ import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
-import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { hasPage, ResourceLink } from '../parts/resource-link.tsx'
+import { type Column, DataTable, Empty, Narrow } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/settings/audit')
@@ -29,22 +30,31 @@ export function AuditPage() {
   const nameOf = useActorNames()
   const columns: readonly Column<AuditEntry>[] = [
     { title: 'Who', cell: ({ actor }) => <span className="break">{nameOf(actor)}</span> },
-    { title: 'What', cell: ({ action }) => actionLabel(action) },
+    {
+      title: 'What',
+      cell: ({ action, created_at }) => (
+        <>
+          {inWords(action.replace(/[A-Z]/g, (letter) => ` ${letter}`))}
+          <Narrow>
+            <Time at={created_at} />
+          </Narrow>
+        </>
+      ),
+    },
     {
       title: 'Outcome',
       cell: ({ phase, code }) => (
         <>
           <Badge tone={PHASES[phase].tone}>{PHASES[phase].label}</Badge>
-          {code === null ? null : <p className="quiet small-text">{codeLabel(code)}</p>}
+          {code === null ? null : <p className="quiet small-text">{inWords(code)}</p>}
         </>
       ),
     },
     {
       title: 'On',
       wide: true,
-      cell: ({ resource_id }) => <code>{resource_id === null ? '' : `…${resource_id.slice(-8)}`}</code>,
+      cell: ({ resource_id }) => <About id={resource_id} nameOf={nameOf} />,
     },
-    { title: 'Mode', wide: true, cell: ({ livemode }) => (livemode ? 'Live' : 'Test') },
     { title: 'When', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
   ]
   return (
@@ -74,18 +84,24 @@ export function AuditPage() {
   )
 }
 
-/** `endpoint_url_refused` as "Endpoint URL refused". */
-function codeLabel(code: string): string {
+/** What an act was on: the way to its page, a person or a key by name, else the end of its id. */
+function About({ id, nameOf }: { id: string | null; nameOf: (actor: string) => string }) {
+  if (id === null) return '–'
+  const name = hasPage(id) ? id : nameOf(id)
+  if (name !== id) return <span className="break">{name}</span>
+  return (
+    <ResourceLink id={id}>
+      <code>…{id.slice(-8)}</code>
+    </ResourceLink>
+  )
+}
+
+/** `endpoint_url_refused` or `endpoint Url refused` as "Endpoint URL refused". */
+function inWords(code: string): string {
   const label = code
     .toLowerCase()
     .replaceAll('_', ' ')
     .replace(/\b(url|api|id|totp)\b/g, (word) => word.toUpperCase())
-  return label.charAt(0).toUpperCase() + label.slice(1)
-}
-
-/** `rotateWebhookSecret` as "Rotate webhook secret". */
-function actionLabel(action: string): string {
-  const label = action.replace(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`)
   return label.charAt(0).toUpperCase() + label.slice(1)
 }
 

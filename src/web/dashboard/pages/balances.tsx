@@ -27,7 +27,7 @@ export function BalancesPage() {
   return (
     <Page
       title="Balances"
-      lead="Funds by coin"
+      lead="Funds by coin."
       actions={
         isWithoutNetworks ? (
           <Button disabled>Create payout</Button>
@@ -66,7 +66,7 @@ export function BalancesPage() {
               read={entries}
               empty={
                 <Empty title="No entries yet">
-                  <p>The first payment that comes makes the first.</p>
+                  <p>Your first payment appears here.</p>
                   <Link className="button plain" to="/invoices">
                     Go to the invoices
                   </Link>

@@ -58,7 +58,7 @@ function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Ass
     >
       <Card title="Coins">
         {rules.accepted_assets === null ? (
-          <p className="quiet">You have not chosen yet: everything that runs on this server is accepted.</p>
+          <p className="quiet">You have not chosen yet: all coins of this server are accepted.</p>
         ) : null}
         <ul className="coin-list">
           {COIN_NAMES.map((coin) => (
@@ -78,7 +78,7 @@ function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Ass
       <Card title="Offered first">
         <Select
           label="Default coin"
-          hint="For invoices and links that name none."
+          hint="For invoices and links without a coin of their own."
           value={first}
           disabled={!isManager}
           onChange={(event) => setFirst(COIN_NAMES.find((coin) => coin === event.target.value) ?? '')}

@@ -62,10 +62,10 @@ export function DestinationsPage() {
         empty={
           <Empty title="No destinations yet">
             <p>
-              Allow the address of your own wallet or of your account at an exchange.
+              Add the address of your own wallet or of your account at an exchange.
               {mode === 'live' ? ' It can be used a day later.' : ''}
             </p>
-            {addButton ?? <p>Ask an owner or admin to allow one.</p>}
+            {addButton ?? <p>Ask an owner or admin to add one.</p>}
           </Empty>
         }
       />
@@ -81,7 +81,7 @@ export function DestinationsPage() {
         >
           <p>
             No payout to it can be requested or approved any more. Payouts already approved go on.
-            {mode === 'live' ? ' Should you allow it again, it waits a day again.' : ''}
+            {mode === 'live' ? ' If you add it again, it waits a day again.' : ''}
           </p>
         </Confirm>
       )}
@@ -108,7 +108,7 @@ const columnsOf = ({
         <Badge tone="warn">{`From ${formatMoment(usable_at)}`}</Badge>
       ),
   },
-  { title: 'Allowed', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'Added', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
   {
     title: 'Change',
     align: 'end',
@@ -215,8 +215,8 @@ function AddDialog({ onClose }: { onClose: () => void }) {
       {mode === 'live' ? (
         <Note>
           <p>
-            It can be used a day after you allow it. Whoever took over a sign-in has to wait that long, and
-            you see it before.
+            It can be used a day after you add it. Whoever took over a sign-in has to wait that long, and you
+            see it before.
           </p>
         </Note>
       ) : null}
@@ -234,7 +234,7 @@ function Fingerprint({ destination, onClose }: { destination: PayoutDestination;
         <CopyField label="Fingerprint" text={digest} />
         <p className="quiet">
           The fingerprint is made of coin, mode and address (SHA-256). Keep it on paper: as long as it is the
-          same, nobody has put another address in this one's place. Allowed <Time at={created_at} />.
+          same, nobody has put another address in this one's place. Added <Time at={created_at} />.
         </p>
         <div className="actions end">
           <Button look="primary" onClick={onClose}>

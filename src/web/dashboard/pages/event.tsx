@@ -37,7 +37,7 @@ function Inspector({ event }: { event: PaylinkEvent }) {
         <Card title="Details">
           <Facts
             facts={[
-              ['Id', <code key="id">{id}</code>],
+              ['ID', <code key="id">{id}</code>],
               ['When', formatMoment(created_at)],
               [
                 'Resource',

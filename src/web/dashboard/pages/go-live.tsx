@@ -118,6 +118,13 @@ function Plan({ shop, email }: { shop: string; email: string | null }) {
               <p>Live mode needs an https address: put a proxy with a certificate in front of Paylink.</p>
             </Note>
           )}
+          <p className="quiet">
+            If your buyers pay from exchanges, set a{' '}
+            <Link to="/settings/rules" search={{ mode: 'live' }}>
+              payment tolerance
+            </Link>
+            : exchanges often take their fee out of what they send.
+          </p>
         </div>
       </Card>
       <Card title="2. Decide with whoever runs this server">

@@ -65,7 +65,9 @@ export function Checklist() {
           </Step>
           <Step title={mode === 'test' ? 'Pay it with test coins' : 'Get paid'} isDone={done.paid}>
             {first === undefined ? (
-              <p className="quiet">Open your link and continue as your buyer would: that makes an invoice.</p>
+              <p className="quiet">
+                Open your link and choose a coin, as a buyer would. That creates the invoice.
+              </p>
             ) : (
               <PayStep invoice={first} />
             )}
@@ -148,7 +150,7 @@ function KeyStep({
 }) {
   const { isManager } = useAccount()
   const make = useChange<CreateApiKey, CreatedApiKey>((body) => ({ path: '/api-keys', body }), {
-    done: 'The key is made. Copy it now: it is shown once.',
+    done: 'API key created. Copy it now: it is shown once.',
     onDone: ({ key }) => onCreated(key),
   })
   if (secret !== null) return <CopyField label="Your key. You won't be able to see it again" text={secret} />
@@ -156,7 +158,7 @@ function KeyStep({
   if (!isManager) return <p className="quiet">Ask an owner or admin of this shop for one.</p>
   return (
     <>
-      <p className="quiet">Your server shows it with every request.</p>
+      <p className="quiet">Your server sends it with every request.</p>
       <div className="actions">
         <Button look="primary" busy={make.isPending} onClick={() => make.mutate(FIRST_KEY)}>
           Create an API key
@@ -199,7 +201,7 @@ function PayStep({ invoice }: { invoice: Invoice }) {
     <>
       <p className="quiet">
         {mode === 'test'
-          ? 'The sandbox is a chain of its own: a payment takes a second or two, and everything after it is real.'
+          ? 'Test coins cost nothing. The payment takes a few seconds, and everything after it works as with real money.'
           : 'Send your buyer the link of the invoice.'}
       </p>
       <div className="actions">

@@ -15,8 +15,11 @@ const RANGE_DEFAULT = 30
 const DAY_MS = 24 * 3_600_000
 const NOTHING = { received_usd: '0', created: 0, paid: 0, exceptions: 0, attempts: 0, attempts_ok: 0 }
 
-/** The chosen days: what came in, what became of invoices, in which coins, how webhooks went. */
-export function HomeFigures() {
+/**
+ * The chosen days: what came in, what became of invoices, in which coins, how webhooks went. `isUnpaid`: the shop was
+ * never paid, so that there is nothing to draw yet.
+ */
+export function HomeFigures({ isUnpaid }: { isUnpaid: boolean }) {
   const mode = useMode()
   const { days: chosen, compare } = route.useSearch()
   const range = RANGES.find((one) => String(one) === chosen) ?? RANGE_DEFAULT
@@ -32,13 +35,26 @@ export function HomeFigures() {
         const period = { range, days: everyDay(known.days, range), before }
         return (
           <>
-            <RangePicker range={range} hasComparison={hasComparison} />
+            {isUnpaid ? null : <RangePicker range={range} hasComparison={hasComparison} />}
             <Tiles statistics={known} period={period} />
-            <HomeCharts statistics={known} period={period} />
+            {isUnpaid ? <NoChartsYet /> : <HomeCharts statistics={known} period={period} />}
           </>
         )
       }}
     </Read>
+  )
+}
+
+function NoChartsYet() {
+  const mode = useMode()
+  return (
+    <Card title="Charts">
+      <p className="quiet">
+        {mode === 'test'
+          ? 'Your first paid invoice draws them: volume by day and coin, conversion, and time to pay. Pay one with test coins, as in the list above.'
+          : 'Your first paid invoice draws them: volume by day and coin, conversion, and time to pay. Send a payment link to a buyer to get there.'}
+      </p>
+    </Card>
   )
 }
 

@@ -21,8 +21,11 @@ export function HomePage() {
   const latest = useQuery(invoicesOf(mode, { limit: '5' }))
   const balances = useQuery(balancesOf(mode))
   useFreshFigures(latest.data?.data)
-  const isNew = useIsNewShop()
-  const [checklist, figures] = [<Checklist key="checklist" />, <HomeFigures key="figures" />]
+  const { isNew, isUnpaid } = useIsNewShop()
+  const [checklist, figures] = [
+    <Checklist key="checklist" />,
+    <HomeFigures key="figures" isUnpaid={isUnpaid} />,
+  ]
   const held = (balances.data?.data ?? []).filter(({ available, pending, suspense, shortfall }) =>
     [available, pending, suspense, shortfall].some((amount) => amount !== '0'),
   )
@@ -54,13 +57,14 @@ export function HomePage() {
   )
 }
 
-/** Whether the shop was opened in this visit, or was never paid: then empty charts are not what it needs first. */
-function useIsNewShop(): boolean {
+/** Whether the shop was never paid; new is also one that was opened in this visit: the list is what it needs first. */
+function useIsNewShop(): { isNew: boolean; isUnpaid: boolean } {
   const mode = useMode()
   const { merchantId } = useAccount()
   const paid = useQuery(eventsOf(mode, { event_type: 'invoice.paid', limit: '1' }))
   const isFirstVisit = mode === 'test' && firstKeyOf(merchantId) !== null
-  return isFirstVisit || paid.data?.data.length === 0
+  const isUnpaid = paid.data?.data.length === 0
+  return { isNew: isFirstVisit || isUnpaid, isUnpaid }
 }
 
 /** Reads the figures again once a listed invoice has changed, so that they do not contradict the list. */
@@ -95,7 +99,7 @@ function PayoutsWaiting() {
 
 const NoInvoices = () => (
   <Empty title="No invoices yet">
-    <p>They appear here as soon as they are created.</p>
+    <p>Create a payment link: each buyer who opens it and chooses a coin gets an invoice.</p>
   </Empty>
 )
 

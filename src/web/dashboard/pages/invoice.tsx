@@ -125,7 +125,7 @@ function detailFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
     metadata,
   } = invoice
   return [
-    ['Id', <code key="id">{invoice.id}</code>],
+    ['ID', <code key="id">{invoice.id}</code>],
     ['Created', <Time key="made" at={invoice.created_at} />],
     ['Deadline', formatMoment(invoice.expires_at)],
     // An API of the release before knows no description.

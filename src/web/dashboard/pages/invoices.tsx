@@ -112,7 +112,7 @@ function Filters({ search }: { search: Search }) {
     <search className="filters">
       <SearchBox
         label="Search invoices"
-        placeholder="Id, reference, e-mail, address, transaction"
+        placeholder="ID, reference, e-mail, address, transaction"
         value={search.q}
         onSearch={(q) => void apply({ q })}
       />

@@ -56,7 +56,7 @@ export function KeysPage() {
       <search className="filters">
         <SearchBox
           label="Search API keys"
-          placeholder="Name, id, or last characters"
+          placeholder="Name, ID, or last characters"
           value={q}
           onSearch={(wanted) => void navigate({ search: ({ mode }) => ({ mode, q: wanted }) })}
         />
@@ -124,7 +124,7 @@ const columnsOf = (onRevoke: ((key: ApiKey) => void) | null): readonly Column<Ap
   { title: 'Permissions', wide: true, cell: ({ scopes }) => scopesLabel(scopes) },
   { title: 'Created', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
   {
-    title: 'State',
+    title: 'Status',
     align: 'end',
     cell: (key) =>
       key.revoked_at !== null ? (

@@ -68,12 +68,12 @@ function Shown({ link }: { link: PaymentLink }) {
           <Facts
             facts={[
               ['Amount', amountOf(link)],
-              ['Default coin', link.asset === null ? 'Your default' : COINS[link.asset].name],
+              ['Default coin', link.asset === null ? 'Account default' : COINS[link.asset].name],
               [
                 'Time to pay',
-                link.duration_minutes === null ? 'Your default' : `${link.duration_minutes} minutes`,
+                link.duration_minutes === null ? 'Account default' : `${link.duration_minutes} minutes`,
               ],
-              ['Id', <code key="id">{link.id}</code>],
+              ['ID', <code key="id">{link.id}</code>],
               ['Created', <Time key="made" at={link.created_at} />],
             ]}
           />
@@ -175,7 +175,7 @@ const SESSION_COLUMNS: readonly Column<CheckoutSession>[] = [
       ),
   },
   {
-    title: 'State',
+    title: 'Status',
     cell: ({ status }) => <Badge tone={SESSIONS[status].tone}>{SESSIONS[status].label}</Badge>,
   },
   { title: 'Total', align: 'end', cell: ({ usd_amount }) => usd(usd_amount) },

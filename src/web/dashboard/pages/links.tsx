@@ -46,7 +46,7 @@ export function LinksPage() {
       <search className="filters">
         <SearchBox
           label="Search payment links"
-          placeholder="Name or id"
+          placeholder="Name or ID"
           value={q}
           onSearch={(wanted) => void navigate({ search: ({ mode }) => ({ mode, q: wanted }) })}
         />
@@ -97,9 +97,13 @@ const COLUMNS: readonly Column<PaymentLink>[] = [
     cell: ({ usd_amount, allow_dynamic_amount }) =>
       usd_amount === null && allow_dynamic_amount ? 'Buyer enters it' : usd(usd_amount),
   },
-  { title: 'Coin', wide: true, cell: ({ asset }) => (asset === null ? 'Your default' : COINS[asset].name) },
   {
-    title: 'State',
+    title: 'Coin',
+    wide: true,
+    cell: ({ asset }) => (asset === null ? 'Account default' : COINS[asset].name),
+  },
+  {
+    title: 'Status',
     cell: ({ active }) => (active ? <Badge tone="good">Active</Badge> : <Badge tone="quiet">Inactive</Badge>),
   },
   {

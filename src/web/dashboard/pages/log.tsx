@@ -8,6 +8,7 @@ import { Badge } from '../parts/badge.tsx'
 import { CopyButton } from '../parts/copy.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { ResourcePage } from '../parts/read.tsx'
+import { ResourceLink } from '../parts/resource-link.tsx'
 import { formatMoment } from '../parts/time.tsx'
 import { toneOf } from './logs.tsx'
 
@@ -53,7 +54,7 @@ function Shown({ request }: { request: RequestLog }) {
             facts={[
               ['When', formatMoment(created_at)],
               ['Route', <code key="route">{`${method} ${pattern}`}</code>],
-              ['Resource', <ResourceLink key="of" path={path} />],
+              ['Resource', <NamedResource key="of" path={path} />],
               ['By', nameOf(caller)],
               ['Duration', `${duration_ms} ms`],
               [
@@ -94,29 +95,8 @@ function Shown({ request }: { request: RequestLog }) {
 }
 
 /** What the path names, where it has a page. */
-function ResourceLink({ path }: { path: string }) {
+function NamedResource({ path }: { path: string }) {
   const [id] = /(?:inv|po|plink|we|evt)_[0-9a-z]{26}/.exec(path) ?? []
   if (id === undefined) return '–'
-  const to = PAGES[id.slice(0, id.indexOf('_'))]
-  return to === undefined ? (
-    <code>{id}</code>
-  ) : (
-    <Link to={to} params={{ id }}>
-      {id}
-    </Link>
-  )
+  return <ResourceLink id={id}>{id}</ResourceLink>
 }
-
-const PAGES: { readonly [prefix: string]: ResourcePagePath } = {
-  inv: '/invoices/$id',
-  po: '/payouts/$id',
-  plink: '/links/$id',
-  we: '/developers/webhooks/$id',
-  evt: '/developers/events/$id',
-}
-type ResourcePagePath =
-  | '/invoices/$id'
-  | '/payouts/$id'
-  | '/links/$id'
-  | '/developers/webhooks/$id'
-  | '/developers/events/$id'

@@ -150,7 +150,6 @@ const columnsOf = (nameOf: (caller: string) => string): readonly Column<RequestL
     ),
   },
   { title: 'By', wide: true, cell: ({ caller }) => <span className="break">{nameOf(caller)}</span> },
-  { title: 'Request ID', wide: true, cell: ({ request_id }) => <code>{request_id}</code> },
   { title: 'Duration', align: 'end', wide: true, cell: ({ duration_ms }) => `${duration_ms} ms` },
   { title: 'When', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ]

@@ -78,7 +78,7 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
         onChange={set('asset')}
         fault={faultOf(make.error, 'asset')}
       >
-        <option value="">Your default coin</option>
+        <option value="">Account default</option>
         {COIN_NAMES.map((coin) => (
           <option key={coin} value={coin}>
             {COINS[coin].name}

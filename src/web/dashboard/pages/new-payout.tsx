@@ -126,7 +126,7 @@ function NoDestination({ destinations }: { destinations: readonly PayoutDestinat
     <div className="stack">
       <p>
         {first === undefined
-          ? 'Payouts go to allowed addresses only, and there is none yet.'
+          ? 'Add a destination first: payouts go only to addresses on your list.'
           : `Your destinations are still in their waiting time. The first can be used from ${formatMoment(first)}.`}
       </p>
       <Link className="button primary" to="/payouts/destinations">
@@ -155,9 +155,8 @@ function Review({ quote, onBack }: { quote: PayoutQuote; onBack: () => void }) {
       />
       <Note>
         <p>
-          The fee is that of the moment. Should the network fill up, it may rise to{' '}
-          <Worth amount={network_fee_max} asset={asset} />, never more. Nothing is sent before the payout is
-          approved.
+          This is the current fee. If the network gets busier, it may rise to at most{' '}
+          <Worth amount={network_fee_max} asset={asset} />. Nothing is sent before the payout is approved.
         </p>
       </Note>
       <ProblemNote error={ask.error} />

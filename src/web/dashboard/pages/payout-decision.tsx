@@ -43,7 +43,7 @@ export function PayoutDecision({
     ['Arrives, about', <Worth key="net" amount={net_amount} asset={asset} />],
     [`To this ${COINS[asset].name} address`, <code key="to">{payout.destination}</code>],
     [
-      'On your list',
+      'Address added',
       destination === undefined ? 'No longer' : <Time key="since" at={destination.created_at} />,
     ],
   ] as const
@@ -75,7 +75,7 @@ export function PayoutDecision({
           onConfirm={() => reject.mutateAsync()}
           onClose={() => setDialog(null)}
         >
-          <p>Nothing is sent, and {coins(amount, asset)} are back in your balance at once.</p>
+          <p>Nothing is sent, and {coins(amount, asset)} return to your balance at once.</p>
         </Confirm>
       ) : null}
     </Card>

@@ -87,7 +87,7 @@ function Amount({ payout }: { payout: Payout }) {
     <Card title="Amount">
       <Facts
         facts={[
-          ['Left your balance', coins(amount, asset)],
+          ['Debited', coins(amount, asset)],
           [isEstimate ? 'Estimated network fee' : 'Network fee', coins(network_fee, asset)],
           [isEstimate ? 'Arrives, about' : 'Arrives', <strong key="net">{coins(net_amount, asset)}</strong>],
         ]}
@@ -106,7 +106,7 @@ function Where({ payout, destination }: { payout: Payout; destination: PayoutDes
             'This address is not on your list of destinations any more.'
           ) : (
             <>
-              {destination.name}, put on your list <Time at={destination.created_at} />.{' '}
+              {destination.name}, added <Time at={destination.created_at} />.{' '}
               <Link to="/payouts/destinations">All destinations</Link>
             </>
           )}
@@ -123,13 +123,13 @@ function Details({ payout }: { payout: Payout }) {
   return (
     <Facts
       facts={[
-        ['Id', <code key="id">{id}</code>],
+        ['ID', <code key="id">{id}</code>],
         ['Requested by', nameOf(requested_by)],
         ...(approved_by === null ? [] : [['Approved by', nameOf(approved_by)] as const]),
         ...moment('Requested', created_at),
         ...moment('Approved', approved_at),
         ...moment('Sent', submitted_at),
-        ...moment('Final', confirmed_at),
+        ...moment('Completed', confirmed_at),
       ]}
     />
   )

@@ -42,7 +42,7 @@ export function PayoutsPage() {
   return (
     <Page
       title="Payouts"
-      lead="Your money, sent on to addresses that you allowed before."
+      lead="Your money, sent to addresses that you added before."
       actions={
         <>
           <CsvButton name="payouts" path="/payouts" query={{ status, asset, q }} columns={CSV_COLUMNS} />
@@ -61,13 +61,13 @@ export function PayoutsPage() {
       <search className="filters">
         <SearchBox
           label="Search payouts"
-          placeholder="Destination, address, transaction, id"
+          placeholder="Destination, address, transaction, ID"
           value={q}
           onSearch={(wanted) => choose({ q: wanted })}
         />
         <Filter
-          label="State"
-          all="All states"
+          label="Status"
+          all="All statuses"
           value={status}
           options={STATUS_OPTIONS}
           onChoose={(chosen) => choose({ status: chosen })}
@@ -89,8 +89,8 @@ export function PayoutsPage() {
 const NothingYet = () => (
   <Empty title="No payouts yet">
     <p>
-      First allow the address that your money may go to. Then request a payout; an owner or admin approves it,
-      and it is sent.
+      First add the address that your money goes to. Then request a payout; an owner or admin approves it, and
+      it is sent.
     </p>
     <Link className="button primary" to="/payouts/destinations">
       Go to the destinations
@@ -117,7 +117,7 @@ const columnsOf = (nameOf: (payout: Payout) => string): readonly Column<Payout>[
     ),
   },
   { title: 'To', cell: (payout) => <span className="break">{nameOf(payout)}</span> },
-  { title: 'State', cell: ({ status }) => <PayoutBadge status={status} /> },
+  { title: 'Status', cell: ({ status }) => <PayoutBadge status={status} /> },
   { title: 'Fee', align: 'end', wide: true, cell: ({ network_fee, asset }) => coins(network_fee, asset) },
   { title: 'Arrives', align: 'end', wide: true, cell: ({ net_amount, asset }) => coins(net_amount, asset) },
   { title: 'Requested', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },

@@ -14,6 +14,7 @@ import { Card, Page } from '../parts/page.tsx'
 import { Read } from '../parts/read.tsx'
 import { isWindow, WINDOW_LABELS, WINDOWS } from '../parts/windows.ts'
 import { TierCard, type Tiers } from './rules-tiers.tsx'
+import { ToleranceCard } from './rules-tolerance.tsx'
 
 export function RulesPage() {
   const mode = useMode()
@@ -131,7 +132,7 @@ function RulesForm({
             ))}
           </Select>
           <Checkbox
-            label="A buyer may open an expired invoice again, at the price of the moment"
+            label="A buyer may open an expired invoice again, at the current price"
             checked={form.reopen}
             onChange={(event) => change({ reopen: event.target.checked })}
           />
@@ -156,31 +157,10 @@ function RulesForm({
           />
         </div>
       </Card>
-      <Card title="Payment tolerance">
-        <p className="quiet">
-          Exchanges take fees out of what they send. Within the tolerance an invoice is paid; the smaller of
-          percent and cap counts.
-        </p>
-        <div className="grid-two">
-          <ToleranceFields
-            title="Too little"
-            name="tolerance_under"
-            value={form.under}
-            error={save.error}
-            onChange={(under) => change({ under })}
-          />
-          <ToleranceFields
-            title="Too much"
-            name="tolerance_over"
-            value={form.over}
-            error={save.error}
-            onChange={(over) => change({ over })}
-          />
-        </div>
-      </Card>
+      <ToleranceCard under={form.under} over={form.over} error={save.error} onChange={change} />
       <AmountsCard
         title="Daily payout limit"
-        lead="The most that payouts of 24 hours may come to. Limits loss from error or theft. Empty: no limit."
+        lead="The most that can be paid out in 24 hours. Limits loss from error or theft. Empty: no limit."
         field="payout_daily_limits"
         amounts={form.limits}
         error={save.error}
@@ -256,41 +236,5 @@ function AmountsCard({
         ))}
       </fieldset>
     </Card>
-  )
-}
-
-function ToleranceFields({
-  title,
-  name,
-  value,
-  error,
-  onChange,
-}: {
-  title: string
-  name: string
-  value: PaymentRules['tolerance_under']
-  error: unknown
-  onChange: (value: PaymentRules['tolerance_under']) => void
-}) {
-  return (
-    <div className="stack">
-      <h3>{title}</h3>
-      <Field
-        label={`${title}: percent`}
-        inputMode="decimal"
-        required
-        value={value.percent}
-        onChange={(event) => onChange({ ...value, percent: event.target.value.trim() })}
-        fault={faultOf(error, `${name}.percent`)}
-      />
-      <Field
-        label={`${title}: at most, in US dollars`}
-        inputMode="decimal"
-        required
-        value={value.cap_usd}
-        onChange={(event) => onChange({ ...value, cap_usd: event.target.value.trim() })}
-        fault={faultOf(error, `${name}.cap_usd`)}
-      />
-    </div>
   )
 }

@@ -256,14 +256,13 @@ function NoticesCard() {
   return (
     <Card title="E-mails to you">
       {isWithoutMail ? (
-        <Note kind="warn">This server sends no e-mails. What is chosen here holds once it does.</Note>
+        <Note kind="warn">This server sends no e-mails. Your choices apply once it does.</Note>
       ) : null}
       <p className="quiet">
-        To {person.email}
+        Sent to {person.email}.
         {isManager
-          ? `; of payments and webhooks in live mode alone${person.emailVerified ? '' : ', once you have confirmed that address'}`
+          ? ` Payments and webhooks: in live mode only${person.emailVerified ? '' : ', once you have confirmed the address'}.`
           : ''}
-        .
       </p>
       {shown === undefined ? notices.error === null ? <Skeleton lines={2} /> : null : null}
       {shown === undefined
