@@ -147,7 +147,7 @@ test('an only owner adds an address, sees what arrives, requests, approves; it a
   await page.getByText(arrives).first().waitFor()
   await open('/')
   await page.getByText('a payout that nobody approved yet').waitFor()
-  await page.getByRole('link', { name: 'Look at it' }).click()
+  await page.getByRole('link', { name: 'Review it' }).click()
   await page.getByRole('link', { name: /LTC$/ }).click()
   await press(page, 'Approve')
   await press(page, 'Approve and send')

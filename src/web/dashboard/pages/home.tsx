@@ -88,9 +88,9 @@ function PayoutsWaiting() {
   return (
     <Note kind="warn">
       <p>
-        Money is set aside for a payout that nobody approved yet.{' '}
+        A payout waits for approval.{' '}
         <Link to="/payouts" search={{ status: 'requested' }}>
-          Look at it
+          Review it
         </Link>
       </p>
     </Note>

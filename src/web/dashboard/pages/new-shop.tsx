@@ -41,7 +41,7 @@ export function NewShopPage() {
       </form>
       <p className="auth-links">
         <Link to="/sign-in" search={{}}>
-          Sign in as somebody else
+          Sign in with another account
         </Link>
       </p>
     </AuthCard>

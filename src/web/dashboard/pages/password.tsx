@@ -17,7 +17,7 @@ export function ForgotPasswordPage() {
       {ask.isSuccess ? (
         <Note kind="good">
           <p>
-            If {email} has an account here, a link is on its way. It is good for one hour. If none comes, ask
+            If {email} has an account here, a link is on its way. It works for one hour. If none arrives, ask
             whoever runs this server for it.
           </p>
         </Note>

@@ -103,7 +103,7 @@ function Where({ payout, destination }: { payout: Payout; destination: PayoutDes
         <CopyField label={`${COINS[payout.asset].name} address`} text={payout.destination} />
         <p className="quiet">
           {destination === undefined ? (
-            'This address is not on your list of destinations any more.'
+            'This address is no longer one of your destinations.'
           ) : (
             <>
               {destination.name}, added <Time at={destination.created_at} />.{' '}

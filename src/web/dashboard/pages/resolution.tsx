@@ -30,7 +30,7 @@ function reasonText({ status, review_reason, amount_remaining, asset }: Invoice)
   if (status === 'partially_paid')
     return `${coins(amount_remaining, asset)} was still missing at the deadline. Accept what came, or send the buyer the link to pay the rest.`
   if (status === 'overpaid') return 'The buyer sent more than was asked for.'
-  return 'Somebody has to look at this invoice.'
+  return 'This invoice needs a review.'
 }
 
 /** Whose turn it is on an invoice's page: the buyer's, or a person's of the shop as long as *Needs review* lists it. */

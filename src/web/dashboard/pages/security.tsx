@@ -237,7 +237,7 @@ const NOTICES: { readonly [kind in keyof UpdateNotices]-?: string } = {
   paid: 'An invoice was paid',
   attention: 'An invoice needs attention',
   endpoint_disabled: 'A webhook endpoint was disabled, because its receiver is gone',
-  sign_in: 'Somebody signed in as you from a new place (sent while one of your shops has this on)',
+  sign_in: 'New sign-in to your account (sent while one of your shops has this on)',
 }
 const KINDS = Object.keys(NOTICES) as (keyof UpdateNotices)[]
 /** The others go to owners and admins alone. */

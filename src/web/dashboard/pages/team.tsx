@@ -234,7 +234,7 @@ function Leave() {
           onConfirm={leave}
           onClose={() => setIsAsking(false)}
         >
-          <p>You see nothing of it any more until somebody invites you again. The last owner cannot leave.</p>
+          <p>You lose access to it until you are invited again. The last owner cannot leave.</p>
         </Confirm>
       ) : null}
     </Card>

@@ -46,7 +46,7 @@ export const PAYOUT_LABELS: {
   requested: { label: 'Pending approval', tone: 'warn', next: 'Nothing is sent before it is approved.' },
   approved: { label: 'Approved', tone: 'busy', next: 'It is being signed, and sent as soon as it is.' },
   submitted: { label: 'Sent', tone: 'busy', next: 'It is on the network and waits for its confirmations.' },
-  confirmed: { label: 'Completed', tone: 'good', next: 'It cannot be reversed any more.' },
+  confirmed: { label: 'Completed', tone: 'good', next: 'It can no longer be reversed.' },
   rejected: {
     label: 'Rejected',
     tone: 'quiet',
