@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { EVENT_FORMATS } from '../../src/compat/event-formats.ts'
-import { storePaymentRules } from '../../src/db/invoices/payment-rules.ts'
-import { type DeliveryWorker, startDeliveryWorker } from '../../src/delivery/worker.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
-import { withTransaction } from '../../src/postgres/transaction.ts'
-import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
+import type { TestApi, TestMerchant } from '../support/api.ts'
 import { inMempool } from '../support/invoice.ts'
 import { until } from '../support/until.ts'
-import { attemptsOf, silentLog } from '../support/webhook-fixtures.ts'
-import { type ReceivedEvent, startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { attemptsOf } from '../support/webhook-fixtures.ts'
+import type { ReceivedEvent, WebhookReceiver } from '../support/webhook-receiver.ts'
+import { SHOP_FORMATS, type ShopFormat, startWebhookShop, type WebhookShop } from '../support/webhook-shop.ts'
 import { recordPayment } from './record-payment.ts'
 
 /**
@@ -16,8 +13,6 @@ import { recordPayment } from './record-payment.ts'
  * it was, as BTCPay's plugin for WooCommerce does it.
  */
 
-type Format = 'btcpay' | 'coinbase_commerce'
-const FORMATS = ['btcpay', 'coinbase_commerce'] as const
 const STATES: { readonly [type: string]: string } = {
   InvoiceProcessing: 'on hold',
   InvoiceSettled: 'paid',
@@ -30,8 +25,8 @@ const WAITING = { btcpay: 'InvoiceProcessing', coinbase_commerce: 'charge:pendin
 const PAID = { btcpay: 'InvoiceSettled', coinbase_commerce: 'charge:confirmed' } as const
 const REVIEWED = { btcpay: 'InvoiceReceivedPayment', coinbase_commerce: 'charge:delayed' } as const
 
+let shop: WebhookShop
 let api: TestApi
-let worker: DeliveryWorker
 let receiver: WebhookReceiver
 let merchant: TestMerchant
 /** What the shop answers to an event of this type; 200 unless it is named. */
@@ -53,30 +48,16 @@ const typesOf = (invoiceId: string): string[] =>
     .map((told) => told.type)
 
 beforeAll(async () => {
-  api = await createTestApi({ webhookFormats: { known: EVENT_FORMATS, offered: FORMATS } })
-  receiver = await startReceiver()
-  worker = await startDeliveryWorker({
-    pool: api.database.pools.delivery,
-    clock: () => new Date(),
-    log: silentLog,
-    keyring: api.deps.keyring,
-    listenUrl: api.database.urls.delivery,
-    allowPrivateTest: true,
-    formats: EVENT_FORMATS,
-  })
+  shop = await startWebhookShop()
+  api = shop.api
+  receiver = shop.receiver
 })
 beforeEach(async () => {
-  // How old an event is counts.
-  api.time.advance(Date.now() - api.time.now.getTime())
-  merchant = await api.addMerchant()
-  const tenant = { merchantId: merchant.id, livemode: false }
-  const rules = { document: { default_asset: 'LTC' }, now: api.time.now }
-  await withTransaction(api.deps.pool, tenant, (tx) => storePaymentRules(tx, tenant, rules))
+  merchant = await shop.addMerchant()
   answers = {}
   thinksMs = {}
   orders = new Map()
   before = new Map()
-  receiver.events.length = 0
   receiver.respond = (event, response) => {
     const { type, invoiceId } = toldOf(event)
     const status = answers[type] ?? 200
@@ -88,33 +69,18 @@ beforeEach(async () => {
     }, thinksMs[type] ?? 0)
   }
 })
-afterAll(async () => {
-  await worker.stop()
-  await receiver.close()
-  await api.drop()
-})
+afterAll(() => shop.stop())
 
-const call = (method: string, path: string, body?: object) =>
-  api.call(method, path, { key: merchant.testKey, ...(body === undefined ? {} : { body }) })
-
-async function addEndpoint(format: Format | 'paylink'): Promise<string> {
-  const made = await call('POST', '/webhook-endpoints', {
-    url: receiver.url,
-    subscribed_events: ['*'],
-    format,
-  })
-  if (made.status !== 201) throw new Error(made.text)
+const call = (method: string, path: string, body?: object) => shop.call(merchant, method, path, body)
+async function addEndpoint(format: ShopFormat | 'paylink'): Promise<string> {
+  const { id } = await shop.createEndpoint(merchant, format)
   await api.database.owner.query(
     `update webhook_endpoint set status = 'enabled', verified_at = now() where id = $1`,
-    [made.body.id],
+    [id],
   )
-  return made.body.id
+  return id
 }
-async function createInvoice(): Promise<string> {
-  const made = await call('POST', '/invoices', { usd_amount: '12.50', asset: 'LTC' })
-  if (made.status !== 201) throw new Error(made.text)
-  return made.body.id
-}
+const createInvoice = async (): Promise<string> => (await shop.createInvoice(merchant)).id
 /** Another payment, on top of what was paid. */
 const surplus = (invoiceId: string) =>
   recordTransfers(
@@ -135,8 +101,6 @@ const eventOf = async (invoiceId: string, type: string): Promise<string> => {
   return rows[0].id
 }
 const codesOf = async (eventId: string) => (await attemptsOf(api.database, eventId)).map(({ code }) => code)
-/** Every pause of a retry is over. */
-const hurry = () => api.database.owner.query('update delivery set due_at = now() where lease_id is null')
 const untilAllEnded = (betweenLooks: () => Promise<unknown> = async () => {}) =>
   until(
     async () => {
@@ -156,33 +120,39 @@ const untilRetries = (count: number) =>
     { what: 'the retry waits' },
   )
 
-test.each(FORMATS)('in format %s, what one commit says together never ends with less', async (format) => {
-  await addEndpoint(format)
-  thinksMs = { [WAITING[format]]: 300 }
-  const invoices = await Promise.all(Array.from({ length: 8 }, createInvoice))
-  await Promise.all(invoices.map((id) => recordPayment(api, merchant, id, 'final')))
-  await untilAllEnded()
-  expect(invoices.map((id) => orders.get(id))).toEqual(invoices.map(() => 'paid'))
-})
+test.each(SHOP_FORMATS)(
+  'in format %s, what one commit says together never ends with less',
+  async (format) => {
+    await addEndpoint(format)
+    thinksMs = { [WAITING[format]]: 300 }
+    const invoices = await Promise.all(Array.from({ length: 8 }, createInvoice))
+    await Promise.all(invoices.map((id) => recordPayment(api, merchant, id, 'final')))
+    await untilAllEnded()
+    expect(invoices.map((id) => orders.get(id))).toEqual(invoices.map(() => 'paid'))
+  },
+)
 
-test.each(FORMATS)('in format %s, no retry takes back a paid order, and none delays it', async (format) => {
-  await addEndpoint(format)
-  answers = { [WAITING[format]]: 500 }
-  const invoice = await createInvoice()
-  await recordPayment(api, merchant, invoice, 'seen')
-  await untilRetries(1)
-  await recordPayment(api, merchant, invoice, 'final')
-  await until(() => orders.get(invoice) === 'paid', { what: 'the order is paid at once' })
-  answers = {}
-  await untilAllEnded(hurry)
-  expect(orders.get(invoice)).toBe('paid')
-  const detected = await eventOf(invoice, 'invoice.payment_detected')
-  expect(await codesOf(detected)).toEqual(['http_status', 'superseded'])
-  const listed = await call('GET', `/events/${detected}/attempts`)
-  expect(listed.body.data[0]).toMatchObject({ code: 'superseded', http_status: null })
-})
+test.each(SHOP_FORMATS)(
+  'in format %s, no retry takes back a paid order, and none delays it',
+  async (format) => {
+    await addEndpoint(format)
+    answers = { [WAITING[format]]: 500 }
+    const invoice = await createInvoice()
+    await recordPayment(api, merchant, invoice, 'seen')
+    await untilRetries(1)
+    await recordPayment(api, merchant, invoice, 'final')
+    await until(() => orders.get(invoice) === 'paid', { what: 'the order is paid at once' })
+    answers = {}
+    await untilAllEnded(shop.hurry)
+    expect(orders.get(invoice)).toBe('paid')
+    const detected = await eventOf(invoice, 'invoice.payment_detected')
+    expect(await codesOf(detected)).toEqual(['http_status', 'superseded'])
+    const listed = await call('GET', `/events/${detected}/attempts`)
+    expect(listed.body.data[0]).toMatchObject({ code: 'superseded', http_status: null })
+  },
+)
 
-test.each(FORMATS)(
+test.each(SHOP_FORMATS)(
   'in format %s, what is on its way is waited for before the next is sent',
   async (format) => {
     await addEndpoint(format)
@@ -197,32 +167,35 @@ test.each(FORMATS)(
   },
 )
 
-test.each(FORMATS)('in format %s, what follows a settlement waits until that was taken', async (format) => {
-  await addEndpoint(format)
-  answers = { [PAID[format]]: 500 }
-  const invoice = await createInvoice()
-  await recordPayment(api, merchant, invoice, 'final')
-  await untilRetries(1)
-  await surplus(invoice)
-  const review = await eventOf(invoice, 'invoice.manual_review')
-  await until(
-    async () => {
-      const { rowCount } = await api.database.owner.query(
-        `select from delivery where event_id = $1 and lease_id is null and due_at > now() + interval '2 seconds'`,
-        [review],
-      )
-      return rowCount === 1
-    },
-    { what: 'the review waits behind the settlement' },
-  )
-  expect(typesOf(invoice)).not.toContain(REVIEWED[format])
-  answers = {}
-  await untilAllEnded(hurry)
-  expect(typesOf(invoice).slice(-2)).toEqual([PAID[format], REVIEWED[format]])
-  expect(await codesOf(review)).toEqual(['ok'])
-})
+test.each(SHOP_FORMATS)(
+  'in format %s, what follows a settlement waits until that was taken',
+  async (format) => {
+    await addEndpoint(format)
+    answers = { [PAID[format]]: 500 }
+    const invoice = await createInvoice()
+    await recordPayment(api, merchant, invoice, 'final')
+    await untilRetries(1)
+    await surplus(invoice)
+    const review = await eventOf(invoice, 'invoice.manual_review')
+    await until(
+      async () => {
+        const { rowCount } = await api.database.owner.query(
+          `select from delivery where event_id = $1 and lease_id is null and due_at > now() + interval '2 seconds'`,
+          [review],
+        )
+        return rowCount === 1
+      },
+      { what: 'the review waits behind the settlement' },
+    )
+    expect(typesOf(invoice)).not.toContain(REVIEWED[format])
+    answers = {}
+    await untilAllEnded(shop.hurry)
+    expect(typesOf(invoice).slice(-2)).toEqual([PAID[format], REVIEWED[format]])
+    expect(await codesOf(review)).toEqual(['ok'])
+  },
+)
 
-test.each(FORMATS)('in format %s, what is sent again or recovered keeps the order', async (format) => {
+test.each(SHOP_FORMATS)('in format %s, what is sent again or recovered keeps the order', async (format) => {
   const endpoint = await addEndpoint(format)
   const invoice = await createInvoice()
   await recordPayment(api, merchant, invoice, 'seen')
@@ -263,7 +236,7 @@ test('an event that was not taken for an hour holds up no later one, and is sent
      where resource_id = $1 and event_type in ('invoice.payment_detected', 'invoice.confirming')`,
     [invoice],
   )
-  await untilAllEnded(hurry)
+  await untilAllEnded(shop.hurry)
   expect(typesOf(invoice)).toEqual(['InvoiceCreated', 'InvoiceReceivedPayment', 'InvoicePaymentSettled'])
 })
 
@@ -275,7 +248,7 @@ test('an endpoint in Paylink’s own format is sent every event, in no order, wh
   await recordPayment(api, merchant, invoice, 'final')
   await untilRetries(3)
   receiver.respond = (_event, response) => void response.writeHead(200).end()
-  await untilAllEnded(hurry)
+  await untilAllEnded(shop.hurry)
   const { rows } = await api.database.owner.query(
     `select event_id from attempt where endpoint_id = $1 and code = 'ok'`,
     [endpoint],

@@ -4,17 +4,15 @@ import { createRequire } from 'node:module'
 import btcpay from 'btcpay-greenfield-node-client'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { EVENT_FORMATS } from '../../src/compat/event-formats.ts'
-import { storePaymentRules } from '../../src/db/invoices/payment-rules.ts'
-import { type DeliveryWorker, startDeliveryWorker } from '../../src/delivery/worker.ts'
 import { createApiApp } from '../../src/http/api/app.ts'
 import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
-import { withTransaction } from '../../src/postgres/transaction.ts'
 import { openCompat } from '../../src/roles/compat.ts'
-import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
+import type { TestApi, TestMerchant } from '../support/api.ts'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
-import { emitEvent, silentLog } from '../support/webhook-fixtures.ts'
-import { type ReceivedEvent, startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { emitEvent } from '../support/webhook-fixtures.ts'
+import type { ReceivedEvent, WebhookReceiver } from '../support/webhook-receiver.ts'
+import { SHOP_FORMATS, type ShopFormat, startWebhookShop, type WebhookShop } from '../support/webhook-shop.ts'
 import { recordPayment } from './record-payment.ts'
 
 /** Receivers that were written for two older services, which check what they are sent as those services say. */
@@ -23,54 +21,34 @@ const { WebhooksService, ApiKeysService, OpenAPI } = btcpay
 // It brings no types.
 const { Webhook } = createRequire(import.meta.url)('coinbase-commerce-node')
 
-type Format = 'btcpay' | 'coinbase_commerce'
 type Fields = { [field: string]: unknown }
+let shop: WebhookShop
 let api: TestApi
-let worker: DeliveryWorker
 let server: HttpServer
 let url: string
 let receiver: WebhookReceiver
 let merchant: TestMerchant
 beforeAll(async () => {
-  api = await createTestApi({
-    webhookFormats: { known: EVENT_FORMATS, offered: ['btcpay', 'coinbase_commerce'] },
-  })
+  shop = await startWebhookShop()
+  api = shop.api
+  receiver = shop.receiver
   const port = await freePort()
   url = `http://127.0.0.1:${port}`
   const own = { name: 'api', owns: () => true, fetch: (request: Request) => api.app.fetch(request) }
   const parts = [...openCompat(api.deps, ['btcpay'], own), own]
   server = await startHttpServer({ host: '127.0.0.1', port, parts, log: api.deps.log })
-  receiver = await startReceiver()
-  worker = await startDeliveryWorker({
-    pool: api.database.pools.delivery,
-    clock: () => new Date(),
-    log: silentLog,
-    keyring: api.deps.keyring,
-    listenUrl: api.database.urls.delivery,
-    allowPrivateTest: true,
-    formats: EVENT_FORMATS,
-  })
 })
 beforeEach(async () => {
-  // How old an event is counts in these formats.
-  api.time.advance(Date.now() - api.time.now.getTime())
-  merchant = await api.addMerchant()
-  const tenant = { merchantId: merchant.id, livemode: false }
-  const rules = { document: { default_asset: 'LTC' }, now: api.time.now }
-  await withTransaction(api.deps.pool, tenant, (tx) => storePaymentRules(tx, tenant, rules))
-  receiver.events.length = 0
+  merchant = await shop.addMerchant()
   OpenAPI.BASE = `${url}/compat/btcpay`
   OpenAPI.TOKEN = merchant.testKey
 })
 afterAll(async () => {
-  await worker.stop()
   await server.stop(() => {})
-  await receiver.close()
-  await api.drop()
+  await shop.stop()
 })
 
-const call = (method: string, path: string, body?: object) =>
-  api.call(method, path, { key: merchant.testKey, ...(body === undefined ? {} : { body }) })
+const call = (method: string, path: string, body?: object) => shop.call(merchant, method, path, body)
 
 /** As BTCPay's documentation has a shop check a request: the HMAC of the raw body after `sha256=`. */
 function isBtcpays({ headers, body }: { headers: IncomingHttpHeaders; body: Buffer }, secret: string) {
@@ -89,32 +67,23 @@ function isCommerces({ headers, body }: { headers: IncomingHttpHeaders; body: Bu
 }
 const CHECKS = { btcpay: isBtcpays, coinbase_commerce: isCommerces }
 
-/** A shop's receiver: it takes what is signed with its secret, which `secretOf` tells, and refuses the rest. */
-const shop =
-  (format: Format, secretOf: () => string): WebhookReceiver['respond'] =>
+/** It takes what is signed with its secret, which `secretOf` returns, and refuses the rest. */
+const checking =
+  (format: ShopFormat, secretOf: () => string): WebhookReceiver['respond'] =>
   (event, response) =>
     void response.writeHead(CHECKS[format](event, secretOf()) ? 200 : 401).end()
 
-async function createEndpoint(format: Format, subscribed_events: readonly string[] = ['*']) {
-  const made = await call('POST', '/webhook-endpoints', { url: receiver.url, subscribed_events, format })
-  if (made.status !== 201) throw new Error(made.text)
-  return made.body
-}
-async function createVerified(format: Format): Promise<{ id: string; secret: string }> {
+const createEndpoint = (format: ShopFormat) => shop.createEndpoint(merchant, format)
+async function createVerified(format: ShopFormat): Promise<{ id: string; secret: string }> {
   const endpoint = await createEndpoint(format)
-  receiver.respond = shop(format, () => endpoint.secret)
+  receiver.respond = checking(format, () => endpoint.secret)
   const verified = await call('POST', `/webhook-endpoints/${endpoint.id}/verify`)
   if (verified.body.status !== 'enabled') throw new Error(verified.text)
   receiver.events.length = 0
   return endpoint
 }
-async function createInvoice(fields: Fields = {}) {
-  const made = await call('POST', '/invoices', { usd_amount: '12.50', asset: 'LTC', ...fields })
-  if (made.status !== 201) throw new Error(made.text)
-  return made.body
-}
+const createInvoice = (fields?: Fields) => shop.createInvoice(merchant, fields)
 const parsed = ({ body }: ReceivedEvent) => JSON.parse(body.toString('utf8'))
-const hurry = () => api.database.owner.query('update delivery set due_at = now() where lease_id is null')
 
 test('a Greenfield shop creates its webhook, passes the test delivery, and gets events until settlement', async () => {
   const { permissions } = await ApiKeysService.getApiKeysService()
@@ -134,7 +103,7 @@ test('a Greenfield shop creates its webhook, passes the test delivery, and gets 
     authorizedEvents,
     secret: expect.stringMatching(/^whsec_/),
   })
-  receiver.respond = shop('btcpay', () => hook.secret)
+  receiver.respond = checking('btcpay', () => hook.secret)
   expect((await call('POST', `/webhook-endpoints/${hook.id}/verify`)).body.status).toBe('enabled')
   expect(receiver.events.map(parsed).every(({ invoiceId }) => /^__test__.*__test__$/.test(invoiceId))).toBe(
     true,
@@ -241,7 +210,7 @@ test('Coinbase Commerce’s own library takes every event of a charge, and the c
   expect(JSON.stringify(events)).not.toContain('/i/')
 })
 
-test.each(['btcpay', 'coinbase_commerce'] as const)(
+test.each(SHOP_FORMATS)(
   'every attempt in format %s sends the same bytes; while two secrets are valid either verifies it',
   async (format) => {
     const endpoint = await createVerified(format)
@@ -262,7 +231,7 @@ test.each(['btcpay', 'coinbase_commerce'] as const)(
         { what: 'the attempt is recorded' },
       )
       accepts = count === 3
-      await hurry()
+      await shop.hurry()
     }
     await until(
       async () => {
