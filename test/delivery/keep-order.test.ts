@@ -15,7 +15,6 @@ import {
   emitEvent,
   letTimePass,
   silentLog,
-  type TestEndpoint,
   testKeyring,
 } from '../support/webhook-fixtures.ts'
 import { startReceiver } from '../support/webhook-receiver.ts'
@@ -26,17 +25,13 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-const setFormat = ({ id }: TestEndpoint, format: string) =>
-  database.owner.query('update webhook_endpoint set format = $2 where id = $1', [id, format])
-
 test('where the order cannot be found out, events in our own format are sent, and the others later', async () => {
   const tenant = await createTenant(database)
   const receiver = await startReceiver()
   const [own, other] = [
     await createVerifiedEndpoint(database, tenant, receiver.url),
-    await createVerifiedEndpoint(database, tenant, receiver.url),
+    await createVerifiedEndpoint(database, tenant, receiver.url, ['*'], 'btcpay'),
   ]
-  await setFormat(other, 'btcpay')
   let isBroken = true
   const { delivery } = database.pools
   const query = (text: string, values: unknown[]) =>
@@ -74,8 +69,7 @@ test('where the order cannot be found out, events in our own format are sent, an
 
 test('whose turn it is, is found by keys, however many wait at the endpoint', async () => {
   const tenant = await createTenant(database)
-  const endpoint = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks')
-  await setFormat(endpoint, 'btcpay')
+  const endpoint = await createVerifiedEndpoint(database, tenant, undefined, ['*'], 'btcpay')
   const leaseId = randomUUID()
   const invoices = 2_000
   const held = 64
@@ -124,8 +118,7 @@ test('whose turn it is, is found by keys, however many wait at the endpoint', as
 
 test('a settlement waits for an event that is being sent, and for no outcome that is still to be recorded', async () => {
   const tenant = await createTenant(database)
-  const endpoint = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks')
-  await setFormat(endpoint, 'btcpay')
+  const endpoint = await createVerifiedEndpoint(database, tenant, undefined, ['*'], 'btcpay')
   const [leaseId, otherLease] = [randomUUID(), randomUUID()]
   const held = async (dueIn: string): Promise<boolean> => {
     await database.owner.query('delete from delivery where endpoint_id = $1', [endpoint.id])

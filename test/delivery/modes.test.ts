@@ -7,6 +7,7 @@ import { rotateSecret } from '../../src/flows/webhook-endpoints.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
+  clearDeliveries,
   createTenant,
   createVerifiedEndpoint,
   emitEvent,
@@ -21,9 +22,7 @@ beforeAll(async () => {
   database = await createTestDatabase()
 })
 afterAll(() => database.drop())
-beforeEach(async () => {
-  await database.owner.query('truncate delivery, delivery_lane, event_awaiting, attempt, event')
-})
+beforeEach(() => clearDeliveries(database))
 
 const MODES = [
   { from: 'live', to: 'test', livemode: true },
@@ -37,10 +36,7 @@ async function bothModes(livemode: boolean): Promise<{ own: Tenant; other: Tenan
 }
 
 const add = (tenant: Tenant, format = 'paylink'): Promise<TestEndpoint> =>
-  createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks').then(async (endpoint) => {
-    await database.owner.query('update webhook_endpoint set format = $2 where id = $1', [endpoint.id, format])
-    return endpoint
-  })
+  createVerifiedEndpoint(database, tenant, undefined, ['*'], format)
 
 /** What a worker would send now, throttled endpoints included: which event to which endpoint, with which secrets. */
 async function claimed() {

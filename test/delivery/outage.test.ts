@@ -171,7 +171,7 @@ test.each(SEEDS)(
     const random = seededRandom(seed)
     const tenant = await createTenant(database)
     const dead = await createVerifiedEndpoint(database, tenant, 'https://dead.example/hooks')
-    const healthy = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks')
+    const healthy = await createVerifiedEndpoint(database, tenant)
     const isDown = (endpointId: string) => endpointId === dead.id
     const worker = new SimulatedWorker(clock.poolFor('delivery'), random)
     const [toDead, toHealthy] = [new Map<string, number>(), new Map<string, number>()]

@@ -61,7 +61,7 @@ test('claims and finishes that were planned while the queue was empty compare no
   const tenant = await createTenant(database)
   const endpoints: TestEndpoint[] = []
   for (let index = 0; index < ENDPOINTS; index++) {
-    endpoints.push(await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks'))
+    endpoints.push(await createVerifiedEndpoint(database, tenant))
   }
   await database.owner.query('vacuum analyze')
   const client = await database.pools.delivery.connect()
@@ -114,7 +114,7 @@ test('a turn of a throttled endpoint looks at a few rows, however many wait for 
   const tenant = await createTenant(database)
   const [dead, other] = [
     await createVerifiedEndpoint(database, tenant, 'https://dead.example/hooks'),
-    await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks'),
+    await createVerifiedEndpoint(database, tenant),
   ]
   const client = await database.pools.delivery.connect()
   const looked: number[] = []

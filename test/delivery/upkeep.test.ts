@@ -8,6 +8,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedInvoice } from '../support/seed.ts'
 import { until } from '../support/until.ts'
 import {
+  clearDeliveries,
   countRows,
   createTenant,
   createVerifiedEndpoint,
@@ -20,9 +21,7 @@ beforeAll(async () => {
   database = await createTestDatabase()
 })
 afterAll(() => database.drop())
-beforeEach(async () => {
-  await database.owner.query('truncate delivery, delivery_lane, event_awaiting, attempt, event')
-})
+beforeEach(() => clearDeliveries(database))
 
 const partitions = async (): Promise<string[]> => {
   const { rows } = await database.owner.query<{ relname: string }>(
@@ -65,9 +64,7 @@ test('workers may not drop what is younger than thirty days, nor change an attem
 test('delivered events go after ninety days; those that reached nobody and those on their way stay', async () => {
   const tenant = await createTenant(database)
   const awaited = await emitEvent(database, tenant)
-  const endpoint = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks', [
-    'invoice.created',
-  ])
+  const endpoint = await createVerifiedEndpoint(database, tenant, undefined, ['invoice.created'])
   const notSubscribed = await emitEvent(database, tenant, 'invoice.expired')
   const onItsWay = await emitEvent(database, tenant)
   const delivered = await emitEvent(database, tenant)
@@ -87,7 +84,7 @@ test('delivered events go after ninety days; those that reached nobody and those
 
 test('an old event that is queued as retention comes by is kept with its delivery, or is gone for both', async () => {
   const tenant = await createTenant(database)
-  const endpoint = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks')
+  const endpoint = await createVerifiedEndpoint(database, tenant)
   const [kept, forgotten] = [await emitEvent(database, tenant), await emitEvent(database, tenant)]
   await database.owner.query('delete from delivery')
   const age = (id: string) =>
@@ -125,7 +122,7 @@ test('an old event that is queued as retention comes by is kept with its deliver
 
 test('kept answers go after seventy-two hours, and secrets when their overlap is over', async () => {
   const tenant = await createTenant(database)
-  const endpoint = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks')
+  const endpoint = await createVerifiedEndpoint(database, tenant)
   for (const [key, hours] of [
     ['old', 73],
     ['young', 71],
@@ -194,7 +191,7 @@ test("card buyers' places and sessions are forgotten after thirty days; workers 
 test('what waits for an endpoint that came back is due at once, once each, also what was under way', async () => {
   const tenant = await createTenant(database)
   const [endpoint, other] = [
-    await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks'),
+    await createVerifiedEndpoint(database, tenant),
     await createVerifiedEndpoint(database, tenant, 'https://shop.example/other'),
   ]
   await fillBacklog(database, endpoint, 2_500)
@@ -238,7 +235,7 @@ test('what waits for an endpoint that came back is due at once, once each, also 
 
 test('the failures of an endpoint that nothing waits for are forgotten', async () => {
   const tenant = await createTenant(database)
-  const endpoint = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks')
+  const endpoint = await createVerifiedEndpoint(database, tenant)
   await database.owner.query(
     `insert into delivery_lane (merchant_id, endpoint_id, livemode, failures, next_at) values ($1, $2, false, 12, now())`,
     [tenant.merchantId, endpoint.id],
@@ -249,7 +246,7 @@ test('the failures of an endpoint that nothing waits for are forgotten', async (
 
 test('what is being sent to an endpoint at the moment it is removed is swept once its lease is over', async () => {
   const tenant = await createTenant(database)
-  const endpoint = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks')
+  const endpoint = await createVerifiedEndpoint(database, tenant)
   await fillBacklog(database, endpoint, 3)
   await database.owner.query(`update webhook_endpoint set removed_at = now() where id = $1`, [endpoint.id])
   await database.owner.query(

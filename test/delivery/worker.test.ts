@@ -13,6 +13,7 @@ import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 import {
   attemptsOf,
+  clearDeliveries,
   countRows,
   createTenant,
   createVerifiedEndpoint,
@@ -36,7 +37,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 beforeEach(async () => {
-  await database.owner.query('truncate delivery, delivery_lane, event_awaiting, attempt, event')
+  await clearDeliveries(database)
   receiver = await startReceiver()
 })
 afterEach(async () => {

@@ -5,6 +5,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import {
   attemptsOf,
+  clearDeliveries,
   countRows,
   createTenant,
   createVerifiedEndpoint,
@@ -31,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 beforeEach(async () => {
-  await database.owner.query('truncate delivery, delivery_lane, event_awaiting, attempt, event')
+  await clearDeliveries(database)
   receiver = await startReceiver()
 })
 afterEach(async () => {

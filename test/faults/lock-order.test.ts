@@ -6,7 +6,13 @@ import { sendToRecovered, sweepDeliveries } from '../../src/delivery/upkeep.ts'
 import { disableEndpoint } from '../../src/flows/webhook-endpoints.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type Random, seededRandom } from '../support/random.ts'
-import { countRows, createTenant, createVerifiedEndpoint, emitEvent } from '../support/webhook-fixtures.ts'
+import {
+  clearDeliveries,
+  countRows,
+  createTenant,
+  createVerifiedEndpoint,
+  emitEvent,
+} from '../support/webhook-fixtures.ts'
 
 const LONG = process.env.LONG === '1'
 const ROUNDS = LONG ? Number(process.env.LONG_LOCK_ROUNDS ?? 1_000) : 40
@@ -59,7 +65,7 @@ test('recording, sweeping and disabling at once never deadlock, whatever their o
   const { delivery, api } = database.pools
   const recorder = { pool: delivery, clock, random: Math.random }
   for (let round = 0; round < ROUNDS; round++) {
-    await database.owner.query('truncate delivery, delivery_lane, event_awaiting, attempt, event')
+    await clearDeliveries(database)
     await database.owner.query(`update webhook_endpoint set status = 'enabled', status_reason = null`)
     for (let event = 0; event < EVENTS; event++) await emitEvent(database, tenant)
     // EndpointQueues that are in trouble, so that batches meet in closing and opening them.

@@ -24,21 +24,26 @@ export async function createTenant(database: TestDatabase, livemode = false): Pr
   return { merchantId, livemode }
 }
 
+/** Leaves no event, no delivery and no attempt. */
+export const clearDeliveries = (database: TestDatabase): Promise<unknown> =>
+  database.owner.query('truncate delivery, delivery_lane, event_awaiting, attempt, event')
+
 export type TestEndpoint = { readonly tenant: Tenant; readonly id: string; readonly secret: string }
 
-/** An endpoint as it stands once verified, with one secret. */
+/** An endpoint as it stands once verified, with one secret; at an address that nothing is sent to, unless given. */
 export async function createVerifiedEndpoint(
   database: TestDatabase,
   tenant: Tenant,
-  url: string,
+  url = 'https://shop.example/hooks',
   subscribedEvents: readonly string[] = ['*'],
+  format = 'paylink',
 ): Promise<TestEndpoint> {
   const id = newId('webhookEndpoint', new Date())
   const secret = newSigningSecret()
   await database.owner.query(
-    `insert into webhook_endpoint (merchant_id, id, livemode, url, subscribed_events, status, verified_at, created_at)
-     values ($1, $2, $3, $4, $5, 'enabled', now(), now())`,
-    [tenant.merchantId, id, tenant.livemode, url, subscribedEvents],
+    `insert into webhook_endpoint (merchant_id, id, livemode, url, subscribed_events, format, status, verified_at, created_at)
+     values ($1, $2, $3, $4, $5, $6, 'enabled', now(), now())`,
+    [tenant.merchantId, id, tenant.livemode, url, subscribedEvents, format],
   )
   const secretId = randomUUID()
   const sealed = testKeyring.seal(Buffer.from(secret), secretContext(tenant.merchantId, secretId))
