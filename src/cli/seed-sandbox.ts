@@ -18,8 +18,8 @@ import { StartRefused } from '../runtime/start-refused.ts'
 import { hashApiKey } from '../secrets/new-api-key.ts'
 import { randomBase62 } from '../secrets/random-base62.ts'
 import { SCOPES } from '../wire/scopes.ts'
-import { apiErrorShape, askOwnApi } from './ask-own-api.ts'
 import { openCommandSeals } from './open-seals.ts'
+import { apiErrorShape, requestOwnApi } from './request-own-api.ts'
 
 const DEMO_NAME = 'Demo Shop'
 /** Another demo shop in the same database has another owner: nobody knows the first one's password. */
@@ -157,13 +157,13 @@ async function findOrMakeInvoice(
   stop: AbortSignal,
 ): Promise<Invoice | null> {
   if (shop.invoice_id !== undefined) {
-    const found = await askOwnApi(config, shop.api_key, 'GET', `/api/v1/invoices/${shop.invoice_id}`)
+    const found = await requestOwnApi(config, shop.api_key, 'GET', `/api/v1/invoices/${shop.invoice_id}`)
     const invoice = found.status === 200 ? invoiceShape.parse(found.body) : null
     if (invoice !== null && isStillOpen(invoice)) return invoice
   }
   const giveUpAt = Date.now() + ADDRESSES_MS_MAX
   while (!stop.aborted) {
-    const created = await askOwnApi(config, shop.api_key, 'POST', '/api/v1/invoices', DEMO_INVOICE)
+    const created = await requestOwnApi(config, shop.api_key, 'POST', '/api/v1/invoices', DEMO_INVOICE)
     if (created.status === 201) return invoiceShape.parse(created.body)
     const { code, message } = apiErrorShape.parse(created.body).error
     if (code !== 'asset_unavailable' && code !== 'rate_unavailable') {
@@ -184,7 +184,9 @@ async function untilCoinsAreReady(config: Config, shop: Remembered, stop: AbortS
   )
   const giveUpAt = Date.now() + COINS_MS_MAX
   while (!stop.aborted && Date.now() < giveUpAt) {
-    const { data } = assetsShape.parse((await askOwnApi(config, shop.api_key, 'GET', '/api/v1/assets')).body)
+    const { data } = assetsShape.parse(
+      (await requestOwnApi(config, shop.api_key, 'GET', '/api/v1/assets')).body,
+    )
     const ready = data.filter(({ available }) => available).map(({ asset }) => asset)
     if (expected.every((asset) => ready.includes(asset))) return
     await pause(RETRY_MS)

@@ -5,8 +5,8 @@ import { INVOICE_EVENT_TYPES, type InvoiceEventType } from '../core/invoice/type
 import { describeError } from '../runtime/log.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import type { TEST_SCENARIOS } from '../wire/test-payment.ts'
-import { apiErrorShape, askOwnApi } from './ask-own-api.ts'
 import type { Output } from './command-context.ts'
+import { apiErrorShape, requestOwnApi } from './request-own-api.ts'
 import { readDemoShop } from './seed-sandbox.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -45,7 +45,7 @@ export async function triggerCommand(
   const shop = await readDemoShop(config)
   if (shop === null) throw new UsageError('there is no demo shop here: start the sandbox first')
   const ask = (method: string, path: string, body?: object) =>
-    askService(config, shop.api_key, { method, path, body })
+    requestApi(config, shop.api_key, { method, path, body })
   const invoice = invoiceShape.parse(
     await ask('POST', '/invoices', { usd_amount: USD_AMOUNT, asset: options.asset }),
   )
@@ -71,17 +71,19 @@ export async function triggerCommand(
 }
 
 /** What the running service answers. Throws `StartRefused` where it does not run, or says no. */
-async function askService(
+async function requestApi(
   config: Config,
   apiKey: string,
   { method, path, body }: { method: string; path: string; body: object | undefined },
 ): Promise<unknown> {
-  const answer = await askOwnApi(config, apiKey, method, `/api/v1${path}`, body).catch((error: unknown) => {
-    throw new StartRefused(
-      `nothing answers at port ${config.port}: run paylink start beside this (${describeError(error)})`,
-      { cause: error },
-    )
-  })
+  const answer = await requestOwnApi(config, apiKey, method, `/api/v1${path}`, body).catch(
+    (error: unknown) => {
+      throw new StartRefused(
+        `nothing answers at port ${config.port}: run paylink start beside this (${describeError(error)})`,
+        { cause: error },
+      )
+    },
+  )
   if (answer.status < 300) return answer.body
   const refused = apiErrorShape.safeParse(answer.body)
   throw new StartRefused(

@@ -6,9 +6,9 @@ import { createApiKey } from '../../flows/create-api-key.ts'
 import { revokeApiKey } from '../../flows/revoke-api-key.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { StartRefused } from '../../runtime/start-refused.ts'
-import { apiErrorShape, askOwnApi } from '../ask-own-api.ts'
 import { type Output, withOwnerPool } from '../command-context.ts'
 import { openCommandSeals } from '../open-seals.ts'
+import { apiErrorShape, requestOwnApi } from '../request-own-api.ts'
 
 const LOOK_MS = 1_000
 /** Whoever has not paid by then does it later, from the dashboard. */
@@ -85,7 +85,7 @@ async function payLink(
   output.line(qrCode(link.url))
   output.line('\nWaiting for the payment. Ctrl-C ends the wait.')
   const isPaid = await followLink(config, key, link.id, output, stop)
-  await askOwnApi(config, key, 'PATCH', `/api/v1/payment-links/${link.id}`, { active: false })
+  await requestOwnApi(config, key, 'PATCH', `/api/v1/payment-links/${link.id}`, { active: false })
   if (!isPaid) output.line('Not paid. The link is inactive now; make others at the dashboard.')
   return isPaid
 }
@@ -114,7 +114,7 @@ async function makeLink(
   const giveUpAt = performance.now() + READY_MS_MAX
   while (!stop.aborted) {
     const order = { name: 'First payment', usd_amount: '1.00' }
-    const created = await askOwnApi(config, key, 'POST', '/api/v1/payment-links', order)
+    const created = await requestOwnApi(config, key, 'POST', '/api/v1/payment-links', order)
     if (created.status === 201) return linkShape.parse(created.body)
     const { code, message } = apiErrorShape.parse(created.body).error
     if (code !== 'asset_unavailable' || performance.now() > giveUpAt)
@@ -134,7 +134,7 @@ async function followLink(
   const reported = new Map<string, string>()
   const giveUpAt = performance.now() + FOLLOW_MS_MAX
   while (!stop.aborted && performance.now() < giveUpAt) {
-    const { body } = await askOwnApi(config, key, 'GET', '/api/v1/invoices')
+    const { body } = await requestOwnApi(config, key, 'GET', '/api/v1/invoices')
     for (const invoice of invoicesShape.parse(body).data) {
       const { id, status, amount, asset } = invoice
       if (invoice.payment_link_id !== linkId || reported.get(id) === status) continue

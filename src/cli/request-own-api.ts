@@ -7,7 +7,7 @@ const REQUEST_TIMEOUT_MS = 10_000
 export const apiErrorShape = z.object({ error: z.object({ code: z.string(), message: z.string() }) })
 
 /** A request to the API of this machine, as a merchant's server makes it. */
-export async function askOwnApi(
+export async function requestOwnApi(
   config: Config,
   apiKey: string,
   method: string,
