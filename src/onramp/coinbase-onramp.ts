@@ -13,7 +13,6 @@ import type {
 import { parsePlace } from '../core/card/places.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { ASK_DEADLINE_MS, askProvider, type ProviderResponse } from './ask-provider.ts'
 import {
   COINBASE_UPDATES,
   type CoinbaseOptions,
@@ -24,6 +23,7 @@ import {
 } from './coinbase-answers.ts'
 import { createKeptAnswers } from './kept-answers.ts'
 import { isRealProvider } from './real-provider.ts'
+import { type ProviderResponse, REQUEST_DEADLINE_MS, requestProvider } from './request-provider.ts'
 
 /** The longest that Coinbase accepts. */
 const VALID_SECONDS = 120
@@ -99,8 +99,8 @@ const SOLD: { readonly [asset in AssetId]: { readonly currency: string; readonly
 export function createCoinbaseOnramp(settings: CoinbaseSettings, deps: Deps): OnrampProvider {
   const options = createKeptAnswers<CoinbaseOptions>({ clock: deps.clock, keptMs: OPTIONS_KEPT_MS })
   const ask = (method: 'GET' | 'POST', url: URL, bytesMax: number, body?: object) =>
-    askSigned(settings, deps, { method, url, bytesMax, ...(body === undefined ? {} : { body }) })
-  const askOptions = async (place: Place) => {
+    requestSigned(settings, deps, { method, url, bytesMax, ...(body === undefined ? {} : { body }) })
+  const requestOptions = async (place: Place) => {
     const url = new URL('/onramp/v1/buy/options', settings.optionsUrl)
     url.searchParams.set('country', place.country)
     if (place.state !== null) url.searchParams.set('subdivision', place.state)
@@ -113,7 +113,7 @@ export function createCoinbaseOnramp(settings: CoinbaseSettings, deps: Deps): On
     begin: async (order) => {
       const place = parsePlace(order.place)
       if (place === null) return refused('region')
-      const offered = await options.get(order.place, () => askOptions(place))
+      const offered = await options.get(order.place, () => requestOptions(place))
       if (offered.kind !== 'kept') return offered.answer
       const terms = termsOf(offered.value, order)
       if (terms.kind !== 'terms') return terms
@@ -130,14 +130,14 @@ export function createCoinbaseOnramp(settings: CoinbaseSettings, deps: Deps): On
       return readTransactions(await ask('GET', url, ANSWER_BYTES_MAX))
     },
     fault: async () => {
-      const response = await askOptions(PROBED_PLACE)
+      const response = await requestOptions(PROBED_PLACE)
       if (response.kind === 'kept') return null
       return response.answer.kind === 'failed' ? response.answer.reason : 'it serves nobody'
     },
   }
 }
 
-async function askSigned(
+async function requestSigned(
   settings: CoinbaseSettings,
   deps: Deps,
   question: {
@@ -150,9 +150,9 @@ async function askSigned(
   const { body, ...rest } = question
   const key = { id: settings.keyId, secret: settings.keySecret }
   const token = await coinbaseJwt(key, question, deps.clock().getTime())
-  return askProvider(deps.dispatcher, {
+  return requestProvider(deps.dispatcher, {
     ...rest,
-    deadlineMs: deps.deadlineMs ?? ASK_DEADLINE_MS,
+    deadlineMs: deps.deadlineMs ?? REQUEST_DEADLINE_MS,
     headers: {
       authorization: `Bearer ${token}`,
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),

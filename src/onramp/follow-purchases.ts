@@ -18,7 +18,7 @@ const REQUESTS_AT_ONCE_MAX = 4
 const TICK_MS = 1_000
 
 type Followed = Pick<CardWaiting, 'purchaseId' | 'provider' | 'leftAtMs'>
-type Entry = Followed & { gapMs: number; dueAtMs: number; isAsking: boolean }
+type Entry = Followed & { gapMs: number; dueAtMs: number; isRequesting: boolean }
 
 type PurchaseFollower = {
   /** Asks the provider about this purchase from now on, until it has ended or an hour has passed. */
@@ -78,20 +78,20 @@ export function createPurchaseFollower(deps: {
     // A copy, since some are deleted meanwhile. The newest come first in it.
     for (const entry of [...followed.values()].reverse()) {
       if (nowMs - entry.leftAtMs > WAITING_SHOWN_MS) followed.delete(entry.purchaseId)
-      else if (nowMs >= entry.dueAtMs && !entry.isAsking) due.push(entry)
+      else if (nowMs >= entry.dueAtMs && !entry.isRequesting) due.push(entry)
     }
     // What has waited longest comes first, or purchases that take long would keep those behind them from their turn.
     due.sort((a, b) => a.dueAtMs - b.dueAtMs)
     for (const entry of due) if (hasRoom(entry)) start(entry)
   }
   const start = (entry: Entry): void => {
-    entry.isAsking = true
+    entry.isRequesting = true
     entry.gapMs = Math.min(entry.gapMs * 2, GAP_MS_MAX)
     entry.dueAtMs = clock().getTime() + entry.gapMs
     const question = ask(entry)
       .catch((error: unknown) => log.error({ err: error }, 'the outcome of a card purchase was not recorded'))
       .finally(() => {
-        entry.isAsking = false
+        entry.isRequesting = false
         pending.delete(question)
       })
     pending.set(question, entry.provider)
@@ -108,7 +108,7 @@ export function createPurchaseFollower(deps: {
         leftAtMs,
         gapMs: FIRST_GAP_MS,
         dueAtMs,
-        isAsking: false,
+        isRequesting: false,
       })
     },
     stop: async () => {

@@ -8,8 +8,8 @@ import { parsePlace } from '../core/card/places.ts'
 import type { ProviderUpdate } from '../core/card/provider-update.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { ASK_DEADLINE_MS, askProvider, type ProviderResponse } from './ask-provider.ts'
 import { createKeptAnswers, type Kept } from './kept-answers.ts'
+import { type ProviderResponse, REQUEST_DEADLINE_MS, requestProvider } from './request-provider.ts'
 import { isFresh, jsonOf, type ReadWebhook } from './webhook-reading.ts'
 
 export type MoonpaySettings = {
@@ -97,8 +97,8 @@ export function createMoonpayOnramp(settings: MoonpaySettings, deps: Deps): Onra
     const url = new URL(path, settings.apiUrl)
     for (const [name, value] of Object.entries({ apiKey: settings.apiKey, ...query }))
       url.searchParams.set(name, value)
-    const deadlineMs = deps.deadlineMs ?? ASK_DEADLINE_MS
-    return askProvider(deps.dispatcher, { method: 'GET', url, bytesMax, deadlineMs })
+    const deadlineMs = deps.deadlineMs ?? REQUEST_DEADLINE_MS
+    return requestProvider(deps.dispatcher, { method: 'GET', url, bytesMax, deadlineMs })
   }
   const list =
     <Value>(path: string, schema: z.ZodType<Value>) =>

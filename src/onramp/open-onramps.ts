@@ -1,9 +1,9 @@
 import type { OnrampProvider } from '../core/card/onramp-provider.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { openProviderConnections } from './ask-provider.ts'
 import { type CoinbaseSettings, createCoinbaseOnramp } from './coinbase-onramp.ts'
 import { readCoinbaseWebhook } from './coinbase-webhook.ts'
 import { createMoonpayOnramp, type MoonpaySettings, readMoonpayWebhook } from './moonpay-onramp.ts'
+import { openProviderConnections } from './request-provider.ts'
 import type { WebhookReader } from './webhook-reading.ts'
 
 /** The card providers that are configured, each null where its keys are absent. */

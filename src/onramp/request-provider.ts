@@ -1,7 +1,7 @@
 import { Agent, type Dispatcher, request } from 'undici'
 
 /** For the whole answer, headers and body. It is short, because a buyer is waiting. */
-export const ASK_DEADLINE_MS = 6_000
+export const REQUEST_DEADLINE_MS = 6_000
 const CONNECT_TIMEOUT_MS = 3_000
 const CONNECTIONS_PER_PROVIDER = 6
 
@@ -10,7 +10,7 @@ export type ProviderResponse =
   | { readonly kind: 'answer'; readonly status: number; readonly body: unknown }
   | { readonly kind: 'failed'; readonly reason: string; readonly cause?: unknown }
 
-type Question = {
+type ProviderRequest = {
   readonly method: 'GET' | 'POST'
   readonly url: URL
   readonly headers?: { readonly [name: string]: string }
@@ -27,9 +27,12 @@ export const openProviderConnections = (): Agent =>
     connect: { timeout: CONNECT_TIMEOUT_MS },
   })
 
-/** Asks a card provider once and follows no redirect. Faults of the network or the provider are returned, not thrown. */
-export async function askProvider(dispatcher: Dispatcher, question: Question): Promise<ProviderResponse> {
-  const { method, url, headers = {}, body, bytesMax, deadlineMs } = question
+/** Sends one request to a card provider and follows no redirect. Faults of the network or the provider are returned, not thrown. */
+export async function requestProvider(
+  dispatcher: Dispatcher,
+  providerRequest: ProviderRequest,
+): Promise<ProviderResponse> {
+  const { method, url, headers = {}, body, bytesMax, deadlineMs } = providerRequest
   try {
     const response = await request(url, {
       dispatcher,
