@@ -5,7 +5,7 @@ import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@ta
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { Problem } from './api/ask.ts'
+import { Problem } from './api/request.ts'
 import { Toasts } from './app/toasts.tsx'
 import { makeRouter } from './router.tsx'
 

@@ -10,8 +10,8 @@ import {
   retainSearchParams,
   stringifySearchWith,
 } from '@tanstack/react-router'
-import { OFFLINE_MESSAGE, Problem } from './api/ask.ts'
 import { membersQuery, organizationsQuery, people, type Session, sessionQuery } from './api/people.ts'
+import { OFFLINE_MESSAGE, Problem } from './api/request.ts'
 import { Shell } from './app/shell.tsx'
 import { NotFound, OnePageFault, PageFault } from './pages/faults.tsx'
 import { Skeleton } from './parts/table.tsx'

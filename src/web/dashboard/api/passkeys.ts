@@ -1,4 +1,4 @@
-import { askPeople, Problem } from './ask.ts'
+import { Problem, requestPeople } from './request.ts'
 import type { ApprovePayout } from './types.ts'
 
 /** Passkeys by WebAuthn Level 3 §5.1.8 and §5.1.9: JSON with base64url, turned into what the browser takes and back. */
@@ -27,7 +27,7 @@ export const canUsePasskeys = (): boolean =>
 
 /** Makes a passkey on this device and gives it to the account. */
 export async function addPasskey(name: string): Promise<void> {
-  const options = await askPeople<RegisterOptions>('GET', '/passkey/generate-register-options', {
+  const options = await requestPeople<RegisterOptions>('GET', '/passkey/generate-register-options', {
     query: { name },
   })
   const created = await byDevice(() =>
@@ -42,7 +42,7 @@ export async function addPasskey(name: string): Promise<void> {
   )
   const { response } = created
   if (!(response instanceof AuthenticatorAttestationResponse)) throw cancelled()
-  await askPeople('POST', '/passkey/verify-registration', {
+  await requestPeople('POST', '/passkey/verify-registration', {
     body: {
       name,
       response: {
@@ -59,9 +59,9 @@ export async function addPasskey(name: string): Promise<void> {
 
 /** Signs in with a passkey, or, where somebody is signed in, proves it as the second factor. */
 export async function provePasskey(): Promise<void> {
-  const options = await askPeople<SignInOptions>('GET', '/passkey/generate-authenticate-options')
+  const options = await requestPeople<SignInOptions>('GET', '/passkey/generate-authenticate-options')
   const { found, response } = await askDevice(options)
-  await askPeople('POST', '/passkey/verify-authentication', {
+  await requestPeople('POST', '/passkey/verify-authentication', {
     body: {
       response: {
         ...credentialOf(found),

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import { askPeople, signedInAgain } from './ask.ts'
+import { requestPeople, signedInAgain } from './request.ts'
 
 /** Sign-in and everything around it, as the sign-in library's endpoints answer. */
 
@@ -52,7 +52,7 @@ type Passkey = { readonly id: string; readonly name?: string | null; readonly cr
 const SESSION_EVERY_MS = 60_000
 
 export const readSession = (signal?: AbortSignal) =>
-  askPeople<Session | null>('GET', '/get-session', signal === undefined ? {} : { signal })
+  requestPeople<Session | null>('GET', '/get-session', signal === undefined ? {} : { signal })
 export const sessionQuery = queryOptions({
   queryKey: ['people', 'session'] as const,
   queryFn: async ({ signal }) => {
@@ -66,16 +66,18 @@ export const sessionQuery = queryOptions({
 export const signUpQuery = queryOptions({
   queryKey: ['people', 'sign-up'] as const,
   queryFn: ({ signal }) =>
-    askPeople<{ mode: 'open' | 'invite' | 'closed'; message: string | null }>('GET', '/sign-up', { signal }),
+    requestPeople<{ mode: 'open' | 'invite' | 'closed'; message: string | null }>('GET', '/sign-up', {
+      signal,
+    }),
   staleTime: SESSION_EVERY_MS,
 })
 export const signInsQuery = queryOptions({
   queryKey: ['people', 'sign-ins'] as const,
-  queryFn: ({ signal }) => askPeople<SignIn[]>('GET', '/list-sessions', { signal }),
+  queryFn: ({ signal }) => requestPeople<SignIn[]>('GET', '/list-sessions', { signal }),
 })
 export const organizationsQuery = queryOptions({
   queryKey: ['people', 'organizations'] as const,
-  queryFn: ({ signal }) => askPeople<Organization[]>('GET', '/organization/list', { signal }),
+  queryFn: ({ signal }) => requestPeople<Organization[]>('GET', '/organization/list', { signal }),
   staleTime: SESSION_EVERY_MS,
 })
 export const membersQuery = (organizationId: string) =>
@@ -83,7 +85,7 @@ export const membersQuery = (organizationId: string) =>
     queryKey: ['people', 'members', organizationId] as const,
     queryFn: async ({ signal }) => {
       const query = { organizationId, limit: '100' }
-      const { members } = await askPeople<{ members: Member[] }>('GET', '/organization/list-members', {
+      const { members } = await requestPeople<{ members: Member[] }>('GET', '/organization/list-members', {
         query,
         signal,
       })
@@ -95,14 +97,18 @@ export const invitationsQuery = (organizationId: string) =>
   queryOptions({
     queryKey: ['people', 'invitations', organizationId] as const,
     queryFn: ({ signal }) =>
-      askPeople<Invitation[]>('GET', '/organization/list-invitations', { query: { organizationId }, signal }),
+      requestPeople<Invitation[]>('GET', '/organization/list-invitations', {
+        query: { organizationId },
+        signal,
+      }),
   })
 export const passkeysQuery = queryOptions({
   queryKey: ['people', 'passkeys'] as const,
-  queryFn: ({ signal }) => askPeople<Passkey[]>('GET', '/passkey/list-user-passkeys', { signal }),
+  queryFn: ({ signal }) => requestPeople<Passkey[]>('GET', '/passkey/list-user-passkeys', { signal }),
 })
 
-const post = <Result = unknown>(path: string, body: object = {}) => askPeople<Result>('POST', path, { body })
+const post = <Result = unknown>(path: string, body: object = {}) =>
+  requestPeople<Result>('POST', path, { body })
 
 export const people = {
   signUp: (body: { name: string; email: string; password: string }) => post('/sign-up/email', body),
@@ -111,7 +117,7 @@ export const people = {
     post<{ twoFactorRedirect?: boolean }>('/sign-in/email', body),
   signOut: () => post('/sign-out'),
   sendVerification: (email: string) => post('/send-verification-email', { email }),
-  verifyEmail: (token: string) => askPeople('GET', '/verify-email', { query: { token } }),
+  verifyEmail: (token: string) => requestPeople('GET', '/verify-email', { query: { token } }),
   requestReset: (email: string) => post('/request-password-reset', { email }),
   resetPassword: (body: { token: string; newPassword: string }) => post('/reset-password', body),
   changePassword: (body: { currentPassword: string; newPassword: string }) =>
@@ -132,7 +138,7 @@ export const people = {
     post('/organization/invite-member', body),
   cancelInvitation: (invitationId: string) => post('/organization/cancel-invitation', { invitationId }),
   invitation: (id: string) =>
-    askPeople<OpenInvitation>('GET', '/organization/get-invitation', { query: { id } }),
+    requestPeople<OpenInvitation>('GET', '/organization/get-invitation', { query: { id } }),
   acceptInvitation: (invitationId: string) => post('/organization/accept-invitation', { invitationId }),
   setRole: (body: { memberId: string; role: Role; organizationId: string }) =>
     post('/organization/update-member-role', body),

@@ -1,5 +1,5 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
-import { askApi, type Mode, Problem, type Query } from './ask.ts'
+import { type Mode, Problem, type Query, requestApi } from './request.ts'
 import type {
   ApiKey,
   Asset,
@@ -37,7 +37,7 @@ const SLOW_MS = 15_000
 function read<Result>(mode: Mode, path: string, query: Query = {}, everyMs = LIVE_MS) {
   return queryOptions({
     queryKey: [mode, path, query] as const,
-    queryFn: ({ signal }) => askApi<Result>(mode, 'GET', path, { query, signal }),
+    queryFn: ({ signal }) => requestApi<Result>(mode, 'GET', path, { query, signal }),
     refetchInterval: everyMs,
     placeholderData: keepPreviousData,
   })
@@ -47,7 +47,7 @@ function read<Result>(mode: Mode, path: string, query: Query = {}, everyMs = LIV
 function readOne<Result>(mode: Mode, path: string, everyMs = LIVE_MS) {
   return queryOptions({
     queryKey: [mode, path, {}] as const,
-    queryFn: ({ signal }) => askApi<Result>(mode, 'GET', path, { signal }),
+    queryFn: ({ signal }) => requestApi<Result>(mode, 'GET', path, { signal }),
     refetchInterval: ({ state: { error } }) =>
       error instanceof Problem && error.status === 404 ? false : everyMs,
   })

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { askApi, type Method } from '../api/ask.ts'
+import { type Method, requestApi } from '../api/request.ts'
 import { useMode } from './session.ts'
 import { useToast } from './toasts.tsx'
 
@@ -17,7 +17,7 @@ export function useChange<Input, Output>(
   return useMutation({
     mutationFn: (input: Input) => {
       const { method = 'POST', path, body } = request(input)
-      return askApi<Output>(mode, method, path, body === undefined ? {} : { body })
+      return requestApi<Output>(mode, method, path, body === undefined ? {} : { body })
     },
     onSuccess: (output) => {
       if (options.done !== undefined) {

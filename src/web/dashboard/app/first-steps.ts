@@ -1,5 +1,5 @@
-import { askApi, Problem } from '../api/ask.ts'
 import { people } from '../api/people.ts'
+import { Problem, requestApi } from '../api/request.ts'
 import type {
   Asset,
   CreateApiKey,
@@ -41,12 +41,12 @@ export const firstKeyOf = (merchantId: string): string | null => firstKeys.get(m
  */
 export async function openShop(name: string): Promise<void> {
   const { merchant_id } = await people.openShop(name)
-  const key = await ifItCan(askApi<CreatedApiKey>('test', 'POST', '/api-keys', { body: FIRST_KEY }))
+  const key = await ifItCan(requestApi<CreatedApiKey>('test', 'POST', '/api-keys', { body: FIRST_KEY }))
   if (key !== null) firstKeys.set(merchant_id, key.key)
-  await ifItCan(askApi<PaymentLink>('test', 'POST', '/payment-links', { body: FIRST_LINK }))
-  const assets = await ifItCan(askApi<List<Asset>>('test', 'GET', '/assets'))
+  await ifItCan(requestApi<PaymentLink>('test', 'POST', '/payment-links', { body: FIRST_LINK }))
+  const assets = await ifItCan(requestApi<List<Asset>>('test', 'GET', '/assets'))
   const body = firstInvoiceIn(assets?.data ?? [])
-  await ifItCan(askApi<Invoice>('test', 'POST', '/invoices', { body }))
+  await ifItCan(requestApi<Invoice>('test', 'POST', '/invoices', { body }))
 }
 
 /** What the server refuses just now keeps nobody out of their shop: the list on its home page offers it again. */

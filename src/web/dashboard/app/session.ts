@@ -1,7 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
-import type { Mode } from '../api/ask.ts'
 import { membersQuery, type Person, type Role, sessionQuery } from '../api/people.ts'
+import type { Mode } from '../api/request.ts'
 
 /** The mode of the page, from its address: test unless it says live. */
 export function useMode(): Mode {

@@ -1,6 +1,6 @@
 import { Link, useRouter } from '@tanstack/react-router'
 import { useEffect } from 'react'
-import { Problem } from '../api/ask.ts'
+import { Problem } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { ProblemNote } from '../parts/note.tsx'
 import { Page } from '../parts/page.tsx'

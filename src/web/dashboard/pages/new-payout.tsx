@@ -1,8 +1,8 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { askApi } from '../api/ask.ts'
 import { balancesOf, destinationsOf } from '../api/reads.ts'
+import { requestApi } from '../api/request.ts'
 import type { CreatePayout, Payout, PayoutDestination, PayoutQuote } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
@@ -65,7 +65,7 @@ function AskForm({
   const chosen = usable.find(({ id }) => id === form.destinationId) ?? usable[0]
   const look = useMutation({
     mutationFn: ({ id, amount }: { id: string; amount: string | undefined }) =>
-      askApi<PayoutQuote>(mode, 'GET', `/payout-destinations/${id}/quote`, { query: { amount } }),
+      requestApi<PayoutQuote>(mode, 'GET', `/payout-destinations/${id}/quote`, { query: { amount } }),
     onSuccess: onQuote,
   })
   if (chosen === undefined) return <NoDestination destinations={destinations} />

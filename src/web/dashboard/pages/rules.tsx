@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Problem } from '../api/ask.ts'
 import { paymentRulesOf } from '../api/reads.ts'
+import { Problem } from '../api/request.ts'
 import type { PaymentRules, UpdatePaymentRules } from '../api/types.ts'
 import { useSaveRules } from '../app/save-rules.ts'
 import { useIsWithoutMail } from '../app/sends-mail.ts'

@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
-import { askApi, type Mode, type Query } from '../api/ask.ts'
+import { type Mode, type Query, requestApi } from '../api/request.ts'
 import type { List } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { useToast } from '../app/toasts.tsx'
@@ -76,7 +76,7 @@ async function readAll<Item extends { readonly id: string }>(
   for (let page = 0; page < (isOnePage ? 1 : PAGES_MAX); page++) {
     const rested = new Promise((resolve) => setTimeout(resolve, PAGE_MS_MIN))
     const position = { limit: PAGE_SIZE, starting_after: last }
-    const list = await askApi<List<Item>>(mode, 'GET', path, { query: { ...query, ...position }, signal })
+    const list = await requestApi<List<Item>>(mode, 'GET', path, { query: { ...query, ...position }, signal })
     parts.push(new Blob([csvRows(columns, list.data)]))
     rows += list.data.length
     last = list.data.at(-1)?.id

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { Problem } from '../api/ask.ts'
+import { Problem } from '../api/request.ts'
 import { Icon } from './icons.tsx'
 
 /** A word beside the work: what to know, what went wrong. */

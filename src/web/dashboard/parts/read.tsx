@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { Problem } from '../api/ask.ts'
+import { Problem } from '../api/request.ts'
 import { useMode } from '../app/session.ts'
 import { ProblemNote } from './note.tsx'
 import { Page } from './page.tsx'

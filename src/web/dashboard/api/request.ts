@@ -75,34 +75,34 @@ function proofFor(error: unknown): Prove | null {
  * A request to the API in a mode. What creates something carries a key, so that a repeat after a lost answer or a
  * second factor makes it once. Throws a `Problem`.
  */
-export function askApi<Result>(
+export function requestApi<Result>(
   mode: Mode,
   method: Method,
   path: string,
   request: Request = {},
 ): Promise<Result> {
   const key: { [name: string]: string } = method === 'POST' ? { 'idempotency-key': randomKey() } : {}
-  return askUntilProved(method, `/api/v1${path}`, {
+  return requestUntilProved(method, `/api/v1${path}`, {
     ...request,
     headers: { 'paylink-mode': mode, ...key, ...request.headers },
   })
 }
 
 /** A request to the sign-in. Throws a `Problem`. */
-export function askPeople<Result>(
+export function requestPeople<Result>(
   method: 'GET' | 'POST',
   path: string,
   request: Request = {},
 ): Promise<Result> {
   const body = method === 'POST' ? { body: {} } : {}
-  return askUntilProved(method, `/api/auth${path}`, { ...body, ...request })
+  return requestUntilProved(method, `/api/auth${path}`, { ...body, ...request })
 }
 
 /** Repeats a request that was refused for want of a sign-in or a second factor, once the person has proved it. */
-async function askUntilProved<Result>(method: Method, path: string, request: Request): Promise<Result> {
+async function requestUntilProved<Result>(method: Method, path: string, request: Request): Promise<Result> {
   for (let proofs = 0; ; proofs++) {
     try {
-      return await ask<Result>(method, path, request)
+      return await send<Result>(method, path, request)
     } catch (error) {
       const prove = proofs < PROOFS_MAX ? proofFor(error) : null
       if (prove === null || !(await prove())) throw error
@@ -110,7 +110,7 @@ async function askUntilProved<Result>(method: Method, path: string, request: Req
   }
 }
 
-async function ask<Result>(method: Method, path: string, request: Request): Promise<Result> {
+async function send<Result>(method: Method, path: string, request: Request): Promise<Result> {
   const { query = {}, body, signal, headers = {} } = request
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(query))
