@@ -57,7 +57,7 @@ export class HttpConnection {
   }
 
   /** Asks for a path of the server, in place of the URL's own. */
-  async askPath(
+  async requestPath(
     method: 'GET' | 'POST',
     path: string,
     body?: string,

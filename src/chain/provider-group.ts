@@ -109,33 +109,33 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   }
 
   parameters(): Promise<string> {
-    return this.#ask((chain) => chain.parameters())
+    return this.#request((chain) => chain.parameters())
   }
 
   identity(): Promise<string | null> {
-    return this.#ask((chain) => chain.identity())
+    return this.#request((chain) => chain.identity())
   }
 
   knows(block: Position): Promise<boolean> {
-    return this.#ask((chain) => chain.knows(block))
+    return this.#request((chain) => chain.knows(block))
   }
 
   tip(): Promise<BlockRef> {
-    return this.#ask((chain) => chain.tip())
+    return this.#request((chain) => chain.tip())
   }
 
   async nextUpdate(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
     if (this.#followed !== this.#first) await this.#returnToFirst(checkpoint)
     if (!this.#isOnOurChain) await this.#requireOurChain(checkpoint)
-    return this.#ask((chain) => chain.nextUpdate(checkpoint, maxBlocks))
+    return this.#request((chain) => chain.nextUpdate(checkpoint, maxBlocks))
   }
 
   readMempool(): Promise<MempoolReading | null> {
-    return this.#ask((chain) => chain.readMempool())
+    return this.#request((chain) => chain.readMempool())
   }
 
   outcomesOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
-    return this.#ask((chain) => chain.outcomesOf(txids))
+    return this.#request((chain) => chain.outcomesOf(txids))
   }
 
   /** Absent where the chain has no block tags. */
@@ -149,7 +149,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   }
 
   get readTokensTwice(): ProviderAgreement['readTokensTwice'] {
-    return this.#first.chain.tokens === undefined ? undefined : (...asked) => this.#readTokensTwice(...asked)
+    return this.#first.chain.tokens === undefined ? undefined : (...args) => this.#readTokensTwice(...args)
   }
 
   /** Absent where a block's hash proves what is in it. */
@@ -159,7 +159,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     return {
       assets: credits.assets,
       // A provider that fails for one block is not left for that.
-      unverified: async (...asked) => (await this.#followed.chain.credits?.unverified(...asked)) ?? null,
+      unverified: async (...args) => (await this.#followed.chain.credits?.unverified(...args)) ?? null,
     }
   }
 
@@ -170,7 +170,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   }
 
   async minimumAmount(): Promise<bigint | undefined> {
-    return this.#ask(async (chain) => chain.minimumAmount?.())
+    return this.#request(async (chain) => chain.minimumAmount?.())
   }
 
   subscribe(wake: () => void): () => void {
@@ -210,7 +210,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
 
   /** Block tags as the followed provider reports them, and no higher than another's: value needs both. */
   async #lowestBlockTags(checkpoint: BlockRef): Promise<BlockTags | null> {
-    const blockTags = await this.#ask(async (chain) => (await chain.readBlockTags?.(checkpoint)) ?? null)
+    const blockTags = await this.#request(async (chain) => (await chain.readBlockTags?.(checkpoint)) ?? null)
     if (blockTags === null) return null
     const read = ({ chain }: NamedProvider) => chain.readBlockTags?.(checkpoint)
     const [theirs] = await this.#headers.firstOf(this.#others, read, 1)
@@ -233,7 +233,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     const circuits = how === 'read' ? this.#logs : this.#receipts
     const ordered = [this.#followed, ...this.#others].filter((provider) => !circuits.isOpen(provider))
     if (ordered.length < 2) return null
-    const ours = await this.#ask((chain) => chain.hashAt(toHeight))
+    const ours = await this.#request((chain) => chain.hashAt(toHeight))
     const read = async ({ chain }: NamedProvider) => {
       const reading = (await chain.tokens?.[how](from, toHeight)) ?? null
       return reading?.end.hash === ours ? reading : null
@@ -277,10 +277,10 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     return lacking
   }
 
-  async #ask<Result>(question: (chain: ChainProvider) => Promise<Result>): Promise<Result> {
+  async #request<Result>(request: (chain: ChainProvider) => Promise<Result>): Promise<Result> {
     const provider = this.#followed
     try {
-      return await question(provider.chain)
+      return await request(provider.chain)
     } catch (error) {
       if (error instanceof ChainUnavailable) this.#leave(provider, error)
       throw error
@@ -320,7 +320,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   /** Another fork would take payments back that the first provider, when it returns, brings again. */
   async #requireOurChain(checkpoint: BlockRef): Promise<void> {
     const provider = this.#followed
-    this.#isOnOurChain = await this.#ask((chain) => chain.knows(checkpoint))
+    this.#isOnOurChain = await this.#request((chain) => chain.knows(checkpoint))
     if (this.#isOnOurChain) return
     const missing = new ChainUnavailable(
       `${provider.name} does not know block ${checkpoint.height} (${checkpoint.hash}), which was read before: it is behind or on another fork`,

@@ -94,7 +94,7 @@ async function checkBlock(
   const [first] = claims
   if (first === undefined || adapter.credits === undefined) return null
   const { height: at } = first.block
-  const { own, failure } = await askFollowed(adapter.credits, claims)
+  const { own, failure } = await checkFollowed(adapter.credits, claims)
   const elsewhere = agreement?.unverifiedElsewhere
   // Where the followed provider no longer has the block's contents, two others decide.
   const others = (await elsewhere?.(first.block, claims, own === null ? 2 : 1)) ?? []
@@ -116,7 +116,7 @@ async function checkBlock(
 }
 
 /** Which claims the followed provider does not find; null where it cannot tell, or fails for this block. */
-async function askFollowed(
+async function checkFollowed(
   credits: CreditCheck,
   claims: readonly RecordedClaim[],
 ): Promise<{ own: readonly RecordedClaim[] | null; failure?: string }> {

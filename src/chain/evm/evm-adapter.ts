@@ -208,12 +208,12 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     const ageMs = this.#parameters?.isolated === true ? 0 : MARKS_AGE_MS
     if (this.#blockTags !== null && Math.abs(nowMs - this.#blockTags.readAtMs) < ageMs)
       return this.#blockTags.heights
-    const heights = await this.#askBlockTags(checkpoint)
+    const heights = await this.#requestBlockTags(checkpoint)
     this.#blockTags = heights === null ? null : { heights, readAtMs: nowMs }
     return heights
   }
 
-  async #askBlockTags(checkpoint: BlockRef): Promise<BlockTags | null> {
+  async #requestBlockTags(checkpoint: BlockRef): Promise<BlockTags | null> {
     const [finalized, safe] = await Promise.all([
       this.#node.headerAt('finalized'),
       this.#node.headerAt('safe'),

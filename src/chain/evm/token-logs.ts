@@ -71,13 +71,13 @@ export function mayMove(bloom: string, tokens: readonly EvmToken[]): boolean {
 
 /** Logs that are not what was asked for are no answer. */
 export function requireLogsOf(hash: string, logs: readonly EvmLog[], contracts: readonly string[]): void {
-  const isAsked = (log: EvmLog) =>
+  const isRequested = (log: EvmLog) =>
     log.blockHash === hash &&
     log.removed !== true &&
     log.transactionHash != null &&
     log.topics[0] === TRANSFER_TOPIC &&
     contracts.includes(log.address)
-  if (!logs.every(isAsked)) {
+  if (!logs.every(isRequested)) {
     throw new ChainUnavailable(`the node gave logs for block ${hash} that are not what it was asked for`)
   }
 }

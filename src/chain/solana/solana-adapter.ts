@@ -201,10 +201,10 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
 
   subscribe(wake: () => void): () => void {
     let last = 0
-    let isAsking = false
+    let isRequesting = false
     const timer = setInterval(() => {
-      if (isAsking) return
-      isAsking = true
+      if (isRequesting) return
+      isRequesting = true
       this.rpc
         .slot('confirmed')
         .then(
@@ -216,7 +216,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
           () => {},
         )
         .finally(() => {
-          isAsking = false
+          isRequesting = false
         })
     }, this.#options.probeIntervalMs ?? PROBE_INTERVAL_MS)
     timer.unref()

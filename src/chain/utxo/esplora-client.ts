@@ -110,7 +110,7 @@ export class EsploraClient {
   }
 
   #request(method: 'GET' | 'POST', path: string, body?: string) {
-    return this.#connection.askPath(method, `${this.#base}${path}`, body)
+    return this.#connection.requestPath(method, `${this.#base}${path}`, body)
   }
 
   #refusal(status: number, body: Buffer): ChainUnavailable {

@@ -85,7 +85,7 @@ export class NodeListener {
       if (isForUs) wake()
     }
     this.#closeZmq = zmqUrl === null ? () => {} : listenToZmq(zmqUrl, watched, hear)
-    if (zmqUrl !== null) void this.#askWhatItPublishes()
+    if (zmqUrl !== null) void this.#reportUnpublished()
   }
 
   /** Why the configured notifications are not heard; null where they are, or none are configured. */
@@ -143,7 +143,7 @@ export class NodeListener {
     }
   }
 
-  async #askWhatItPublishes(): Promise<void> {
+  async #reportUnpublished(): Promise<void> {
     const reason = await this.#whyItPublishesNothing()
     if (reason !== null && !this.#isStopped) this.#reportSilence(reason)
   }

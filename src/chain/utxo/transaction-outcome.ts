@@ -66,9 +66,9 @@ export class TransactionOutcome {
     const alive = new Map<string, number>()
     const unknown: string[] = []
     for (const txid of txids) {
-      const askAgainAtMs = this.#alive.get(txid)
-      if (askAgainAtMs !== undefined && askAgainAtMs > nowMs) {
-        alive.set(txid, askAgainAtMs)
+      const recheckAtMs = this.#alive.get(txid)
+      if (recheckAtMs !== undefined && recheckAtMs > nowMs) {
+        alive.set(txid, recheckAtMs)
         outcomes.set(txid, 'alive')
         continue
       }
@@ -76,7 +76,7 @@ export class TransactionOutcome {
     }
     const requested = unknown.slice(0, REQUESTS_MAX)
     const later = unknown.slice(REQUESTS_MAX)
-    for (const [txid, outcome] of await this.#askAll(requested, later.length > 0)) {
+    for (const [txid, outcome] of await this.#requestAll(requested, later.length > 0)) {
       outcomes.set(txid, outcome)
       if (outcome === 'alive') alive.set(txid, nowMs + ASK_AGAIN_AFTER_MS)
     }
@@ -93,7 +93,7 @@ export class TransactionOutcome {
    * and when more than ten blocks are disconnected. While some are not asked about, whose inputs are lacking may wait
    * for one of them.
    */
-  async #askAll(txids: readonly string[], isPart: boolean): Promise<Map<string, 'alive' | 'dead'>> {
+  async #requestAll(txids: readonly string[], isPart: boolean): Promise<Map<string, 'alive' | 'dead'>> {
     const verdicts = new Map<string, Verdict>()
     let open = txids
     for (let round = 0; round < ANCESTORS_MAX && open.length > 0; round++) {
