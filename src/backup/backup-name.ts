@@ -5,8 +5,8 @@
 const NAME = /^paylink-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-(?:([0-9a-f]{8})-)?[0-9a-f]{8}\.tar\.gz\.age$/
 
 /** `unique`: eight hexadecimal digits, as is `installation`. */
-export const backupName = (madeAt: Date, installation: string, unique: string): string =>
-  `paylink-${madeAt.toISOString().replace(/[-:]|\.\d+/g, '')}-${installation}-${unique}.tar.gz.age`
+export const backupName = (createdAt: Date, installation: string, unique: string): string =>
+  `paylink-${createdAt.toISOString().replace(/[-:]|\.\d+/g, '')}-${installation}-${unique}.tar.gz.age`
 
 export const isBackupName = (name: string): boolean => NAME.test(name)
 

@@ -32,13 +32,13 @@ export type BackupPlan = {
   readonly store: BackupStore
   readonly recipients: readonly string[]
   readonly keep: number
-  readonly madeAt: Date
+  readonly createdAt: Date
   readonly stop?: AbortSignal
   /** Tables that are done, of how many, and a word about it. */
   readonly onProgress?: (done: number, total: number, note: string) => void
 }
 
-export type MadeBackup = {
+export type CreatedBackup = {
   readonly name: string
   readonly bytes: number
   /** Whether this data folder has the signer's: without it nobody can spend what customers paid. */
@@ -50,11 +50,11 @@ export type MadeBackup = {
  * One backup of everything, encrypted, whole or not there at all. The database is of one moment, and the signer's files
  * are of a later one: they are never older than the database.
  */
-export async function createBackup(plan: BackupPlan): Promise<MadeBackup> {
+export async function createBackup(plan: BackupPlan): Promise<CreatedBackup> {
   const { store } = plan
   const seen = { hasSigner: false }
   const { name, bytes } = await withDatabaseParts(plan.ownerUrl, async (shape, parts, installation) => {
-    const name = backupName(plan.madeAt, installation, randomBytes(4).toString('hex'))
+    const name = backupName(plan.createdAt, installation, randomBytes(4).toString('hex'))
     const sealed = await sealArchive(entriesOf(plan, shape, parts(), seen), plan.recipients)
     return { name, bytes: await store.write(name, sealed) }
   })
@@ -80,7 +80,7 @@ async function* entriesOf(
   }
   const manifest: z.input<typeof manifestShape> = {
     format: 1,
-    made_at: plan.madeAt.toISOString(),
+    made_at: plan.createdAt.toISOString(),
     database: shape,
   }
   yield entry(MANIFEST, JSON.stringify(manifest))

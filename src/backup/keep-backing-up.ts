@@ -6,7 +6,7 @@ import { withSystemTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { describeError, type Log, withoutSecrets } from '../runtime/log.ts'
 import { repeat } from '../runtime/repeat.ts'
-import { type BackupPlan, createBackup, type MadeBackup } from './create-backup.ts'
+import { type BackupPlan, type CreatedBackup, createBackup } from './create-backup.ts'
 import { openStore } from './open-store.ts'
 
 /** How often it looks whether it is time. */
@@ -15,7 +15,7 @@ const LOOK_INTERVAL_MS = 60_000
 type KeptBackupDeps = {
   /** The owner's. */
   readonly pool: Pool
-  readonly plan: Omit<BackupPlan, 'madeAt'>
+  readonly plan: Omit<BackupPlan, 'createdAt'>
   readonly everyHours: number
   readonly clock: Clock
   readonly log: Pick<Log, 'error' | 'warn' | 'info'>
@@ -28,18 +28,18 @@ const RECORDED_FROM = 431
 export async function recordBackup(
   pool: Pool,
   clock: Clock,
-  plan: Omit<BackupPlan, 'madeAt'>,
-  madeAt = clock(),
-): Promise<MadeBackup> {
+  plan: Omit<BackupPlan, 'createdAt'>,
+  createdAt = clock(),
+): Promise<CreatedBackup> {
   const records = (await readMigrationVersion(pool)) >= RECORDED_FROM
   try {
-    const made = await createBackup({ ...plan, madeAt })
+    const made = await createBackup({ ...plan, createdAt })
     const place = `${plan.store.description}/${made.name}`
-    if (records) await finishBackupRun(pool, madeAt, clock(), { place, bytes: made.bytes })
+    if (records) await finishBackupRun(pool, createdAt, clock(), { place, bytes: made.bytes })
     return made
   } catch (error) {
     const reason = withoutSecrets(describeError(error))
-    if (records) await finishBackupRun(pool, madeAt, clock(), { error: reason })
+    if (records) await finishBackupRun(pool, createdAt, clock(), { error: reason })
     throw error
   }
 }
@@ -48,7 +48,7 @@ export async function recordBackup(
 export async function backUpWhenDue(
   { pool, plan, everyHours, clock, log }: KeptBackupDeps,
   stop: AbortSignal = new AbortController().signal,
-): Promise<MadeBackup | null> {
+): Promise<CreatedBackup | null> {
   const now = clock()
   if (!(await withSystemTransaction(pool, (tx) => beginDueBackup(tx, now, everyHours)))) return null
   const made = await recordBackup(pool, clock, { ...plan, stop }, now)

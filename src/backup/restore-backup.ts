@@ -42,7 +42,7 @@ type RestorePlan = {
 }
 
 export type Restored = {
-  readonly madeAt: Date
+  readonly createdAt: Date
   readonly hasSigner: boolean
   /** The signer's, in the data folder. */
   readonly signerFolder: string
@@ -174,7 +174,7 @@ export async function restoreBackup(plan: RestorePlan): Promise<Restored> {
   await rm(folder, { recursive: true })
   await migrate(ownerUrl)
   return {
-    madeAt: new Date(manifest.made_at),
+    createdAt: new Date(manifest.made_at),
     ...found,
     settings: settingsOf(found.settingsText),
     withdrawn,

@@ -133,15 +133,15 @@ const elsewhere = (settings: Restored['settings']): { [name: string]: string } =
   )
 
 async function printRestored(
-  { madeAt, hasSigner, signerFolder, settings, settingsText, withdrawn, submitted, leftOut }: Restored,
+  { createdAt, hasSigner, signerFolder, settings, settingsText, withdrawn, submitted, leftOut }: Restored,
   { dataDir, signerKeyFile }: Config,
   output: Output,
 ): Promise<void> {
   const settingsPath = resolve(dataDir, 'restored.env')
   await writeSecretFile(settingsPath, settingsText)
-  const hours = (systemClock().getTime() - madeAt.getTime()) / 3_600_000
+  const hours = (systemClock().getTime() - createdAt.getTime()) / 3_600_000
   output.line(`
-Restored the backup of ${madeAt.toISOString()} (${hours.toFixed(1)} hours ago).
+Restored the backup of ${createdAt.toISOString()} (${hours.toFixed(1)} hours ago).
 
 Before the first start:
 · Its settings are in ${settingsPath}: compare them with yours.`)

@@ -25,11 +25,11 @@ export async function inspectBackup(
 /** Whether the newest backup is too old. `place` stands beside its age. */
 export function newestBackupFinding(
   { everyHours }: BackupConfig,
-  madeAt: Date,
+  createdAt: Date,
   place: string,
   clock: Clock,
 ): Finding {
-  const hours = (clock().getTime() - madeAt.getTime()) / HOUR_MS
+  const hours = (clock().getTime() - createdAt.getTime()) / HOUR_MS
   const said = `the last good one is ${hours.toFixed(1)} hours old (${place})`
   // One may fail, or a machine be off for a night.
   const most = everyHours === null ? UNSCHEDULED_HOURS_MAX : 2 * everyHours + 1

@@ -14,7 +14,7 @@ const ACTIVE_KEYS_MAX = 100
 /** Enough to tell keys apart, and four of 43 characters less to guess. */
 const SHOWN_CHARACTERS = 4
 
-type KeyMade =
+type CreatedKey =
   | {
       readonly kind: 'created'
       readonly id: string
@@ -27,7 +27,7 @@ type KeyMade =
 export async function createApiKey(
   deps: { pool: Pool; clock: Clock; seals: AccessSeals },
   input: { merchantId: string; livemode: boolean; scopes: readonly Scope[] },
-): Promise<KeyMade | { readonly kind: 'merchant_not_found' }> {
+): Promise<CreatedKey | { readonly kind: 'merchant_not_found' }> {
   const { merchantId, livemode, scopes } = input
   return withSystemTransaction(deps.pool, async (tx) => {
     if (!(await merchantExists(tx, merchantId))) return { kind: 'merchant_not_found' }
@@ -47,7 +47,7 @@ export async function addApiKey(
     createdBy: string | null
     now: Date
   },
-): Promise<KeyMade> {
+): Promise<CreatedKey> {
   const { tenant, scopes, name, createdBy, now } = input
   await lockKeyCreation(tx, tenant)
   if ((await countActiveKeys(tx, tenant)) >= ACTIVE_KEYS_MAX) return { kind: 'limit_reached' }

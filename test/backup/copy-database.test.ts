@@ -173,7 +173,7 @@ test.each([
   const recipients = [await identityToRecipient(await generateX25519Identity())]
   const dataDir = await mkdtemp(join(tmpdir(), 'paylink-backup-'))
   const plan = { ownerUrl: database.ownerUrl, dataDir, settings: {}, store, recipients, keep: 1 }
-  await expect(createBackup({ ...plan, madeAt: new Date() })).rejects.toThrow('the store is full')
+  await expect(createBackup({ ...plan, createdAt: new Date() })).rejects.toThrow('the store is full')
   const left = `select from pg_stat_activity where application_name = 'paylink-backup' and datname = current_database()`
   await until(async () => (await database.owner.query(left)).rowCount === 0)
   await rm(dataDir, { recursive: true })

@@ -50,10 +50,10 @@ const folder = () => openStore({ kind: 'folder', path: place })
 
 async function backUp(database: TestDatabase, store = folder()): Promise<string> {
   hours += 1
-  const madeAt = new Date(START_MS + hours * 3_600_000)
+  const createdAt = new Date(START_MS + hours * 3_600_000)
   const { ownerUrl } = database
   const plan = { ownerUrl, dataDir: place, settings: {}, recipients: [recipient], keep: KEEP }
-  return (await createBackup({ ...plan, store, madeAt })).name
+  return (await createBackup({ ...plan, store, createdAt })).name
 }
 
 const check = (...more: string[]) =>

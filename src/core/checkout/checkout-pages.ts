@@ -14,7 +14,7 @@ export type OwnInvoice = { readonly tenant: Tenant; readonly invoiceId: string }
 /** A card purchase of that invoice. */
 export type OwnPurchase = OwnInvoice & { readonly purchaseId: string }
 /** The invoice that a press made, or that an earlier one made. */
-type MadeInvoice = OwnInvoice & { readonly kind: 'invoice' }
+type CreatedInvoice = OwnInvoice & { readonly kind: 'invoice' }
 
 /** What an invoice's page is made of. */
 export type CheckoutFacts = {
@@ -46,7 +46,7 @@ export type PaymentPage =
   /** Unknown, inactive, changed, swapped, expired or cancelled: one page, which does not say what of these. */
   | { readonly kind: 'neutral' }
   /** The buyer has continued before: the page is that invoice's. */
-  | MadeInvoice
+  | CreatedInvoice
   | { readonly kind: 'bad_amount'; readonly tenant: Tenant; readonly reason: BadAmountReason }
   /** The buyer says how much: the URL names no amount, or one that cannot be paid. */
   | {
@@ -99,7 +99,10 @@ export type SwitchedAsset =
   | { readonly kind: 'switched' | 'not_found' }
   | Exclude<SwitchPlan, { kind: 'switch' }>
 
-export type ReopenedInvoice = MadeInvoice | AssetRefused | { readonly kind: 'not_reopenable' | 'not_found' }
+export type ReopenedInvoice =
+  | CreatedInvoice
+  | AssetRefused
+  | { readonly kind: 'not_reopenable' | 'not_found' }
 
 export type CardOffersOutcome = { readonly kind: 'offered' | 'closed' | 'too_often' | 'not_found' }
 

@@ -12,14 +12,14 @@ const ToastContext = createContext<ShowToast>(() => {})
 /** Says in a corner, and to screen readers, that something was done, with a way back where there is one. */
 export const useToast = (): ShowToast => useContext(ToastContext)
 
-let toastsMade = 0
+let toastsCreated = 0
 
 export function Toasts({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<readonly Toast[]>([])
   const drop = useCallback((id: number) => setToasts((all) => all.filter((one) => one.id !== id)), [])
   const show = useCallback<ShowToast>(
     (message, undo) => {
-      const id = ++toastsMade
+      const id = ++toastsCreated
       setToasts((all) => [...all.slice(1 - SHOWN_MAX), { id, message, undo }])
       setTimeout(() => drop(id), SHOWN_MS)
     },
