@@ -119,8 +119,8 @@ async function openClock({ roles, log }: RunOptions, poolOf: RoleContext['poolOf
 /** Every role that needs a chain also serves the sandbox chains, unless another process does. */
 async function openNodes(options: RunOptions, clock: Clock, stops: StopList): Promise<ChainNode[]> {
   const { config, roles, log, onStep } = options
-  const asksChains = (['api', 'checkout', 'watcher', 'sandbox'] as const).some((role) => roles.has(role))
-  if (!asksChains) return []
+  const readsChains = (['api', 'checkout', 'watcher', 'sandbox'] as const).some((role) => roles.has(role))
+  if (!readsChains) return []
   const sandbox = await startSandboxRole(config, { clock, log, hasSandboxRole: roles.has('sandbox') })
   stops.add('the sandbox chains', () => sandbox.stop())
   for (const { chain } of sandbox.nodes) onStep(`sandbox chain for ${chain} is open`)

@@ -53,7 +53,7 @@ export function totalIn(code: string, amount: unknown): Total | null | undefined
 }
 
 /** What a shop asked for, as it asked; events of before there were prices name none. */
-export const askedIn = ({ price, usd_amount }: Pick<InvoiceSnapshot, 'price' | 'usd_amount'>) =>
+export const requestedPrice = ({ price, usd_amount }: Pick<InvoiceSnapshot, 'price' | 'usd_amount'>) =>
   price ?? (usd_amount === null ? null : { amount: usd_amount, currency: 'USD' })
 
 /**

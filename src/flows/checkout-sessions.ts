@@ -1,4 +1,4 @@
-import { asksForSession, type CheckoutSession, sessionStatus } from '../core/checkout/checkout-session.ts'
+import { type CheckoutSession, isSameCheckout, sessionStatus } from '../core/checkout/checkout-session.ts'
 import {
   type PaymentLink,
   type TotalFault,
@@ -67,7 +67,7 @@ export async function answerForOrder(
   if (link === null) return { kind: 'not_found' }
   if (!link.allowDynamicAmount) return { kind: 'dynamic_amount_not_allowed' }
   const session = await findSessionOfOrder(tx, tenant, request.orderReference)
-  if (session !== null && asksForSession(session, { ...request, livemode: tenant.livemode })) {
+  if (session !== null && isSameCheckout(session, { ...request, livemode: tenant.livemode })) {
     const stored = session.invoiceId === null ? null : await loadInvoice(tx, tenant, session.invoiceId)
     return { kind: 'existing', session, link, invoice: stored?.invoice ?? null }
   }

@@ -59,7 +59,7 @@ export async function verifyEndpoint(
   const clients = openClients(deps)
   try {
     const http = clientFor(clients, tenant.livemode)
-    const result = await askReceiver(deps, http, { ...found, secrets, requestId: input.requestId })
+    const result = await challengeReceiver(deps, http, { ...found, secrets, requestId: input.requestId })
     if (result.kind === 'failed') return { kind: 'failed', reason: result.reason }
   } finally {
     await clients.close()
@@ -74,7 +74,7 @@ export async function verifyEndpoint(
   })
 }
 
-async function askReceiver(
+async function challengeReceiver(
   deps: { clock: Clock; formats: EventFormats },
   http: HttpClient,
   input: { endpoint: WebhookEndpoint; secrets: readonly string[]; requestId: string },

@@ -5,7 +5,7 @@ import {
   listFormerAddresses,
   listLeavingManagers,
   listManagers,
-  listUntoldDestinations,
+  listUnannouncedDestinations,
   markDestinationNotified,
   markManagerLeft,
   type NoticedEvent,
@@ -145,7 +145,7 @@ async function warnedOf(pool: Pool, merchantId: string): Promise<{ email: string
  */
 async function writeOfDestinations({ pool, mail, baseUrl }: NoticeDeps): Promise<number> {
   let emails = 0
-  for (const destination of await listUntoldDestinations(pool, DESTINATIONS_MAX)) {
+  for (const destination of await listUnannouncedDestinations(pool, DESTINATIONS_MAX)) {
     if (!hasRoom(mail)) break
     for (const manager of await warnedOf(pool, destination.merchantId)) {
       await mail.send(destinationEmail(baseUrl, destination, manager))

@@ -43,19 +43,19 @@ class Page {
   fault: string | null = NOT_REQUESTED
   #dollarsPer: DollarsPerCurrency = new Map()
   #atMs = Number.NEGATIVE_INFINITY
-  #answeredMs = Number.NEGATIVE_INFINITY
+  #respondedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(sheet: RateSheet) {
     this.sheet = sheet
   }
 
   isDue(nowMs: number): boolean {
-    return this.fault !== null || Math.abs(nowMs - this.#answeredMs) >= this.sheet.everyMs
+    return this.fault !== null || Math.abs(nowMs - this.#respondedAtMs) >= this.sheet.everyMs
   }
 
   /** Whether it was there, useful or not, since its last rates could still count. */
   wasThere(nowMs: number): boolean {
-    return Math.abs(nowMs - this.#answeredMs) <= this.sheet.goodForMs
+    return Math.abs(nowMs - this.#respondedAtMs) <= this.sheet.goodForMs
   }
 
   /** What it said of a currency, and when that was true. */
@@ -71,7 +71,7 @@ class Page {
 
   /** A mere failure to answer leaves the last rates as they are; nonsense takes them away. */
   record(fetched: Awaited<ReturnType<typeof fetchText>>, nowMs: number): void {
-    if (fetched.kind !== 'unreachable') this.#answeredMs = nowMs
+    if (fetched.kind !== 'unreachable') this.#respondedAtMs = nowMs
     if (fetched.kind === 'unreachable' || fetched.kind === 'no_answer') {
       this.fault = fetched.reason
       return

@@ -7,7 +7,7 @@ import { rpcSettingOf } from '../../nodes/chain-nodes.ts'
 import { SIGN_UPS } from '../../people/sign-up.ts'
 import { emailProblem, nameProblem } from '../merchant-commands.ts'
 import { UsageError } from '../usage-error.ts'
-import { notAskedAbout } from './env-file-text.ts'
+import { otherSettings } from './env-file-text.ts'
 import { PUBLIC_PROVIDERS, PUBLIC_TRUST, providersProblem } from './providers.ts'
 import { promptAnswer, type Question, type Questionnaire } from './questionnaire.ts'
 
@@ -133,7 +133,7 @@ async function problemOfUrls(
   const urls = urlsOf(network, answer)
   return urls === ''
     ? `no public providers of ${network} are known: name two`
-    : await providersProblem(network, urls, notAskedAbout(questions.before))
+    : await providersProblem(network, urls, otherSettings(questions.before))
 }
 
 /** A person chooses first whose servers they are, and reads what that means. */

@@ -42,7 +42,7 @@ const SETTINGS: readonly { readonly names: readonly string[]; readonly comment: 
 const OURS = SETTINGS.flatMap(({ names }) => names)
 
 /** Of these settings those that setup does not ask about. */
-export const notAskedAbout = (settings: Environment): { [name: string]: string } =>
+export const otherSettings = (settings: Environment): { [name: string]: string } =>
   Object.fromEntries(
     Object.entries(settings).flatMap(([name, value]) =>
       value === undefined || OURS.includes(name) ? [] : [[name, value]],
@@ -54,7 +54,7 @@ export const notAskedAbout = (settings: Environment): { [name: string]: string }
  * Throws `StartRefused` where no line can hold a value.
  */
 export function envFileText(settings: Environment, writtenOn: string): string {
-  const kept = Object.entries(notAskedAbout(settings))
+  const kept = Object.entries(otherSettings(settings))
   return [
     `# Settings of Paylink, written by "paylink setup" on ${writtenOn}. Variables of the environment come before these.`,
     '# Every setting: docs/operating.md',

@@ -31,7 +31,7 @@ import { checkSignerKey, signerPlace, storeSeed } from '../signer-place.ts'
 import { UsageError } from '../usage-error.ts'
 import { askSeed, type SeedAnswer } from './ask-seed.ts'
 import { askNodes, askPlace, askServices, askShop, type Settings, type ShopAnswers } from './ask-settings.ts'
-import { envFileText, notAskedAbout } from './env-file-text.ts'
+import { envFileText, otherSettings } from './env-file-text.ts'
 import { type GivenOptions, promptAnswer, Questionnaire } from './questionnaire.ts'
 import { followTestPayment } from './test-payment.ts'
 
@@ -88,7 +88,7 @@ type Answers = {
 
 async function askAll(questions: Questionnaire, hasTestPayment: boolean): Promise<Answers> {
   const shop = await askShop(questions)
-  const place = { ...notAskedAbout(questions.before), ...(await askPlace(questions, shop.livemode)) }
+  const place = { ...otherSettings(questions.before), ...(await askPlace(questions, shop.livemode)) }
   place.DATA_DIR = resolve(place.DATA_DIR ?? '')
   if (place.SIGNER_KEY_FILE !== undefined && place.SIGNER_KEY_FILE !== '')
     place.SIGNER_KEY_FILE = resolve(place.SIGNER_KEY_FILE)

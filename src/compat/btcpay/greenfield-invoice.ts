@@ -3,12 +3,12 @@ import { BTCPAY_KEY } from '../../core/invoice/translated.ts'
 import { formatPrice, PRICE_UNIT, parsePrice, rateOf } from '../../core/money.ts'
 import type { assetView } from '../../wire/account.ts'
 import {
-  askedIn,
   type Invoice,
   type InvoiceSnapshot,
   isCovered,
   isObject,
   type Metadata,
+  requestedPrice,
   TICKERS,
   tickerOf,
   unixSeconds,
@@ -75,7 +75,7 @@ export function invoiceData(invoice: Invoice, storeId: string, now: Date) {
   return {
     id: invoice.id,
     storeId,
-    ...(askedIn(invoice) ?? { amount: invoice.amount, currency: tickerOf(invoice.asset) }),
+    ...(requestedPrice(invoice) ?? { amount: invoice.amount, currency: tickerOf(invoice.asset) }),
     type: 'Standard',
     checkoutLink: invoice.checkout_url,
     createdTime: created,

@@ -3,13 +3,13 @@ import { COMMERCE_KEY } from '../../core/invoice/translated.ts'
 import { CURRENCIES } from '../../core/rates/currencies.ts'
 import type { EventFormat } from '../../delivery/event-format.ts'
 import {
-  askedIn,
   descriptionOf,
   type Invoice,
   type InvoiceSnapshot,
   isCovered,
   isObject,
   type Metadata,
+  requestedPrice,
   textOf,
   tickerOf,
   totalIn,
@@ -88,7 +88,7 @@ export function chargeOf(invoice: InvoiceSnapshot & { readonly checkout_url?: st
   const { [COMMERCE_KEY]: kept, ...metadata } = invoice.metadata ?? {}
   const charge = isObject(kept) ? kept : {}
   const network = NETWORK_NAMES[invoice.asset]
-  const local = askedIn(invoice)
+  const local = requestedPrice(invoice)
   return {
     id: invoice.id,
     code: invoice.id,

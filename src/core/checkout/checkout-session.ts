@@ -64,7 +64,7 @@ function hasPayments(invoice: Invoice): boolean {
  * Whether another request for the same order reference asks for the same checkout (spec §3): link, amount,
  * duration as it was asked for, and mode.
  */
-export function asksForSession(
+export function isSameCheckout(
   session: CheckoutSession,
   request: Pick<CheckoutSession, 'paymentLinkId' | 'usdCents' | 'requestedMinutes' | 'livemode'>,
 ): boolean {

@@ -64,7 +64,7 @@ export const paymentRequirements = (terms: X402Terms) => ({
 })
 
 /** Whether an invoice asks for USDC on Base, and nothing has come to it or ended it. */
-function asksForToken(invoice: Invoice): boolean {
+function isPayableInToken(invoice: Invoice): boolean {
   const isPaidAlready = invoice.payments.some((payment) => !payment.dust && isLive(payment))
   const isEnded = invoice.cancelledAtMs !== null || invoice.paidAtMs !== null
   return invoice.asset === 'USDC_BASE' && !isEnded && !isPaidAlready
@@ -72,11 +72,11 @@ function asksForToken(invoice: Invoice): boolean {
 
 /** Whether an invoice can be paid through x402 now: it asks for USDC on Base, and nothing has come to it yet. */
 export const isPayableByAuthorization = (invoice: Invoice, nowMs: number): boolean =>
-  asksForToken(invoice) && invoice.expiredAtMs === null && nowMs < invoice.expiresAtMs
+  isPayableInToken(invoice) && invoice.expiredAtMs === null && nowMs < invoice.expiresAtMs
 
 /** Whether what was accepted in time would still count if it came at `nowMs`: else its payer keeps the money. */
 export const wouldCount = (invoice: Invoice, value: bigint, nowMs: number): boolean =>
-  asksForToken(invoice) && invoice.amount === value && nowMs <= invoice.expiresAtMs + DISCOVERY_HORIZON_MS
+  isPayableInToken(invoice) && invoice.amount === value && nowMs <= invoice.expiresAtMs + DISCOVERY_HORIZON_MS
 
 const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
 

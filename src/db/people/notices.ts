@@ -104,7 +104,7 @@ export type NewDestination = {
  * Destinations that the signer has seen and nobody was notified of, those that can be paid first, and each merchant's first
  * before any merchant's second. Served by destination_sighting_untold.
  */
-export async function listUntoldDestinations(db: Queryable, limit: number): Promise<NewDestination[]> {
+export async function listUnannouncedDestinations(db: Queryable, limit: number): Promise<NewDestination[]> {
   const { rows } = await db.query<NewDestination>(
     `select merchant_id as "merchantId", destination_id as id, asset, address, payable_at as "payableAt"
      from destination_sighting where told_at is null and asset = any($2)

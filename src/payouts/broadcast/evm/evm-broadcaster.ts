@@ -107,7 +107,7 @@ export class EvmBroadcaster implements Broadcaster {
     if (this.#wallet === null) return
     if (!(await this.#isTaken(payout, this.#wallet, { isSwept: false }))) return
     await this.#sweeps.plan(payout, this.#wallet)
-    await this.#askGas(payout, this.#wallet)
+    await this.#requestGas(payout, this.#wallet)
   }
 
   /** Undefined where the node refuses a question about this payout: the others do not wait for it. */
@@ -144,7 +144,7 @@ export class EvmBroadcaster implements Broadcaster {
   }
 
   /** Asks once, when all is swept, how much gas the destination takes. */
-  async #askGas(payout: Payout, wallet: HotWallet): Promise<void> {
+  async #requestGas(payout: Payout, wallet: HotWallet): Promise<void> {
     const { pool } = this.#parts
     const tenant = tenantOf(payout)
     const to = parseEvmAddress(payout.destination)

@@ -278,7 +278,7 @@ export class SolanaBroadcaster implements Broadcaster {
       return
     }
     if (givesCoins) {
-      if (isDue) await this.#askForCoins(balance.feePayer, clock().getTime())
+      if (isDue) await this.#requestCoins(balance.feePayer, clock().getTime())
       return
     }
     if (this.#isReported || !balance.isNeeded) return
@@ -289,7 +289,7 @@ export class SolanaBroadcaster implements Broadcaster {
     )
   }
 
-  async #askForCoins(feePayer: string, nowMs: number): Promise<void> {
+  async #requestCoins(feePayer: string, nowMs: number): Promise<void> {
     if (!isDue(this.#airdropAtMs, AIRDROP_INTERVAL_MS, nowMs)) return
     this.#airdropAtMs = nowMs
     await this.providers.current.requestAirdrop(feePayer, AIRDROP)

@@ -68,9 +68,9 @@ export class SolanaMaintenance {
     reading: SolanaReading,
     known: { readonly nonces: ReadonlyMap<string, string>; readonly open: readonly OpenMaintenance[] },
   ): Promise<void> {
-    await this.#askForNonces(signerAccounts, reading, known)
+    await this.#requestNonces(signerAccounts, reading, known)
     // What keeps the vault in being comes with its first nonce and before anybody's money: later nobody could tell them apart.
-    if (reading.vaultLamports >= reading.rentExempt) await this.#askForSweeps(signerAccounts, reading)
+    if (reading.vaultLamports >= reading.rentExempt) await this.#requestSweeps(signerAccounts, reading)
     await this.#keepFoundBytes()
   }
 
@@ -157,7 +157,7 @@ export class SolanaMaintenance {
   }
 
   /** One account at a time, as long as the fee payer can make it. */
-  async #askForNonces(
+  async #requestNonces(
     { nonceAccounts }: SolanaSignerAccounts,
     reading: SolanaReading,
     known: { readonly nonces: ReadonlyMap<string, string>; readonly open: readonly OpenMaintenance[] },
@@ -186,7 +186,7 @@ export class SolanaMaintenance {
   }
 
   /** As much as each merchant's payouts need and the vault does not hold, from the richest addresses, all that lies on each. */
-  async #askForSweeps({ vault, feePayer }: SolanaSignerAccounts, reading: SolanaReading): Promise<void> {
+  async #requestSweeps({ vault, feePayer }: SolanaSignerAccounts, reading: SolanaReading): Promise<void> {
     const { pool, network, clock } = this.#parts
     const keyspace = keyspaceOfNetwork(network)
     let payable = reading.feePayerLamports - reading.rentExempt
