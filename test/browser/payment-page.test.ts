@@ -246,6 +246,33 @@ test('pressing Continue twice, sending the form again and going back to the page
   expect(await invoices()).toBe(before + 2)
 })
 
+test('what is loaded again where Continue failed is the same page, with its order and amount', async () => {
+  const link = await makeLink({ usd_amount: '5.00' })
+  const { owner } = api.database
+  for (const [path, price, order] of [
+    [await makeSession(link), '$49.99', 1],
+    [`/l/${link.slug}?usd=25.00`, '$25.00', 0],
+    [`/l/${link.slug}?usd=25.00&lang=de`, '25,00 $', 0],
+  ] as const) {
+    const page = await browser.newPage({ locale: 'en-US' })
+    const shows = async () => {
+      expect((await page.locator('h1').textContent())?.replace(/\s/u, ' ')).toBe(price)
+      expect(await page.locator('.what-for').count()).toBe(order)
+    }
+    await page.goto(baseUrl + path)
+    await shows()
+    await owner.query('alter table address rename to address_away')
+    await page.locator('#continue').click()
+    await page.locator('.outcome.neutral').waitFor()
+    await owner.query('alter table address_away rename to address')
+    await page.goto(page.url())
+    await shows()
+    await page.locator('#continue').click()
+    await page.waitForURL('**/i/*')
+    await page.close()
+  }
+})
+
 test('a page gone back to leads to its own payment; when that has expired, to the page that offers it anew', async () => {
   const { slug } = await makeLink()
   const form: [string, string][] = [

@@ -33,6 +33,8 @@ export function serveCardPages(app: Hono, deps: CheckoutDeps, onramps: CardOnram
   route('get', '/i/:token/card', (c, found) => showOffers(c, deps, onramps, found))
   route('post', '/i/:token/card', (c, found) => askOffers(c, deps, onramps, found))
   route('post', '/i/:token/card/leave', (c, found) => leave(c, deps, onramps, found))
+  // Loaded again where leaving failed, or from the history: the invoice's page says how things stand.
+  route('get', '/i/:token/card/leave', (c, found) => toInvoice(c, found, '../../'))
   route('get', '/i/:token/card/test', (c, found) => showTestCard(c, deps, onramps, found))
   route('post', '/i/:token/card/test', (c, found) => playTestCard(c, deps, onramps, found))
 }
@@ -118,6 +120,7 @@ async function showTestCard(
   again: { readonly purchaseId: string; readonly notice: Notice } | null = null,
 ): Promise<Response> {
   const purchaseId = again?.purchaseId ?? c.req.query('purchase') ?? ''
+  if (purchaseId === '') return toInvoice(c, found, '../../')
   if (onramps.test === undefined || !PURCHASE_ID.test(purchaseId)) return missing(c)
   const purchase = await onramps.test.read({ ...ownOf(found), purchaseId })
   if (purchase === null) return missing(c)

@@ -16,9 +16,16 @@ export function openQuery(page: OpenPage): URLSearchParams {
   return query
 }
 
+/** The page's own URL: what stands there when its form could not be answered, and is loaded again, is the same page. */
+function openPath(page: OpenPage): string {
+  const query = openQuery(page)
+  for (const [name, value] of new URLSearchParams(page.langQuery)) query.set(name, value)
+  return query.size === 0 ? `./${page.slug}` : `./${page.slug}?${query}`
+}
+
 /** A payment link before the buyer continues: what it costs, and with which coin to pay it. */
 export function OpenMain({ page, nowMs }: { page: OpenPage; nowMs: number }) {
-  const { language, merchantName: merchant, langQuery } = page
+  const { language, merchantName: merchant } = page
   const { messages } = language
   const isPayable = page.coins.some(({ available }) => available)
   return (
@@ -39,7 +46,7 @@ export function OpenMain({ page, nowMs }: { page: OpenPage; nowMs: number }) {
               <AmountForm page={page} usd={formatUsd(page.usdCents)} />
             </details>
           )}
-          <form method="post" action={`./${page.slug}${langQuery}`} id="open-form">
+          <form method="post" action={openPath(page)} id="open-form">
             {[...openQuery(page)].map(([name, value]) => (
               <input type="hidden" name={name} value={value} />
             ))}
