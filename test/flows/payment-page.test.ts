@@ -488,6 +488,26 @@ test('an expired unpaid invoice of a plain link reopens once, however many click
   expect(await cancel(id)).toMatchObject({ kind: 'cancelled' })
 })
 
+test('an invoice reopened for a link costs what the link charges now, unless the buyer chose the amount', async () => {
+  const link = await makeLink({ usdCents: 1_000n })
+  const [own, chosen, gone] = [
+    await continued({ slug: link.slug, asset: 'LTC' }),
+    await continued({ slug: link.slug, asset: 'LTC', usd: '12' }),
+    await continued({ slug: link.slug, asset: 'LTC' }),
+  ]
+  api.time.advance(31 * MINUTE_MS)
+  await expire(api.time.now.getTime())
+  const reopened = async ({ id }: { id: string }) => {
+    const outcome = await reopenInvoice(deps, { tenant, invoiceId: id })
+    return outcome.kind === 'invoice' ? (await invoiceOf(outcome.invoiceId)).usdCents : outcome.kind
+  }
+  await api.database.owner.query('update payment_link set usd_cents = 2000 where id = $1', [link.id])
+  expect(await reopened(own)).toBe(2_000n)
+  expect(await reopened(chosen)).toBe(1_200n)
+  await api.database.owner.query('update payment_link set usd_cents = null where id = $1', [link.id])
+  expect(await reopened(gone)).toBe('not_reopenable')
+})
+
 test('a session, a paid invoice, and an invoice whose rules forbid it are never reopened', async () => {
   const link = await makeLink()
   const { token } = await makeSession(link)

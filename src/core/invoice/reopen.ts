@@ -13,7 +13,7 @@ const MS_PER_MINUTE = 60_000
 /** Whether the buyer may reopen an expired invoice at the current price. */
 export function isReopenable(
   invoice: Invoice,
-  link: Pick<PaymentLink, 'active'> | null,
+  link: Pick<PaymentLink, 'active' | 'usdCents' | 'allowDynamicAmount'> | null,
   rules: { readonly reopenExpired: boolean },
 ): boolean {
   if (deriveStatus(invoice) !== 'expired') return false
@@ -22,12 +22,14 @@ export function isReopenable(
   if (invoice.checkoutSessionId !== null) return false
   // Money on an invoice that the shop has never seen would pay for no order.
   if (isTranslated(invoice)) return false
-  return invoice.paymentLinkId === null ? rules.reopenExpired : link?.active === true
+  if (invoice.paymentLinkId === null) return rules.reopenExpired
+  if (link === null || !link.active) return false
+  return invoice.amountSource === 'buyer' ? link.allowDynamicAmount : link.usdCents !== null
 }
 
 /**
- * The terms of the new invoice: what the old one asked for, at the price of the moment, and at the rate of the moment
- * where that was in another currency, with a window of its own.
+ * The terms of the new invoice: what the old one asked for, or what its link charges now, at the price of the moment, and
+ * at the rate of the moment where that was in another currency, with a window of its own.
  */
 export function planReopening(
   invoice: Invoice,
@@ -38,12 +40,18 @@ export function planReopening(
   const { asset } = invoice
   const minutes = link === null ? market.rules.windowMinutes : windowMinutesOf(link, market.rules)
   return planInvoice(
-    { ...requestedBy(invoice), asset },
+    { ...requestedBy(invoice, link), asset },
     { ...market, nowMs, expiresAtMs: nowMs + minutes * MS_PER_MINUTE },
   )
 }
 
-function requestedBy({ price, usdCents, amount, asset }: Invoice): RequestedTotal {
+function requestedBy(
+  { price, usdCents, amount, asset, amountSource }: Invoice,
+  link: Pick<PaymentLink, 'usdCents'> | null,
+): RequestedTotal {
+  // What the merchant charges now: an old invoice may not keep a price that they have changed.
+  if (link !== null && link.usdCents !== null && amountSource !== 'buyer')
+    return { kind: 'usd', usdAmount: formatUsd(link.usdCents) }
   if (price !== null) return { kind: 'price', price }
   if (usdCents !== null) return { kind: 'usd', usdAmount: formatUsd(usdCents) }
   return { kind: 'coin', amount: formatCoinAmount(amount, ASSETS[asset].decimals) }
