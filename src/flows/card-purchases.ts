@@ -1,11 +1,5 @@
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
-import {
-  type CardPurchase,
-  cardWaiting,
-  isOpenOffer,
-  isUnderWay,
-  stillStands,
-} from '../core/card/card-purchase.ts'
+import { type CardPurchase, isOpenOffer, stillStands } from '../core/card/card-purchase.ts'
 import type { CardAnswer, CardOrder, OnrampProvider, ProviderAnswer } from '../core/card/onramp-provider.ts'
 import type {
   CardOffersOutcome,
@@ -21,7 +15,6 @@ import {
   insertCardPurchase,
   leaveForCard,
   listCardPurchases,
-  loadCardProgress,
   lockCardPurchases,
 } from '../db/checkout/card-purchases.ts'
 import { loadInvoice } from '../db/invoices/invoices.ts'
@@ -31,6 +24,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../runtime/new-id.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { allowCardRounding } from './steps/allow-card-rounding.ts'
+import { findCardUnderWay } from './steps/card-under-way.ts'
 import { loadShownInvoice } from './steps/shown-invoices.ts'
 
 /** More than there are providers, so that each one's last purchase is among them. */
@@ -131,7 +125,8 @@ async function writeQuestions(
   const amount = amountsOf(invoice).remaining
   const isOpen =
     invoice.cancelledAtMs === null && !wasSettled(invoice) && now.getTime() <= invoice.expiresAtMs
-  if (!isOpen || amount === 0n || (await isBought(tx, tenant, invoice, now))) return { kind: 'closed' }
+  if (!isOpen || amount === 0n || (await findCardUnderWay(tx, tenant, invoice, now)) !== null)
+    return { kind: 'closed' }
   const { asset, address } = invoice
   const order = { asset, amount, address, place }
   const recent = await listCardPurchases(tx, tenant, invoiceId, RECENT_PURCHASES)
@@ -151,12 +146,6 @@ async function writeQuestions(
   })
   for (const { purchase } of questions) await insertCardPurchase(tx, tenant, purchase)
   return questions
-}
-
-/** Whether a provider has the buyer's money for the invoice already. */
-async function isBought(tx: Tx, tenant: Tenant, invoice: Invoice, now: Date): Promise<boolean> {
-  const { left } = await loadCardProgress(tx, tenant, invoice.id)
-  return isUnderWay(cardWaiting(left, invoice, now.getTime()))
 }
 
 /** What part of the invoice's dollars an amount is, rounded up. */
@@ -245,7 +234,7 @@ export async function leaveForCardProvider(
     // The buyer may have switched coins or paid a part in another window since they asked.
     const stored = await loadInvoice(tx, tenant, invoiceId)
     const now = deps.clock()
-    if (stored === null || (await isBought(tx, tenant, stored.invoice, now))) return null
+    if (stored === null || (await findCardUnderWay(tx, tenant, stored.invoice, now)) !== null) return null
     const { asset, address } = stored.invoice
     const amount = amountsOf(stored.invoice).remaining
     const purchase = { id, invoiceId, asset, amount, address, now }

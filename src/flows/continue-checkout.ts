@@ -71,7 +71,7 @@ async function continueSession(
   const tenant = { merchantId: reference.merchantId, livemode: reference.livemode }
   const [market, isLimitReached] = await Promise.all([
     deps.marketOf(tenant),
-    deps.openInvoices.isReached(tenant),
+    deps.openInvoices.isReached(tenant, 'shop'),
   ])
   return withTransaction(deps.pool, tenant, async (tx): Promise<Outcome> => {
     const found = await loadWholeSession(tx, tenant, reference.sessionId, { forUpdate: true })
@@ -110,7 +110,7 @@ async function continuePlainLink(deps: ContinueCheckoutDeps, request: ContinueRe
   const { tenant, linkId } = owner
   const [market, isLimitReached] = await Promise.all([
     deps.marketOf(tenant),
-    deps.openInvoices.isReached(tenant),
+    deps.openInvoices.isReached(tenant, 'buyer'),
   ])
   return withTransaction(deps.pool, tenant, async (tx): Promise<Outcome> => {
     const link = await loadPaymentLink(tx, tenant, linkId)
@@ -203,6 +203,6 @@ async function makeInvoice(
   })
   if (created.kind === 'no_address') return unavailable('asset_unavailable')
   const { deliveries } = await created.written
-  openInvoices.created(tenant)
+  openInvoices.created(tenant, details.checkoutSessionId === undefined ? 'buyer' : 'shop')
   return { kind: 'invoice', tenant, invoiceId: created.invoice.id, deliveries }
 }

@@ -5,9 +5,11 @@ import { isReopenable, planReopening } from '../core/invoice/reopen.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import { loadPaymentLink } from '../db/checkout/payment-links.ts'
 import { findReopening, loadInvoice } from '../db/invoices/invoices.ts'
+import { findLiveX402Authorization } from '../db/invoices/x402-authorizations.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { findCardUnderWay } from './steps/card-under-way.ts'
 import { commitNewInvoice } from './steps/commit-new-invoice.ts'
 import type { OpenInvoiceLimit } from './steps/open-invoice-limit.ts'
 
@@ -32,7 +34,7 @@ export async function reopenInvoice(deps: ReopenInvoiceDeps, input: OwnInvoice):
   const { tenant, invoiceId } = input
   const [market, isLimitReached] = await Promise.all([
     deps.marketOf(tenant),
-    deps.openInvoices.isReached(tenant),
+    deps.openInvoices.isReached(tenant, 'buyer'),
   ])
   const outcome = await withTransaction(deps.pool, tenant, async (tx): Promise<Outcome> => {
     const stored = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
@@ -43,7 +45,11 @@ export async function reopenInvoice(deps: ReopenInvoiceDeps, input: OwnInvoice):
     const { paymentLinkId } = invoice
     const link = paymentLinkId === null ? null : await loadPaymentLink(tx, tenant, paymentLinkId)
     if (!isReopenable(invoice, link, market.rules)) return { kind: 'not_reopenable' }
-    const plan = planReopening(invoice, link, market, deps.clock().getTime())
+    const now = deps.clock()
+    // Money that is on its way to the old invoice would be paid twice.
+    if ((await findCardUnderWay(tx, tenant, invoice, now)) !== null) return { kind: 'not_reopenable' }
+    if ((await findLiveX402Authorization(tx, tenant, invoiceId)) !== null) return { kind: 'not_reopenable' }
+    const plan = planReopening(invoice, link, market, now.getTime())
     if (isLimitReached) return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
     if (plan.kind === 'unavailable') return { kind: 'asset_unavailable', reason: plan.code }
     if (plan.kind === 'refused') {
@@ -61,7 +67,7 @@ export async function reopenInvoice(deps: ReopenInvoiceDeps, input: OwnInvoice):
     })
     if (created.kind === 'no_address') return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
     const { deliveries } = await created.written
-    deps.openInvoices.created(tenant)
+    deps.openInvoices.created(tenant, 'buyer')
     return { kind: 'invoice', tenant, invoiceId: created.invoice.id, deliveries }
   })
   const { deliveries = 0, ...reopened } = outcome

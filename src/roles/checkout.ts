@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import { walletTransfer } from '../chain/solana/wallet-transfer.ts'
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import { NETWORKS, type Network, networkOf } from '../core/assets.ts'
@@ -50,6 +51,11 @@ const VISIT_LENGTH = 22
  */
 const FORMS_PER_SECOND = 5
 
+/** Pages read at a time: well below a process's 20 connections, so that whoever floods a page leaves the API the others. */
+const READS_RUNNING_MAX = 8
+/** More than there are open pages in one process. */
+const READS_WAITING_MAX = 20_000
+
 type CheckoutRole = RunningRole & {
   readonly parts: readonly HttpPart[]
   /** Ends the open streams, so that the server can stop; pages then poll the next one. */
@@ -87,6 +93,11 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
   const rate = deps.formsPerSecond ?? FORMS_PER_SECOND
   const forms = createRateLimiter({ live: rate, test: rate }, () => performance.now())
   const maySend = (headers: Headers): boolean => forms.take(clientBlockOf(headers), true).allowed
+  const running = pLimit(READS_RUNNING_MAX)
+  const inTurn = <Result>(read: () => Promise<Result>): Promise<Result> => {
+    if (running.pendingCount >= READS_WAITING_MAX) throw new Error('too many pages wait to be read')
+    return running(read)
+  }
   const card = cardOnrampsOf(deps)
   const follower = createPurchaseFollower({ ...deps, providers: deps.onramps?.providers ?? [] })
   const flowDeps = {
@@ -101,12 +112,12 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
     log: deps.log,
     baseUrl: deps.baseUrl,
     readCheckout: async (token) => {
-      const found = await readCheckout(flowDeps, token)
+      const found = await inTurn(() => readCheckout(flowDeps, token))
       const waiting = found?.card.waiting ?? null
       if (waiting !== null && waiting.update !== 'completed') follower.follow(waiting)
       return found
     },
-    readPaymentPage: (query) => readPaymentPage(flowDeps, query),
+    readPaymentPage: async (query) => inTurn(() => readPaymentPage(flowDeps, query)),
     callerOf: clientBlockOf,
     maySendForm: maySend,
     newVisit: () => randomBase62(VISIT_LENGTH),

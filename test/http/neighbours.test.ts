@@ -3,7 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createApiKey } from '../../src/flows/create-api-key.ts'
 import { createTestApi } from '../support/api.ts'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { startBuyersSite } from '../support/buyers-site.ts'
 import { createTestPeople } from '../support/people.ts'
+import { until } from '../support/until.ts'
 
 const CALM_INVOICES = 40
 const CALM_PAUSE_MS = 250
@@ -110,6 +112,62 @@ test('a merchant has so many unpaid invoices open, in each mode, until some are 
     await expect.poll(async () => (await create(testKey)).status).toBe(409)
   } finally {
     await limited.drop()
+  }
+})
+
+test('strangers who open a link take half of a merchant’s open invoices at most', async () => {
+  const limited = await createTestApi({}, { openInvoicesMax: 6 })
+  const site = await startBuyersSite(limited, { formsPerSecond: 1_000 })
+  try {
+    const { testKey: key } = await limited.addMerchant()
+    const link = await limited.call('POST', '/payment-links', {
+      key,
+      body: { name: 'Beans', usd_amount: '25.00', asset: 'LTC' },
+    })
+    const continued = async (visit: number) => {
+      const form = new URLSearchParams({ visit: String(visit).padStart(22, '0'), asset: 'LTC' })
+      const url = `${site.url}/l/${link.body.slug}`
+      return (await fetch(url, { method: 'POST', body: form, redirect: 'manual' })).status
+    }
+    for (let visit = 1; visit <= 3; visit++) expect(await continued(visit)).toBe(303)
+    expect(await continued(4)).toBe(503)
+    const create = async () =>
+      (await limited.call('POST', '/invoices', { key, body: { usd_amount: '25.00', asset: 'LTC' } })).status
+    for (let made = 1; made <= 3; made++) expect(await create()).toBe(201)
+    expect(await create()).toBe(409)
+    // What other processes see is the database's count.
+    limited.time.advance(5_000)
+    expect(await continued(5)).toBe(503)
+  } finally {
+    await site.stop()
+    await limited.drop()
+  }
+})
+
+test('pages that wait for the database leave connections to the API', async () => {
+  const api = await createTestApi()
+  const site = await startBuyersSite(api)
+  const waiting = async () => {
+    const { rows } = await api.database.owner.query<{ count: number }>(
+      `select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return rows[0]?.count ?? 0
+  }
+  const holder = await api.database.owner.connect()
+  try {
+    const { testKey: key } = await api.addMerchant()
+    const made = await api.call('POST', '/invoices', { key, body: { usd_amount: '25.00', asset: 'LTC' } })
+    await holder.query('begin; lock table invoice in access exclusive mode')
+    const path = new URL(made.body.checkout_url).pathname
+    const pages = Array.from({ length: 60 }, () => fetch(site.url + path))
+    await until(async () => (await waiting()) >= 5, { what: 'pages waited for the table' })
+    expect((await api.call('GET', '/payment-links', { key })).status).toBe(200)
+    await holder.query('rollback')
+    expect(new Set((await Promise.all(pages)).map(({ status }) => status))).toEqual(new Set([200]))
+  } finally {
+    holder.release()
+    await site.stop()
+    await api.drop()
   }
 })
 

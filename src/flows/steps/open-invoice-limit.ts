@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { countOpenInvoices } from '../../db/invoices/invoice-list.ts'
+import { countOpenInvoices, type OpenInvoices } from '../../db/invoices/invoice-list.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../../postgres/transaction.ts'
 
@@ -8,16 +8,21 @@ const KEEP_MS = 5_000
 const KEEP_REACHED_MS = 1_000
 /** Merchants whose count is kept; beyond it the least recently asked is read again. */
 const TENANTS_MAX = 10_000
+/** What strangers open through public links takes half of the room at most: the shop's own orders keep the rest. */
+const BUYERS_SHARE = 0.5
+
+/** Who has an invoice created: the shop, by its API or for a session; or whoever opens a plain link or an expired invoice. */
+type InvoiceOrigin = 'shop' | 'buyer'
 
 /** How many unpaid invoices a merchant may have open in one mode. */
 export type OpenInvoiceLimit = {
   /** Whether no further one may be created now. Waits for the database only where nothing is known of the merchant. */
-  isReached(tenant: Tenant): Promise<boolean>
+  isReached(tenant: Tenant, origin: InvoiceOrigin): Promise<boolean>
   /** Counts one that was created. */
-  created(tenant: Tenant): void
+  created(tenant: Tenant, origin: InvoiceOrigin): void
 }
 
-type Known = { open: number; readAtMs: number; reading: Promise<void> | null }
+type Known = { open: OpenInvoices; readAtMs: number; reading: Promise<void> | null }
 
 /**
  * Counts at most every few seconds, and beside the requests: creating an invoice waits for no count. Between two counts
@@ -40,20 +45,29 @@ export function createOpenInvoiceLimit(options: {
       })
     return entry.reading
   }
+  const isFull = ({ total, ofLinks }: OpenInvoices, origin: InvoiceOrigin): boolean =>
+    total >= max || (origin === 'buyer' && ofLinks >= max * BUYERS_SHARE)
   return {
-    isReached: async (tenant) => {
+    isReached: async (tenant, origin) => {
       const key = keyOf(tenant)
-      const entry = known.get(key) ?? { open: 0, readAtMs: Number.NEGATIVE_INFINITY, reading: null }
+      const entry = known.get(key) ?? {
+        open: { total: 0, ofLinks: 0 },
+        readAtMs: Number.NEGATIVE_INFINITY,
+        reading: null,
+      }
       known.set(key, entry)
       const ageMs = elapsedMs() - entry.readAtMs
       if (ageMs === Number.POSITIVE_INFINITY) await read(tenant, entry)
       // One that fails leaves the last count standing; the request itself meets the same database.
-      else if (ageMs >= (entry.open >= max ? KEEP_REACHED_MS : KEEP_MS)) read(tenant, entry).catch(() => {})
-      return entry.open >= max
+      else if (ageMs >= (isFull(entry.open, origin) ? KEEP_REACHED_MS : KEEP_MS))
+        read(tenant, entry).catch(() => {})
+      return isFull(entry.open, origin)
     },
-    created: (tenant) => {
+    created: (tenant, origin) => {
       const entry = known.get(keyOf(tenant))
-      if (entry !== undefined) entry.open += 1
+      if (entry === undefined) return
+      const { total, ofLinks } = entry.open
+      entry.open = { total: total + 1, ofLinks: ofLinks + (origin === 'buyer' ? 1 : 0) }
     },
   }
 }

@@ -38,7 +38,7 @@ export const createInvoiceRoute = defineRoute({
     const [rules, networks, isLimitReached] = await Promise.all([
       deps.rulesOf(tenant),
       deps.networks.read(),
-      deps.openInvoices.isReached(tenant),
+      deps.openInvoices.isReached(tenant, 'shop'),
     ])
     const plan = planInvoice(
       { ...requestedAmount(body), asset: body.asset ?? null },
@@ -117,7 +117,7 @@ async function createPlanned(
       deliveries = queued.deliveries
     }),
     afterCommit: () => {
-      deps.openInvoices.created(tenant)
+      deps.openInvoices.created(tenant, 'shop')
       if (deliveries > 0) deps.notifier.deliveriesWaiting()
     },
   }
