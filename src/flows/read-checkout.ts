@@ -57,19 +57,22 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
   const { invoice, merchantName, link, progress, mayRequest, hasRequested } = found
   const market = await deps.marketOf(tenant)
   const nowMs = deps.clock().getTime()
-  const otherCoins = otherCoinsOf(invoice, market, nowMs)
+  const waiting = cardWaiting(progress.left, invoice, nowMs)
+  const bought = isUnderWay(waiting) ? waiting : null
+  const otherCoins = otherCoinsOf(invoice, market, nowMs).filter(
+    ({ asset }) => bought === null || bought.asset === asset,
+  )
   const others = otherCoins.filter(({ available }) => available).map(({ asset }) => asset)
   const sells = (asset: AssetId) => deps.sellsForCards(asset, invoice.livemode)
-  const waiting = cardWaiting(progress.left, invoice, nowMs)
   return {
     invoice,
     merchantName,
     linkName: link?.name ?? null,
     networkFacts: market.networkFacts,
     otherCoins,
-    reopenable: isReopenable(invoice, link, market.rules),
+    reopenable: bought === null && isReopenable(invoice, link, market.rules),
     card: {
-      asset: isUnderWay(waiting) ? null : cardAsset(invoice, { picked: progress.picked, others, sells }),
+      asset: bought !== null ? null : cardAsset(invoice, { picked: progress.picked, others, sells }),
       waiting,
     },
     receipt: !(mayRequest && market.rules.receiptEmails) ? null : hasRequested ? 'requested' : 'offered',

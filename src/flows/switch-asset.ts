@@ -10,6 +10,7 @@ import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { allowCardRounding } from './steps/allow-card-rounding.ts'
+import { findCardUnderWay } from './steps/card-under-way.ts'
 import { claimIssuedAddress } from './steps/claim-issued-address.ts'
 
 type SwitchAssetDeps = {
@@ -36,6 +37,9 @@ export async function switchAsset(deps: SwitchAssetDeps, input: SwitchRequest): 
     if (planned.kind !== 'switch') return planned
     // A payment that was signed for this coin is on its way.
     if ((await findLiveX402Authorization(tx, tenant, invoiceId)) !== null) return { kind: 'paid_already' }
+    // So is what a card provider sends of another coin: that would count for nothing.
+    const bought = await findCardUnderWay(tx, tenant, stored.invoice, now)
+    if (bought !== null && bought.asset !== asset) return { kind: 'paid_already' }
     const address = await addressFor(tx, deps.issuedAddresses, tenant, invoiceId, planned.plan, now)
     if (address === null) return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
     await updateInvoiceTerms(tx, tenant, { ...planned.next, address })

@@ -1,6 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { parseCoinbaseKey } from '../../src/config/config-onramps.ts'
+import { expireInvoices } from '../../src/flows/expire-invoices.ts'
 import { resolveInvoice } from '../../src/flows/invoices.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { type Onramps, openOnramps } from '../../src/onramp/open-onramps.ts'
@@ -45,7 +46,7 @@ beforeAll(async () => {
   await owner.query(
     `insert into network_watch (network, keyspace, through, updated_at) values ('base-live', 'evm-live', 1000000000, now())`,
   )
-  await addAddresses(api.database, 'evm-live', 'evm', 60)
+  await addAddresses(api.database, 'evm-live', 'evm', 90)
   await owner.query(`update address set address = '0x' || encode(program, 'hex') where keyspace = 'evm-live'`)
   const key = coinbaseKey('ed25519')
   const keySecret = parseCoinbaseKey(key.secret)
@@ -392,6 +393,19 @@ test('the processes that serve buyers may write what became of a question, and n
   }
 })
 
+test('what is loaded again where leaving failed is the invoice’s page', async () => {
+  const made = await makeInvoice()
+  for (const path of ['card/leave', 'card/test']) {
+    const answer = await fetch(`${site.url}${made.path}/${path}?lang=de`, { redirect: 'manual' })
+    const location = answer.headers.get('location')
+    expect([path, answer.status, location]).toEqual([
+      path,
+      303,
+      `../../${made.path.slice('/i/'.length)}?lang=de`,
+    ])
+  }
+})
+
 test('forms that are none of ours ask nobody', async () => {
   const made = await makeInvoice()
   const card = `${made.path}/card`
@@ -652,6 +666,68 @@ describe('a provider’s webhook', () => {
     await refuses()
     await told('SUCCESS')
     await refuses()
+  })
+
+  test('that the provider has the money outlasts the deadline: nothing is opened anew, and the page says so', async () => {
+    const link = await api.call('POST', '/payment-links', {
+      key: merchant.liveKey,
+      body: { name: 'Beans', usd_amount: '49.99', asset: 'USDC_BASE' },
+    })
+    const continued = await post(`/l/${link.body.slug}`, { visit: 'a'.repeat(22), asset: 'USDC_BASE' })
+    const path = continued.headers.get('location')?.replace('..', '') ?? ''
+    const listed = await api.call('GET', '/invoices?limit=1', { key: merchant.liveKey })
+    const { id, address, expires_at } = listed.body.data[0]
+    const made = { id, address, path }
+    api.time.advance(Date.parse(expires_at) - nowMs() - 60_000)
+    const purchase = await leaveFor(made, 'moonpay')
+    const told = async (status: string) => {
+      const webhook = moonpayWebhook(MOONPAY_KEY, moonpayEvent(made, purchase, status), nowMs())
+      expect((await send('moonpay', webhook)).status).toBe(200)
+    }
+    await told('pending')
+    api.time.advance(120_000)
+    expect(await get(path)).toContain('MoonPay has your card payment')
+    await expireInvoices(
+      { pool: api.database.pools.watcher, clock: api.deps.clock },
+      { network: 'base-live', readAtMs: nowMs(), tipHeight: 100, tipHash: 'hash', providers: [] },
+    )
+    const reopens = async () => (await post(`${path}?form=reopen`, {})).headers.get('location')
+    for (const query of ['', '?pay=wallet', '?watch=1']) {
+      const html = await get(path + query)
+      expect(html).toContain('MoonPay has your card payment')
+      expect(html).toContain('What comes later is not lost')
+      expect(html).not.toContain('id="reopen"')
+      expect(html).not.toContain('id="pay-other"')
+    }
+    expect(await reopens()).toBe(`.${path.slice('/i'.length)}`)
+    await told('failed')
+    expect(await get(path)).toContain('id="reopen"')
+    expect(await reopens()).not.toBe(`.${path.slice('/i'.length)}`)
+  })
+
+  test('that the provider has the money keeps the coin that it sends', async () => {
+    const made = await makeInvoice({ allow_asset_selection: true })
+    const purchase = await leaveFor(made, 'coinbase')
+    const event = coinbaseEvent(made, purchase, 'IN_PROGRESS')
+    await send('coinbase', coinbaseWebhook(COINBASE_SECRET, event, { atMs: nowMs() }))
+    expect(await get(`${made.path}?pay=wallet`)).not.toContain('id="switch"')
+    expect((await post(`${made.path}?form=switch`, { asset: 'LTC' })).status).toBe(409)
+    const { body } = await api.call('GET', `/invoices/${made.id}`, { key: merchant.liveKey })
+    expect(body).toMatchObject({ asset: 'USDC_BASE', status: 'awaiting_payment' })
+  })
+
+  test('that an earlier try failed does not end a later one that is under way', async () => {
+    const made = await makeInvoice()
+    const purchase = await leaveFor(made, 'moonpay')
+    const told = async (status: string, id: string) => {
+      const webhook = moonpayWebhook(MOONPAY_KEY, moonpayEvent(made, purchase, status, id), nowMs())
+      expect((await send('moonpay', webhook)).status).toBe(200)
+      return get(made.path)
+    }
+    await told('pending', 'm1')
+    await told('pending', 'm2')
+    expect(await told('failed', 'm1')).toContain('MoonPay has your card payment')
+    expect(await told('failed', 'm2')).toContain('did not go through')
   })
 
   test('that it failed lets the buyer begin again', async () => {

@@ -1,5 +1,5 @@
 import { type AssetId, networkOf, type PaymentAsset } from '../assets.ts'
-import type { CardWaiting } from '../card/card-purchase.ts'
+import { type CardWaiting, isUnderWay } from '../card/card-purchase.ts'
 import { countOf } from '../finality.ts'
 import type { NetworkFacts } from '../invoice/render.ts'
 import { shownPayments } from '../invoice/shown.ts'
@@ -142,7 +142,7 @@ export function checkoutView(
     })),
     wasReplaced: wasReplaced(invoice),
     expiryReading: state === 'expired' ? invoice.expiryReading : null,
-    card: payable ? card : null,
+    card: payable || (isUnderWay(card) && (state === 'checking' || state === 'expired')) ? card : null,
   }
   return { version: fingerprint(content), ...content }
 }

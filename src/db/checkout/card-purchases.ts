@@ -218,7 +218,8 @@ export async function loadCardPurchase(tx: Tx, tenant: Tenant, id: string): Prom
 
 /**
  * Writes what a provider says of a purchase, where that goes beyond what it said of the same transaction; another
- * transaction is another try of the buyer's. That there is none says nothing where anything was reported. By primary key.
+ * transaction is another try of the buyer's, which the late end of an earlier one does not end. That there is none says
+ * nothing where anything was reported. By primary key.
  */
 export async function setProviderUpdate(
   tx: Tx,
@@ -234,7 +235,7 @@ export async function setProviderUpdate(
     `update card_purchase set news = $4, news_of = $5, news_at = $6
      where merchant_id = $1 and id = $2 and livemode = $3
        and (news is null or (news_of = $5 and news = any($7))
-         or (news_of <> $5 and news <> 'completed' and $4 <> 'abandoned'))`,
+         or (news_of <> $5 and news <> 'completed' and $4 <> 'abandoned' and (news <> 'pending' or $4 <> 'failed')))`,
     [
       tenant.merchantId,
       reported.id,

@@ -46,14 +46,28 @@ export function CardNote({ page: { view, language } }: { page: CheckoutPage }) {
 
 /** The buyer is with a provider, or was: only the chain says that they have paid. */
 export function CardWaitingBody({ page }: { page: CheckoutPage }) {
+  const { view, merchantName: merchant } = page
   const text = outcomeTextOf(page)
   const { messages } = page.language
-  const otherQuery = new URLSearchParams(page.langQuery)
-  otherQuery.set('pay', 'wallet')
   return (
     <section class={`outcome ${text.tone}`} id="card-waiting">
       <OutcomeHead text={text} />
       <WhatFor page={page} />
+      {view.payable ? (
+        <WaysToPay page={page} />
+      ) : (
+        <p id="card-late">{fill(messages.expired_sent, { merchant })}</p>
+      )}
+    </section>
+  )
+}
+
+function WaysToPay({ page }: { page: CheckoutPage }) {
+  const { messages } = page.language
+  const otherQuery = new URLSearchParams(page.langQuery)
+  otherQuery.set('pay', 'wallet')
+  return (
+    <>
       <Deadline page={page} />
       <p class="links">
         {page.cardAsset !== null && (
@@ -65,7 +79,7 @@ export function CardWaitingBody({ page }: { page: CheckoutPage }) {
           {messages.card_other}
         </a>
       </p>
-    </section>
+    </>
   )
 }
 

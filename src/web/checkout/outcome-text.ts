@@ -92,7 +92,11 @@ export function outcomeTextOf(page: CheckoutPage): OutcomeText {
 
 /** Whether the page speaks of a card provider first: the buyer went there, and the provider has not said that nothing will come. */
 export const isWaitingForCard = ({ view, method }: Pick<CheckoutPage, 'view' | 'method'>): boolean =>
-  view.card !== null && view.card.update !== 'failed' && view.card.update !== 'abandoned' && method === null
+  view.card !== null &&
+  view.card.update !== 'failed' &&
+  view.card.update !== 'abandoned' &&
+  // Past the deadline there is no other way to look at.
+  (method === null || !view.payable)
 
 function cardText({ view, merchantName: merchant, language: { messages } }: CheckoutPage): OutcomeText {
   if (view.card === null) throw new Error('the page waits for no card')
