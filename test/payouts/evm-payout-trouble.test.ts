@@ -402,12 +402,16 @@ test('a sweep that was changed after it was signed is not signed again', async (
   await world.until(tenant, payout.id, 'confirmed')
 })
 
-test('a payout whose nonce somebody else used is dead once that is final, and its money comes back', async () => {
+test.each([
+  ['for nothing', 0n],
+  ['for less to the same destination', ETHER / 2n],
+])('a payout whose nonce went %s is dead once that is final', async (_, paid) => {
   const { tenant, payout } = await sweptPayout()
   await world.sign()
   const from = encodeEvmAddress(world.hot)
   await world.anvil.rpc('anvil_impersonateAccount', [from])
-  await world.anvil.rpc('eth_sendTransaction', [{ from, to: from, value: '0x0' }])
+  const to = paid === 0n ? from : payout.destination
+  await world.anvil.rpc('eth_sendTransaction', [{ from, to, value: hex(paid) }])
   await world.anvil.mine(1)
   await world.tracker().pass()
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
@@ -420,7 +424,7 @@ test('a payout whose nonce somebody else used is dead once that is final, and it
     failureCode: 'nonce_used_elsewhere',
   })
   expect(await world.balances(tenant)).toMatchObject({ available: ETHER, reserved: 0n })
-  expect(await world.holds('ETH_BASE', payout.destination)).toBe(0n)
+  expect(await world.holds('ETH_BASE', payout.destination)).toBe(paid)
 })
 
 test.each([

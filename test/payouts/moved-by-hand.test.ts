@@ -1,6 +1,7 @@
 import { p2wpkh, Transaction } from '@scure/btc-signer'
 import { expect, test } from 'vitest'
 import { contractCall } from '../../src/chain/evm/contract-call.ts'
+import { outputScriptOf } from '../../src/chain/utxo/output-script.ts'
 import { privateKeyAt } from '../../src/payouts/sign/utxo/coin-keys.ts'
 import { listSpendableCoins } from '../../src/payouts/store/payout-coins.ts'
 import { hex, newEvmAddress } from '../support/anvil.ts'
@@ -23,49 +24,56 @@ const DAY_MS = 24 * 3_600_000
 const GIVEN_UP = { status: 'failed', failureCode: 'insufficient_funds' }
 
 describeNeeding(NODE_PROGRAMS, 'coins spent by hand on a real node of %s', (chain) => {
-  test('fail the payout that spends them, and within a day the one that needs more than is left', async () => {
-    const node = await startNode(chain, { blocks: 130 })
-    const world = await PayoutWorld.open(moneyOf(node, chain))
-    try {
-      const tenant = await world.openShop([COIN, 2n * COIN])
-      await spendByHand(world, 2n * COIN)
-      const first = await world.payout(tenant, '3')
-      for (let turn = 0; turn < 4; turn++) {
+  test.each([
+    ['to elsewhere', false],
+    ['to where the payout goes', true],
+  ])(
+    '%s fail the payout of them, and within a day the one that needs more than is left',
+    async (_, isSame) => {
+      const node = await startNode(chain, { blocks: 130 })
+      const world = await PayoutWorld.open(moneyOf(node, chain))
+      try {
+        const tenant = await world.openShop([COIN, 2n * COIN])
+        const to = world.newAddress()
+        await spendByHand(world, 2n * COIN, isSame ? to : world.newAddress())
+        const first = await world.payout(tenant, '3', to)
+        for (let turn = 0; turn < 4; turn++) {
+          await world.tracker().pass()
+          await world.sign()
+          await node.mine(1)
+          await world.watch()
+        }
+        const tracker = world.tracker()
+        for (let turn = 0; turn < 8 && (await world.load(tenant, first.id)).status !== 'failed'; turn++) {
+          await tracker.pass()
+          await world.sign()
+          await node.mine(1)
+          await world.watch()
+        }
+        expect(await world.load(tenant, first.id)).toMatchObject({
+          status: 'failed',
+          failureCode: 'input_spent_elsewhere',
+        })
+        const next = await world.payout(tenant, '3')
+        await world.sign()
+        expect((await world.load(tenant, next.id)).status).toBe('approved')
+        world.now = new Date(world.now.getTime() + DAY_MS + 1)
+        await world.sign()
+        await world.endRefused()
+        expect(await world.load(tenant, next.id)).toMatchObject(GIVEN_UP)
+        const rest = await world.payout(tenant, '0.9')
+        await world.sign()
         await world.tracker().pass()
-        await world.sign()
-        await node.mine(1)
-        await world.watch()
+        expect((await world.load(tenant, rest.id)).status).toBe('submitted')
+      } finally {
+        await world.close()
+        await node.remove()
       }
-      const tracker = world.tracker()
-      for (let turn = 0; turn < 8 && (await world.load(tenant, first.id)).status !== 'failed'; turn++) {
-        await tracker.pass()
-        await world.sign()
-        await node.mine(1)
-        await world.watch()
-      }
-      expect(await world.load(tenant, first.id)).toMatchObject({
-        status: 'failed',
-        failureCode: 'input_spent_elsewhere',
-      })
-      const next = await world.payout(tenant, '3')
-      await world.sign()
-      expect((await world.load(tenant, next.id)).status).toBe('approved')
-      world.now = new Date(world.now.getTime() + DAY_MS + 1)
-      await world.sign()
-      await world.endRefused()
-      expect(await world.load(tenant, next.id)).toMatchObject(GIVEN_UP)
-      const rest = await world.payout(tenant, '0.9')
-      await world.sign()
-      await world.tracker().pass()
-      expect((await world.load(tenant, rest.id)).status).toBe('submitted')
-    } finally {
-      await world.close()
-      await node.remove()
-    }
-  })
+    },
+  )
 })
 
-async function spendByHand(world: PayoutWorld, amount: bigint): Promise<void> {
+async function spendByHand(world: PayoutWorld, amount: bigint, to: string): Promise<void> {
   const account = world.accounts.spenders.get(world.network)
   const { rows } = await world.database.owner.query<{ merchant_id: string }>(
     'select merchant_id from transfer',
@@ -78,10 +86,9 @@ async function spendByHand(world: PayoutWorld, amount: bigint): Promise<void> {
   const { script } = p2wpkh(publicKey)
   const transaction = new Transaction()
   transaction.addInput({ txid: coin.txid, index: coin.outputIndex, witnessUtxo: { script, amount } })
-  transaction.addOutput({
-    script: p2wpkh(privateKeyAt(account, 0, 999).publicKey).script,
-    amount: amount - 10_000n,
-  })
+  const output = outputScriptOf(to, world.money.chain, world.parameters)
+  if (output === null) throw new Error('no address')
+  transaction.addOutput({ script: output.script, amount: amount - 10_000n })
   transaction.signIdx(privateKey, 0)
   transaction.finalize()
   await world.rpc.callRaw('sendrawtransaction', [transaction.hex])

@@ -487,7 +487,7 @@ test('a payout dies only when its coin is spent elsewhere, deep enough; then its
   // While no block shows by what, it may be a transaction of ours that the books have forgotten.
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
   expect(world.logged.join('')).toContain('no block of the node shows by what')
-  spender = { txid: 'ff'.repeat(32), outputs: [] }
+  spender = { txid: 'ff'.repeat(32), outputs: [], sequences: [], lockTime: 0 }
   await tracker.pass()
   await world.sign()
   await tracker.pass()

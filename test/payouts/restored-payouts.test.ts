@@ -109,50 +109,57 @@ describeNeeding(NODE_PROGRAMS, 'the same on a real node of %s', (chain) => {
     await node?.remove()
   })
 
-  test('a payout whose replacement paid is known again by its coins, and is not paid twice', async () => {
-    const { owner } = coins.database
-    const tenant = await coins.openShop([2n * COIN])
-    const payout = await coins.payout(tenant, '1', await node.newAddress())
-    await coins.sign()
-    await coins.tracker().pass()
-    const journal = join(coins.folder, 'payouts.jsonl')
-    await copyFile(journal, `${journal}.backup`)
-    const setBack = await copyDatabase(owner)
-    coins.now = new Date(coins.now.getTime() + 31 * 60_000)
-    await coins.tracker().pass()
-    await owner.query('update network_fee set milli_per_vbyte = 9000 where network = $1', [coins.network])
-    await coins.sign()
-    await coins.tracker().pass()
-    const signed = async () =>
-      (
-        await owner.query<{ txid: string }>(
-          'select txid from payout_transaction where payout_id = $1 order by number',
-          [payout.id],
-        )
-      ).rows
-    const [, second] = await signed()
-    expect(await signed()).toHaveLength(2)
-    await node.mine(3)
-    await setBack()
-    await copyFile(`${journal}.backup`, journal)
-    coins.now = new Date(coins.now.getTime() - 31 * 60_000)
-    const tracker = coins.tracker()
-    for (let turn = 0; turn < 25; turn++) {
-      await coins.watch()
-      await tracker.pass()
+  test.each([
+    ['with change', '1', COIN],
+    ['of everything', '2', 0n],
+  ])(
+    'a payout %s whose replacement paid is known again by its coins, and is not paid twice',
+    async (_, amount, left) => {
+      const { owner } = coins.database
+      const tenant = await coins.openShop([2n * COIN])
+      const payout = await coins.payout(tenant, amount, await node.newAddress())
       await coins.sign()
-      expect((await coins.load(tenant, payout.id)).status).not.toBe('failed')
-      await node.mine(1)
-    }
-    await tracker.pass()
-    expect(await coins.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid: second?.txid })
-    expect((await signed()).map(({ txid }) => txid)).toContain(second?.txid)
-    expect(await coins.balances(tenant)).toMatchObject({ available: COIN, reserved: 0n })
-    const next = await coins.payout(tenant, '0.5', await node.newAddress())
-    await coins.sign()
-    await tracker.pass()
-    expect(await coins.load(tenant, next.id)).toMatchObject({ status: 'submitted' })
-  })
+      await coins.tracker().pass()
+      const journal = join(coins.folder, 'payouts.jsonl')
+      await copyFile(journal, `${journal}.backup`)
+      const setBack = await copyDatabase(owner)
+      coins.now = new Date(coins.now.getTime() + 31 * 60_000)
+      await coins.tracker().pass()
+      await owner.query('update network_fee set milli_per_vbyte = 9000 where network = $1', [coins.network])
+      await coins.sign()
+      await coins.tracker().pass()
+      const signed = async () =>
+        (
+          await owner.query<{ txid: string }>(
+            'select txid from payout_transaction where payout_id = $1 order by number',
+            [payout.id],
+          )
+        ).rows
+      const [, second] = await signed()
+      expect(await signed()).toHaveLength(2)
+      await node.mine(3)
+      await setBack()
+      await copyFile(`${journal}.backup`, journal)
+      coins.now = new Date(coins.now.getTime() - 31 * 60_000)
+      const tracker = coins.tracker()
+      for (let turn = 0; turn < 25; turn++) {
+        await coins.watch()
+        await tracker.pass()
+        await coins.sign()
+        expect((await coins.load(tenant, payout.id)).status).not.toBe('failed')
+        await node.mine(1)
+      }
+      await tracker.pass()
+      expect(await coins.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid: second?.txid })
+      expect((await signed()).map(({ txid }) => txid)).toContain(second?.txid)
+      expect(await coins.balances(tenant)).toMatchObject({ available: left, reserved: 0n })
+      if (left === 0n) return
+      const next = await coins.payout(tenant, '0.5', await node.newAddress())
+      await coins.sign()
+      await tracker.pass()
+      expect(await coins.load(tenant, next.id)).toMatchObject({ status: 'submitted' })
+    },
+  )
 
   test('what somebody writes down as found holds up no replacement', async () => {
     const { owner, pools } = coins.database

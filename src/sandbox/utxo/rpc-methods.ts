@@ -103,9 +103,10 @@ function verbosityOf(params: Params): 0 | 1 | 2 {
 }
 
 /** What is asked of a transaction; Core says more. */
-const describeTransaction = ({ txid, inputs, outputs }: ChainTransaction): object => ({
+const describeTransaction = ({ txid, inputs, outputs, lockTime }: ChainTransaction): object => ({
   txid,
-  vin: inputs.map((input) => ({ txid: input.txid, vout: input.index })),
+  locktime: lockTime,
+  vin: inputs.map(({ txid, index, sequence }) => ({ txid, vout: index, sequence })),
   vout: outputs.map(({ amount, script }, n) => ({
     value: Number(amount) / 1e8,
     n,

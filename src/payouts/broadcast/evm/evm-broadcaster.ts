@@ -5,6 +5,7 @@ import { EvmRpcError } from '../../../chain/evm/evm-rpc.ts'
 import { hotWalletOf } from '../../../chain/evm/hot-wallet.ts'
 import { isToken, keyspaceOfNetwork } from '../../../core/assets.ts'
 import { TOKEN_TRANSFER_GAS } from '../../../core/payout/gas.ts'
+import { isWithinFee } from '../../../core/payout/lost-payment.ts'
 import { netAmountOf, type Payout } from '../../../core/payout/payout.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { loadAccountKey } from '../../../db/addresses/account-keys.ts'
@@ -242,8 +243,10 @@ export class EvmBroadcaster implements Broadcaster {
     if (terms === null) return true
     if (terms === 'other' || to === null || (await isKnownTransaction(pool, network, txid))) return false
     const pays = isToken(payout.asset)
-      ? terms.to === token?.contract && terms.input === `0x${bytesToHex(tokenTransfer(to, payout.amount))}`
-      : terms.to === `0x${bytesToHex(to)}` && terms.input === '0x'
+      ? terms.to === token?.contract &&
+        terms.value === 0n &&
+        terms.input === `0x${bytesToHex(tokenTransfer(to, payout.amount))}`
+      : terms.to === `0x${bytesToHex(to)}` && terms.input === '0x' && isWithinFee(payout, terms.value)
     if (!pays) return false
     const tenant = tenantOf(payout)
     const found = { ...terms, payoutId: payout.id, txid, now: clock() }

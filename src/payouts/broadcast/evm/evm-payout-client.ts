@@ -26,7 +26,7 @@ const SEARCHES_MAX = 1_000
 
 const price = { maxFeePerGas: quantity.optional(), maxPriorityFeePerGas: quantity.optional() }
 const called = { to: bytes.nullable(), value: quantity, input: bytes, gas: quantity }
-const termsSchema = z.object({ ...called, ...price }).nullable()
+const termsSchema = z.object({ ...called, ...price, accessList: z.array(z.unknown()).default([]) }).nullable()
 
 /** What a transaction in a block says. Wei; bytes in hex with 0x. */
 export type EvmTerms = FoundTerms & { readonly to: string; readonly input: string }
@@ -204,8 +204,8 @@ export class EvmPayoutClient {
   async termsOf(txid: string): Promise<EvmTerms | 'other' | null> {
     const found = await this.#node.rpc.call('eth_getTransactionByHash', [txid], termsSchema)
     if (found === null) return null
-    const { to, input, value, gas, maxFeePerGas: maxFee, maxPriorityFeePerGas: tip } = found
-    if (to === null || maxFee === undefined || tip === undefined) return 'other'
+    const { to, input, value, gas, maxFeePerGas: maxFee, maxPriorityFeePerGas: tip, accessList } = found
+    if (to === null || maxFee === undefined || tip === undefined || accessList.length > 0) return 'other'
     return { to: to.toLowerCase(), input: input.toLowerCase(), value, price: { gas, maxFee, tip } }
   }
 

@@ -6,6 +6,7 @@ import { ASSETS, type AssetId, type Network } from '../../../core/assets.ts'
 import { type Outpoint, outpointKey } from '../../../core/chain/outpoint.ts'
 import { REORG_DEPTH_MAX, utxoParametersOf } from '../../../core/chain/utxo-parameters.ts'
 import { confirmationsFor, readPaymentRules } from '../../../core/payment-rules.ts'
+import { mayPayCoins } from '../../../core/payout/lost-payment.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { loadNetworkState } from '../../../db/chain/network-state.ts'
@@ -147,8 +148,8 @@ export class UtxoBroadcaster implements Broadcaster {
   }
 
   /**
-   * Whether what spent a coin of a payout pays its destination, or no block shows what did: with the coin's key nobody else
-   * signed it, and the books may have forgotten it in a restore. It is kept for the signer.
+   * Whether what spent a coin of a payout may be the payout's own, forgotten by the books in a restore, or no block shows what
+   * did. It is kept for the signer.
    */
   async #mayBePaid(chain: PayoutChain, { payout, transactions }: TrackedPayout): Promise<boolean> {
     const { pool, network, asset, clock } = this.#parts
@@ -171,8 +172,9 @@ export class UtxoBroadcaster implements Broadcaster {
       // A coin that left the chain has none.
       if (spender === null) continue
       isFound = true
-      const output = spender.outputs.find((each) => each.script === script)
-      if (output === undefined || (await isKnownTransaction(pool, network, spender.txid))) continue
+      const [output] = spender.outputs
+      if (output === undefined || !mayPayCoins(payout, script, spender)) continue
+      if (await isKnownTransaction(pool, network, spender.txid)) continue
       const tenant = tenantOf(payout)
       const found = {
         payoutId: payout.id,

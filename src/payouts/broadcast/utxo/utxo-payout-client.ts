@@ -6,6 +6,7 @@ import { isPruned, RPC_CODES, type RpcClient, RpcError } from '../../../chain/ut
 import { StaleBranches, type StaleTransaction } from '../../../chain/utxo/stale-branches.ts'
 import { type Outpoint, outpointKey } from '../../../core/chain/outpoint.ts'
 import type { Realm } from '../../../core/chain/realm.ts'
+import type { CoinPayment } from '../../../core/payout/lost-payment.ts'
 import { entriesUpTo } from '../../../runtime/cache-size.ts'
 import type { BroadcastVerdict } from '../broadcaster.ts'
 
@@ -14,7 +15,14 @@ const spendersSchema = z.object({
   tx: z.array(
     z.object({
       txid: hashSchema,
-      vin: z.array(z.object({ txid: hashSchema.optional(), vout: z.int().optional() })),
+      vin: z.array(
+        z.object({
+          txid: hashSchema.optional(),
+          vout: z.int().optional(),
+          sequence: z.int().nonnegative().optional(),
+        }),
+      ),
+      locktime: z.int().nonnegative().optional(),
       // Litecoin's outputs into its extension block (LIP-0003) have neither.
       vout: z.array(
         z.object({
@@ -65,11 +73,8 @@ export type Found = {
   /** Those of `unread` whose blocks the node has thrown away. */
   readonly pruned: ReadonlySet<string>
 }
-/** A transaction of a block, and what it pays. */
-export type Spender = {
-  readonly txid: string
-  readonly outputs: readonly Output[]
-}
+/** A transaction of a block. */
+export type Spender = CoinPayment & { readonly txid: string }
 /** What an output pays, and whom. Base units; the script in hex. */
 export type Output = { readonly script: string; readonly amount: bigint }
 export type FoundBlock = { readonly hash: string; readonly confirmations: number }
@@ -226,7 +231,12 @@ export class UtxoPayoutClient {
       )
       if (spender === undefined) continue
       this.#searches.set(name, height)
-      return { txid: spender.txid, outputs: spender.vout.map(outputOf) }
+      return {
+        txid: spender.txid,
+        outputs: spender.vout.map(outputOf),
+        sequences: spender.vin.flatMap(({ sequence }) => sequence ?? []),
+        lockTime: spender.locktime ?? null,
+      }
     }
     if (height <= tip) {
       this.#searches.set(name, height)

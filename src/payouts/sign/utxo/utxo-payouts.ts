@@ -4,6 +4,7 @@ import { outputScriptOf } from '../../../chain/utxo/output-script.ts'
 import { ASSETS } from '../../../core/assets.ts'
 import { outpointKey } from '../../../core/chain/outpoint.ts'
 import { type UtxoParameters, utxoParametersOf } from '../../../core/chain/utxo-parameters.ts'
+import { SEQUENCE_REPLACEABLE } from '../../../core/payout/lost-payment.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { fixedPayoutMin, isWaitOver } from '../../../core/payout/payout-limits.ts'
 import { type Coin, feeFor, mostThatFits, selectCoins, vbytesOf } from '../../../core/payout/select-coins.ts'
@@ -284,9 +285,6 @@ async function findForgotten(
   return { networkFee, txid: found.txid }
 }
 
-/** Signals that the transaction may be replaced by one with a higher fee (BIP125), without a relative lock (BIP68). */
-const SEQUENCE_REPLACEABLE = 0xfffffffd
-
 /** A coin and the key below its account that spends it. */
 type KeyedCoin = {
   readonly txid: string
@@ -301,7 +299,8 @@ type BuiltTransaction = { readonly txid: string; readonly raw: Buffer }
 
 /**
  * Signs a transaction of P2WPKH coins (BIP143): output 0 pays the destination, output 1, if there is change, comes back to
- * `account/1/index`. The amounts of the coins are signed too, so that a wrong one makes the transaction worth nothing.
+ * `account/1/index`. The amounts of the coins are signed too, so that a wrong one makes the transaction worth nothing. By this
+ * form `mayPayCoins` knows what was lost.
  */
 function buildTransaction(
   account: HDKey,
