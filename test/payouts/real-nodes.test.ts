@@ -252,6 +252,23 @@ describeNeeding(NODE_PROGRAMS, 'on a real node of %s', (chain) => {
     60_000 + KILLS * 10_000,
   )
 
+  test('a node that does not estimate fees carries payouts all the same, and the log says so', async () => {
+    const tenant = await world.openShop([COIN])
+    await node.stop()
+    await node.start(['-blocksonly'])
+    const payout = await world.payout(tenant, '0.5')
+    await world.sign()
+    const tracker = world.tracker()
+    await tracker.pass()
+    expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+    await node.mine(1)
+    await tracker.pass()
+    expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
+    const said = world.logged.filter((line) => line.includes('estimates no fees'))
+    // Litecoin Core says that it has seen too little.
+    expect(said).toHaveLength(chain === 'bitcoin' ? 1 : 0)
+  })
+
   test(`${MANY} coins are built and signed in one transaction, which the node takes; the time is printed`, async () => {
     const tenant = await world.openShop([])
     await world.depositMany(tenant, MANY, 100_000n, async (outputs) => {

@@ -286,7 +286,7 @@ export class UtxoHistory {
 /** A node that stands still far below: it knows nothing of what came after. */
 const staleChain = (height: number): PayoutChain => ({
   hasBlock: async (block) => block.height <= height,
-  feeRate: async () => 1_000n,
+  feeRate: async () => ({ rate: 1_000n, refusal: null }),
   tipHeight: async () => height,
   isUnspent: async () => false,
   find: async () => ({ found: new Map(), unread: new Set(), pruned: new Set() }),

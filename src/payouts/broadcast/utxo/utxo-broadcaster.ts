@@ -21,11 +21,11 @@ import { listPayoutInputs, type SignedPayoutTransaction } from '../../store/payo
 import type { BroadcastVerdict } from '../broadcaster.ts'
 import { type Broadcaster, type ChainStatus, PAID_BY_UNKNOWN, type TrackedPayout } from '../broadcaster.ts'
 import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
-import type { Found, FoundBlock, SoughtTransaction, Spender } from './utxo-payout-client.ts'
+import type { FeeRate, Found, FoundBlock, SoughtTransaction, Spender } from './utxo-payout-client.ts'
 
 /** A chain of coins, as payouts see it */
 export type PayoutChain = PayoutProvider & {
-  feeRate(): Promise<bigint | null>
+  feeRate(): Promise<FeeRate>
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
   tipHeight(): Promise<number>
   isUnspent(txid: string, outputIndex: number): Promise<boolean>
@@ -68,10 +68,14 @@ export class UtxoBroadcaster implements Broadcaster {
   }
 
   async refreshNetwork(): Promise<void> {
-    const { pool, network, clock } = this.#parts
+    const { pool, network, clock, log } = this.#parts
     const now = clock()
     if (!isDue(this.#feeReadAtMs, FEE_INTERVAL_MS, now.getTime())) return
-    const rate = await this.providers.current.feeRate()
+    const { rate, refusal } = await this.providers.current.feeRate()
+    // Another one may estimate; where none is left, what is signed is followed all the same.
+    if (refusal !== null && !this.providers.isLast) throw new ChainUnavailable(refusal)
+    if (refusal !== null && this.#alerts.isNew(network, NO_ESTIMATE))
+      log.error({ network, reason: refusal }, NO_ESTIMATE)
     if (rate !== null) await saveNetworkFee(pool, network, { rate, now })
     this.#feeReadAtMs = now.getTime()
   }
@@ -265,6 +269,9 @@ export class UtxoBroadcaster implements Broadcaster {
     return found.has(input.txid)
   }
 }
+
+const NO_ESTIMATE =
+  'a node estimates no fees, as with -blocksonly: payouts in live mode are signed at the last rate that was read, or wait for one'
 
 const PRUNED =
   'a node has pruned the blocks of the time of a payout, and cannot say what became of it: use one that keeps them'

@@ -59,6 +59,12 @@ const BLOCKS_PER_LOOK = 500
 const WHOLE_BLOCKS_PER_LOOK = 10
 const SEARCHES_MAX = 1_000
 
+export type FeeRate = {
+  /** Thousandths of a base unit for a virtual byte; null where there is no estimate. */
+  readonly rate: bigint | null
+  /** Why the node estimates nothing at all; null where it does, or has seen too little yet. */
+  readonly refusal: string | null
+}
 export type SoughtTransaction = {
   readonly txid: string
   /** No block below this height can hold it. */
@@ -108,23 +114,25 @@ export class UtxoPayoutClient {
     return this.#rpc.close()
   }
 
-  /** What a virtual byte costs now, thousandths of a base unit; null where the node has no estimate yet. */
-  async feeRate(): Promise<bigint | null> {
-    const known = await this.#estimate()
-    if (known === null) return this.#realm === 'live' ? null : USUAL_FEE_RATE
-    const rate = BigInt(Math.ceil(known * COIN))
-    if (rate < FEE_RATE_MIN) return FEE_RATE_MIN
-    return rate > FEE_RATE_MAX ? FEE_RATE_MAX : rate
+  /** What the node estimates that a virtual byte costs now. */
+  async feeRate(): Promise<FeeRate> {
+    try {
+      const { feerate = null } = await this.#rpc.call('estimatesmartfee', [TARGET_BLOCKS], feeSchema)
+      return { rate: this.#rateOf(feerate), refusal: null }
+    } catch (error) {
+      // Such as with -blocksonly: everything else it answers.
+      if (!(error instanceof RpcError)) throw error
+      const isUnknown = error.code === RPC_CODES.methodNotFound
+      return { rate: this.#rateOf(null), refusal: isUnknown ? null : error.message }
+    }
   }
 
-  /** Coins for a thousand virtual bytes. */
-  async #estimate(): Promise<number | null> {
-    try {
-      return (await this.#rpc.call('estimatesmartfee', [TARGET_BLOCKS], feeSchema)).feerate ?? null
-    } catch (error) {
-      if (error instanceof RpcError && error.code === RPC_CODES.methodNotFound) return null
-      throw error
-    }
+  /** `estimate`: coins for a thousand virtual bytes. */
+  #rateOf(estimate: number | null): bigint | null {
+    if (estimate === null) return this.#realm === 'live' ? null : USUAL_FEE_RATE
+    const rate = BigInt(Math.ceil(estimate * COIN))
+    if (rate < FEE_RATE_MIN) return FEE_RATE_MIN
+    return rate > FEE_RATE_MAX ? FEE_RATE_MAX : rate
   }
 
   async broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
