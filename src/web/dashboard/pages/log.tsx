@@ -83,7 +83,7 @@ function Shown({ request }: { request: RequestLog }) {
             to="/developers/logs"
             search={(old) => ({ mode: old.mode, path: pattern.split('/:')[0] })}
           >
-            Requests like it
+            Similar requests
           </Link>
           <Link className="button plain" to="/developers/logs" search={(old) => ({ mode: old.mode, caller })}>
             Requests of the same key

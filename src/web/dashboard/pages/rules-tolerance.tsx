@@ -39,10 +39,14 @@ export function ToleranceCard({
         </p>
         {isManager && isNothing(under) && isNothing(over) ? (
           <Note>
-            <p>Suggested for shops whose buyers pay from exchanges: 1%, at most $1.00.</p>
-            <Button small onClick={use}>
-              Use suggestion
-            </Button>
+            <div className="stack">
+              <p>Suggested for shops whose buyers pay from exchanges: 1%, at most $1.00.</p>
+              <div className="actions">
+                <Button small onClick={use}>
+                  Use suggestion
+                </Button>
+              </div>
+            </div>
           </Note>
         ) : null}
         <div className="grid-two" ref={fields}>

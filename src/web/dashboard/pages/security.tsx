@@ -255,15 +255,17 @@ function NoticesCard() {
   const isWithoutMail = useIsWithoutMail()
   return (
     <Card title="E-mails to you">
-      {isWithoutMail ? (
-        <Note kind="warn">This server sends no e-mails. Your choices apply once it does.</Note>
-      ) : null}
-      <p className="quiet">
-        Sent to {person.email}.
-        {isManager
-          ? ` Payments and webhooks: in live mode only${person.emailVerified ? '' : ', once you have confirmed the address'}.`
-          : ''}
-      </p>
+      <div className="stack">
+        {isWithoutMail ? (
+          <Note kind="warn">This server sends no e-mails. Your choices apply once it does.</Note>
+        ) : null}
+        <p className="quiet">
+          Sent to {person.email}.
+          {isManager
+            ? ` Payments and webhooks: in live mode only${person.emailVerified ? '' : ', once you have confirmed the address'}.`
+            : ''}
+        </p>
+      </div>
       {shown === undefined ? notices.error === null ? <Skeleton lines={2} /> : null : null}
       {shown === undefined
         ? null
