@@ -152,7 +152,7 @@ test('an only owner adds an address, sees what arrives, requests, approves; it a
   await press(page, 'Approve')
   await press(page, 'Approve and send')
   await page.locator('.badge', { hasText: 'Completed' }).waitFor({ timeout: ARRIVED_MS_MAX })
-  await page.getByText('Payout final').waitFor()
+  await page.getByText('Payout completed').waitFor()
 
   await open('/payouts')
   expect(await savedRows(page)).toMatchObject([

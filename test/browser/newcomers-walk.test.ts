@@ -22,7 +22,10 @@ test('sign-up, the first payment, webhook and payout, and what going live takes'
   const { page, open } = shop
 
   let steps = 0
-  const picture = (name: string) => photograph(page, `walk/${String(++steps).padStart(2, '0')}-${name}`)
+  const picture = async (name: string) => {
+    await page.locator('[aria-busy=true], .bone').first().waitFor({ state: 'detached' })
+    await photograph(page, `walk/${String(++steps).padStart(2, '0')}-${name}`)
+  }
   const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
 
   await open('/sign-up')
@@ -84,6 +87,7 @@ test('sign-up, the first payment, webhook and payout, and what going live takes'
   await page.getByText('available. The network').waitFor()
   await press('Everything')
   await page.getByRole('heading', { name: 'Review payout' }).waitFor()
+  await page.getByText('about $24.50').first().waitFor()
   await picture('new-payout')
   await press('Request payout')
   await press('Approve')
@@ -93,6 +97,7 @@ test('sign-up, the first payment, webhook and payout, and what going live takes'
   await page.locator('.badge', { hasText: 'Completed' }).waitFor({ timeout: ARRIVED_MS_MAX })
   await picture('payout')
   await open('/balances')
+  await page.getByText('available, at current prices').waitFor()
   await picture('balances')
 
   await open('/')

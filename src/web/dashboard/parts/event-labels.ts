@@ -16,7 +16,7 @@ export const EVENT_LABELS: { readonly [type in EventType]: string } = {
   'payout.approved': 'Payout approved',
   'payout.rejected': 'Payout rejected',
   'payout.submitted': 'Payout sent',
-  'payout.confirmed': 'Payout final',
+  'payout.confirmed': 'Payout completed',
   'payout.failed': 'Payout failed',
 }
 export const EVENT_TYPES = Object.keys(EVENT_LABELS) as EventType[]
