@@ -1,6 +1,7 @@
 import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { NO_SELLER } from '../src/core/receipt/seller.ts'
 import { loadMerchantName } from '../src/db/people/merchants.ts'
 import { readBranding, readLogo, setBranding } from '../src/flows/branding.ts'
 import { encodeLogo } from '../src/runtime/encode-logo.ts'
@@ -113,15 +114,19 @@ test('a merchant’s look is set piece by piece, read back, and taken back', asy
   expect(await setBranding(deps, merchantId, { colour: '#FF8800' })).toEqual({ kind: 'set' })
   expect(await setBranding(deps, merchantId, { logo: encoded.logo })).toEqual({ kind: 'set' })
   expect(await setBranding(deps, merchantId, { name: 'Blue Heron' })).toEqual({ kind: 'set' })
-  expect(await readBranding(deps.pool, merchantId)).toEqual({ colour: '#ff8800', logo })
+  expect(await readBranding(deps.pool, merchantId)).toEqual({ colour: '#ff8800', logo, seller: NO_SELLER })
   expect(await readLogo(deps.pool, merchantId, logo.digest)).toEqual(Buffer.from(bytes))
   expect(await loadMerchantName(database.owner, merchantId)).toBe('Blue Heron')
   const other = await seedMerchant(database)
-  expect(await readBranding(deps.pool, other.merchantId)).toEqual({ colour: null, logo: null })
+  expect(await readBranding(deps.pool, other.merchantId)).toEqual({
+    colour: null,
+    logo: null,
+    seller: NO_SELLER,
+  })
   expect(await readLogo(deps.pool, other.merchantId, logo.digest)).toBeNull()
   expect(await readLogo(deps.pool, `mer_' or true --`, logo.digest)).toBeNull()
   await setBranding(deps, merchantId, { colour: null, logo: null, name: null })
-  expect(await readBranding(deps.pool, merchantId)).toEqual({ colour: null, logo: null })
+  expect(await readBranding(deps.pool, merchantId)).toEqual({ colour: null, logo: null, seller: NO_SELLER })
 })
 
 test('a name or colour that is none is refused and changes nothing', async () => {

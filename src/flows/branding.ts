@@ -1,5 +1,6 @@
 import { type HexColour, parseColour } from '../core/checkout/brand-colours.ts'
 import { parseId } from '../core/ids.ts'
+import type { Seller } from '../core/receipt/seller.ts'
 import {
   type BrandingChange,
   loadBranding,
@@ -12,8 +13,8 @@ import type { Pool } from '../postgres/pool.ts'
 import { withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 
-/** What is to change; what is absent stays, and null goes back to the default. */
-export type BrandingWish = {
+/** What is to change; what is absent stays, and null goes back to the default. The seller's details are checked by the API. */
+export type BrandingWish = Partial<Seller> & {
   readonly name?: string | null
   readonly colour?: string | null
   readonly logo?: Exclude<BrandingChange['logo'], undefined>
@@ -26,7 +27,7 @@ type BrandingSet =
 
 const NAME_LENGTH_MAX = 120
 
-/** Changes how a merchant's pages look: name, colour (`#rrggbb`), logo as `encodeLogo` made it. */
+/** Changes how a merchant's pages look: name, colour (`#rrggbb`), logo as `encodeLogo` made it, who sells. */
 export async function setBranding(
   deps: { readonly pool: Pool; readonly clock: Clock },
   merchantId: string,
@@ -36,11 +37,8 @@ export async function setBranding(
   const colour: HexColour | null | undefined =
     typeof wish.colour === 'string' ? parseColour(wish.colour) : wish.colour
   if (typeof wish.colour === 'string' && colour === null) return { kind: 'invalid', field: 'colour' }
-  const change: BrandingChange = {
-    ...(wish.name === undefined ? {} : { name: wish.name }),
-    ...(colour === undefined ? {} : { colour }),
-    ...(wish.logo === undefined ? {} : { logo: wish.logo }),
-  }
+  const { colour: _, ...rest } = wish
+  const change: BrandingChange = { ...rest, ...(colour === undefined ? {} : { colour }) }
   const tenant = { merchantId, livemode: false }
   return withTransaction(deps.pool, tenant, async (tx): Promise<BrandingSet> => {
     if (!(await merchantExists(tx, merchantId))) return { kind: 'not_found' }
@@ -54,7 +52,7 @@ function isName(name: string): boolean {
   return name.trim() !== '' && length <= NAME_LENGTH_MAX && !/\p{Cc}/u.test(name)
 }
 
-/** How a merchant's pages look, in both modes. */
+/** How a merchant's pages look, in both modes, and who sells. */
 export function readBranding(pool: Pool, merchantId: string): Promise<StoredBranding> {
   return withTransaction(pool, { merchantId, livemode: false }, (tx) => loadBranding(tx, merchantId))
 }

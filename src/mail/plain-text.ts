@@ -1,10 +1,11 @@
 const WORDS_LENGTH_MAX = 60
 
 /**
- * What somebody wrote, as an e-mail to others may repeat it: on one line, no longer than a name, and nothing in it that a mail
+ * What somebody wrote, as an e-mail to others may repeat it: on one line, no longer than a name
+ * or `lengthMax`, and nothing in it that a mail
  * program would make a link of. `none` where nothing is left.
  */
-export function plainText(written: string, none: string): string {
+export function plainText(written: string, none: string, lengthMax = WORDS_LENGTH_MAX): string {
   const text = written
     .normalize('NFKC')
     // Control characters, and those that turn the direction of writing.
@@ -17,5 +18,5 @@ export function plainText(written: string, none: string): string {
     .trim()
   const letters = [...text]
   if (letters.length === 0) return none
-  return letters.length <= WORDS_LENGTH_MAX ? text : `${letters.slice(0, WORDS_LENGTH_MAX - 1).join('')}…`
+  return letters.length <= lengthMax ? text : `${letters.slice(0, lengthMax - 1).join('')}…`
 }

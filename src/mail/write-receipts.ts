@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ASSET_IDS } from '../core/assets.ts'
 import { type ReceiptFacts, receiptRequestContext } from '../core/checkout/receipt-request.ts'
+import { NO_SELLER, sellerLines } from '../core/receipt/seller.ts'
 import {
   countReceiptsSent,
   type DueReceipt,
@@ -36,11 +37,22 @@ const FORGOTTEN_MAX = 1_000
 /** E-mails that one address gets in a day, from all shops together. */
 const RECIPIENT_DAY_MAX = 20
 
+/** Of the seller's name and of each line of the address. */
+const SELLER_LINE_MAX = 200
+
 const requestShape = z.object({
   email: z.email(),
   language: z.string(),
   merchantName: z.string(),
   item: z.string().nullable(),
+  // A request of before there were sellers' details has none.
+  seller: z
+    .object({
+      legalName: z.string().nullable(),
+      postalAddress: z.string().nullable(),
+      taxNumber: z.string().nullable(),
+    })
+    .default(NO_SELLER),
   url: z.string(),
 })
 const paidShape = z.object({
@@ -92,7 +104,7 @@ export async function writeReceipts(
 async function emailOf({ pool, keyring, write }: ReceiptDeps, due: DueReceipt): Promise<Email | null> {
   const { merchantId, invoiceId, livemode, recipient, sealed, body } = due
   const opened = keyring.open(sealed, receiptRequestContext(merchantId, invoiceId)).toString('utf8')
-  const { email, language, merchantName, item, url } = requestShape.parse(JSON.parse(opened))
+  const { email, language, merchantName, item, seller, url } = requestShape.parse(JSON.parse(opened))
   // Anybody can make test invoices, and pay them for nothing.
   if (!livemode && !(await isMembersAddress(pool, merchantId, email))) return null
   if ((await countReceiptsSent(pool, recipient)) >= RECIPIENT_DAY_MAX) return null
@@ -104,6 +116,10 @@ async function emailOf({ pool, keyring, write }: ReceiptDeps, due: DueReceipt): 
     merchantName: plainText(merchantName, 'Paylink'),
     item: item === null ? null : plainText(item, '') || null,
     order: order === null ? null : plainText(order, '') || null,
+    sellerLines: sellerLines(seller, merchantName)
+      .map((line) => plainText(line, '', SELLER_LINE_MAX))
+      .filter((line) => line !== ''),
+    taxNumber: seller.taxNumber === null ? null : plainText(seller.taxNumber, '') || null,
     price: data.price,
     usdAmount: data.usd_amount,
     asset: data.asset,

@@ -185,10 +185,11 @@ function tipsOf(view: NetworkView): ReadonlyMap<Network, number> {
 function brandingFrom(pool: Pool): Pick<CheckoutDeps, 'readBranding' | 'readLogo'> {
   const looks = createShortCache<Branding>({
     load: async (merchantId) => {
-      const { colour, logo } = await readBranding(pool, merchantId)
+      const { colour, logo, seller } = await readBranding(pool, merchantId)
       return {
         colour: colour === null ? null : parseColour(colour),
         logo: logo === null ? null : { ...logo, path: logoPath(merchantId, logo.digest) },
+        seller,
       }
     },
     keep: () => true,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { coinAmount, idView, instant, text, timestamp } from './fields.ts'
+import { coinAmount, idView, instant, line, lines, text, timestamp } from './fields.ts'
 import { assetName, paymentAssetName } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions, wholeNumber } from './list.ts'
 import { SCOPES } from './scopes.ts'
@@ -248,6 +248,9 @@ export const merchantView = z
     brand_name: z.string().nullable(),
     brand_colour: z.string().nullable(),
     logo_url: z.string().nullable(),
+    legal_name: z.string().nullable().meta({ description: 'Who sells, for receipts.' }),
+    postal_address: z.string().nullable(),
+    tax_number: z.string().nullable(),
     role: z.enum(['owner', 'admin', 'member', 'viewer']).meta({ description: 'Yours.' }),
     sends_mail: z.boolean().meta({
       description: 'Whether this server sends e-mails; without, they are in its log only.',
@@ -269,6 +272,12 @@ export const updateMerchantBody = z.strictObject({
     .string()
     .max(60_000)
     .regex(/^[A-Za-z0-9+/]+={0,2}$/, 'Must be a PNG, JPEG or WebP picture in base64')
+    .nullable()
+    .optional(),
+  legal_name: line(1, 200).meta({ description: 'Who sells, for receipts.' }).nullable().optional(),
+  postal_address: lines(1, 400, 5).meta({ description: 'At most five lines.' }).nullable().optional(),
+  tax_number: line(1, 64)
+    .meta({ description: 'Your number with the tax office or the register of companies, for receipts.' })
     .nullable()
     .optional(),
 })

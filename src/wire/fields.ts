@@ -18,9 +18,20 @@ export function text(min: number, max: number) {
     .meta({ ...(min === 0 ? {} : { minLength: min }), maxLength: max })
 }
 
-/** A text of one line: of `min` to `max` characters, none of them a control character. */
-export const line = (min: number, max: number) =>
-  text(min, max).regex(/^\P{Cc}*$/u, 'Must have no line breaks or other control characters')
+const isLines = (found: readonly string[], linesMax: number): boolean =>
+  found.length <= linesMax && found.every((one) => /\S/.test(one) && !/\p{Cc}/u.test(one))
+
+/** A text of `min` to `max` characters in at most so many lines, each with a word; no control characters. */
+export const lines = (min: number, max: number, linesMax: number) =>
+  text(min, max).refine((value) => isLines(value.split('\n', linesMax + 1), linesMax), {
+    error:
+      linesMax === 1
+        ? 'Must be words on one line, without control characters'
+        : `Must be at most ${linesMax} lines of words, none empty, without control characters`,
+  })
+
+/** The same of one line. */
+export const line = (min: number, max: number) => lines(min, max, 1)
 
 /** The shop's page that a buyer goes back to. Which schemes are taken depends on the mode, and is checked with it. */
 /** Of a page that a buyer is sent back to, before and after the invoice's id is put in. */

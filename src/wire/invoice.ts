@@ -84,7 +84,7 @@ export const createInvoiceBody = z
     customer_email: emailAddress.optional(),
     external_reference: text(0, 255).meta({ description: 'Your own reference.' }).optional(),
     description: line(1, 500)
-      .meta({ description: 'What the buyer pays for: shown on the page and the receipt.' })
+      .meta({ description: 'What the buyer pays for, on one line: shown on the page and the receipt.' })
       .optional(),
     metadata: metadata.optional(),
     return_url: returnUrl.optional(),

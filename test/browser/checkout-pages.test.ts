@@ -60,6 +60,11 @@ const COINS: CoinOffer[] = [
   { asset: 'USDC_BASE', available: false, reason: 'rate_unavailable', amount: null },
   { asset: 'SOL', available: false, reason: 'amount_too_small', amount: null },
 ]
+const SELLER = {
+  legalName: 'Blue Heron Books Limited',
+  postalAddress: '1 Marsh Lane\nHickling\nNorwich NR12 0BW',
+  taxNumber: 'GB 123 4567 89',
+}
 const OPEN: Extract<PaymentPage, { kind: 'open' }> = {
   kind: 'open',
   tenant: { merchantId: 'mer_01jd8x5v7k0000000000000000', livemode: false },
@@ -222,7 +227,7 @@ beforeAll(async () => {
   })
     .webp()
     .toBuffer()
-  server.brand({ colour: '#ffb400', logo: LOGO }, new Uint8Array(bytes))
+  server.brand({ colour: '#ffb400', logo: LOGO, seller: SELLER }, new Uint8Array(bytes))
 })
 afterAll(async () => {
   await browser?.close()
@@ -347,6 +352,19 @@ describe('what a page says', () => {
     expect(text).toContain('Send 0.24738 LTC more')
     expect(text).toContain('We received 0.16492 LTC of 0.4123 LTC')
     expect(text).toContain(INVOICES_BY_PAGE.awaiting.address)
+  })
+
+  test('on the receipt, who sold it and what: name, address by line, number, in their own direction', async () => {
+    const page = await context.newPage()
+    const invoice = { ...paid, id: 'inv_sold', description: 'Two field guides' }
+    await page.goto(`${server.show('sold', invoice)}/receipt?lang=ar`)
+    const { legalName, postalAddress, taxNumber } = SELLER
+    expect(await page.locator('.lines').innerText()).toBe(`${legalName}\n${postalAddress}`)
+    const shown = await page.locator('main').innerText()
+    for (const text of [taxNumber, 'Two field guides', 'البائع']) expect(shown).toContain(text)
+    await page.emulateMedia({ media: 'print' })
+    expect(await page.locator('.lines').isVisible()).toBe(true)
+    await page.close()
   })
 
   test('when it is paid: a receipt, and nothing that could be paid again', async () => {

@@ -401,7 +401,7 @@ describe('a shop in test mode', () => {
     await page.getByLabel('Public business name').fill('Blue Heron')
     await page.getByLabel('A colour of your own').check()
     await page.getByLabel('Colour', { exact: true }).fill('#0a6b8a')
-    await press(page, 'Save')
+    await page.locator('.card', { hasText: 'Name and colour' }).getByRole('button', { name: 'Save' }).click()
     await page.getByText('Your buyers see it from now on.').waitFor()
     await page.getByLabel('Picture').setInputFiles({ name: 'logo.png', mimeType: 'image/png', buffer: logo })
     await page.getByRole('img', { name: 'Your logo' }).waitFor()
@@ -414,6 +414,25 @@ describe('a shop in test mode', () => {
     const html = await (await fetch(checkout_url)).text()
     expect(html).toContain('Blue Heron')
     expect(html).toContain(src)
+  })
+
+  test('who sells is set for receipts, while what is typed elsewhere on the page stays', async () => {
+    const { page, open } = shop
+    await open('/settings/branding')
+    const card = page.locator('.card', { hasText: 'On receipts' })
+    await page.getByLabel('Public business name').fill('Not saved yet')
+    await card.getByLabel('Legal name').fill(' Blue Heron Ltd. ')
+    await card.getByLabel('Postal address').fill('1 Marsh Lane \n\n  Norwich\n')
+    await card.getByLabel('Tax or company number').fill('GB 123')
+    await card.getByRole('button', { name: 'Save' }).click()
+    await expect.poll(() => card.getByLabel('Postal address').inputValue()).toBe('1 Marsh Lane\nNorwich')
+    expect(await page.getByLabel('Public business name').inputValue()).toBe('Not saved yet')
+    await open('/settings/branding')
+    expect(await card.getByLabel('Legal name').inputValue()).toBe('Blue Heron Ltd.')
+    await card.getByLabel('Postal address').fill('1\n2\n3\n4\n5\n6')
+    await card.getByRole('button', { name: 'Save' }).click()
+    await card.locator('.fault', { hasText: 'Must be at most 5 lines' }).waitFor()
+    await photograph(page, 'branding-seller')
   })
 
   test('a logo of 2000 pixels is made smaller in the browser, and taken', async () => {

@@ -102,6 +102,7 @@ async function openHostileShop(): Promise<void> {
     usd_amount: '10',
     asset: 'LTC',
     external_reference: ALL,
+    description: ALL,
     customer_email: '<img/src=x/onerror=alert(6)>@evil.example',
     metadata: { [ALL.slice(0, 60)]: ALL, nested: { deep: [ALL] } },
   })
@@ -113,7 +114,8 @@ async function openHostileShop(): Promise<void> {
     url: 'http://127.0.0.1:9/%3Cscript%3Ealert(7)%3C/script%3E?q=<img/src=x/onerror=alert(8)>',
     subscribed_events: ['*'],
   })
-  expect((await ask('PATCH', `${api}/merchant`, { brand_name: name })).status).toBe(200)
+  const seller = { legal_name: name, postal_address: name, tax_number: name.slice(0, 64) }
+  expect((await ask('PATCH', `${api}/merchant`, { brand_name: name, ...seller })).status).toBe(200)
   await make('/api/auth/update-user', { name })
   await make(`${api}/test/invoices/${invoice.id}/pay`, { scenario: 'under' })
   await until(

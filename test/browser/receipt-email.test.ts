@@ -239,6 +239,8 @@ test('the e-mail has words of its own in every language, and carries no link of 
     merchantName: 'Blue Heron',
     item: 'Beans',
     order: null,
+    sellerLines: ['Blue Heron Ltd.', '1 Marsh Lane'],
+    taxNumber: 'GB 123 4567 89',
     price: null,
     usdAmount: '49.99',
     asset: 'USDC_BASE',
@@ -255,6 +257,7 @@ test('the e-mail has words of its own in every language, and carries no link of 
     // No invisible mark is taken for a part of it.
     expect(text).toMatch(/[ ：]https:\/\/pay\.example\.com\/i\/t\/receipt\n/)
     expect(text).toMatch(/(: |：)50\.00 USDC\n/)
+    expect(text).toMatch(/(: |：)Blue Heron Ltd\., 1 Marsh Lane\n.*(: |：)GB 123 4567 89\n/)
   }
   const inYen = receiptEmail({ ...facts, price: { amount: '7461', currency: 'JPY' }, language: 'en' })
   expect(inYen.text).toContain('Total: ¥7,461 · $49.99\n')

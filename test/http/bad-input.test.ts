@@ -21,6 +21,7 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
     allow_asset_selection: false,
     customer_email: 'a@example.com',
     external_reference: 'x',
+    description: 'x',
     metadata: {},
     return_url: 'https://shop.example/thanks',
   }),
@@ -73,7 +74,14 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
     },
     code: '123456',
   }),
-  updateMerchant: () => ({ brand_name: 'Coffee', brand_colour: '#1a73e8', logo: ONE_PIXEL }),
+  updateMerchant: () => ({
+    brand_name: 'Coffee',
+    brand_colour: '#1a73e8',
+    logo: ONE_PIXEL,
+    legal_name: 'Coffee Ltd.',
+    postal_address: '1 High Street\nNorwich',
+    tax_number: 'GB 123',
+  }),
   updateNotices: () => ({ paid: false, attention: true, endpoint_disabled: true, sign_in: true }),
   createApiKey: () => ({ name: 'Server', scopes: ['invoices:read'] }),
   updatePaymentRules: () => ({

@@ -64,7 +64,19 @@ test('a description is answered, listed and told by events, and null where there
 test('a description has 1 to 500 characters of one line', async () => {
   for (const good of ['.', '茶'.repeat(500), '😀'.repeat(500)])
     expect((await create({ description: good })).body.description).toBe(good)
-  for (const odd of ['', 'x'.repeat(501), 'two\nlines', 'a\tb', '\u007f', '\u0085', 7, null, ['x'], {}]) {
+  for (const odd of [
+    '',
+    'x'.repeat(501),
+    ' \u2003',
+    'two\nlines',
+    'a\tb',
+    '\u007f',
+    '\u0085',
+    7,
+    null,
+    ['x'],
+    {},
+  ]) {
     const { status, body } = await create({ description: odd })
     expect([odd, status, body.error.code, body.error.param]).toEqual([
       odd,

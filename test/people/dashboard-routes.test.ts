@@ -113,6 +113,35 @@ test('the look of the pages is set, kept and taken back; a file that is no pictu
   expect((await browser.ask('GET', '/api/v1/merchant')).body.brand_colour).toBe('#1a73e8')
 })
 
+test('who sells is kept by line, taken back, and refused by name where it is no plain text', async () => {
+  const { browser } = await people.signUp('Eve')
+  const set = (body: object) => browser.ask('PATCH', '/api/v1/merchant', body)
+  const seller = {
+    legal_name: 'Eve & Sons <Ltd.>',
+    postal_address: '1 Marsh Lane\nNorwich\nتونس',
+    tax_number: 'GB 123 4567 89',
+  }
+  expect((await set(seller)).body).toMatchObject(seller)
+  for (const [param, values] of Object.entries({
+    legal_name: ['', ' ', 'a\nb', 'x'.repeat(201), '\u0085', 7],
+    postal_address: ['', '1\n\n2', '1\n2\n3\n4\n5\n6', 'a\r\nb', 'a\tb', 'x'.repeat(401), '\n', ['x']],
+    tax_number: ['', '\u007f', 'a\nb', 'x'.repeat(65), {}],
+  }))
+    for (const value of values) {
+      const { status, body } = await set({ [param]: value })
+      expect([value, status, body.error.param]).toEqual([value, 400, param])
+    }
+  expect((await browser.ask('GET', '/api/v1/merchant')).body).toMatchObject(seller)
+  const none = { legal_name: null, postal_address: null, tax_number: null }
+  expect((await set(none)).body).toMatchObject(none)
+  const longest = {
+    legal_name: '😀'.repeat(200),
+    postal_address: '茶'.repeat(400),
+    tax_number: '茶'.repeat(64),
+  }
+  expect((await set(longest)).body).toMatchObject(longest)
+})
+
 test('the figures of the home page count the invoices of one mode', async () => {
   const { browser, merchantId } = await people.signUp('Dan')
   const create = (usd_amount: string, mode: 'test' | 'live') =>

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { NO_SELLER } from '../../src/core/receipt/seller.ts'
 import { requestReceipt } from '../../src/flows/request-receipt.ts'
 import type { Email } from '../../src/mail/mail.ts'
 import { writeReceipts } from '../../src/mail/write-receipts.ts'
@@ -36,7 +37,9 @@ async function paidInvoice(email: string) {
   const tenant = await seedMerchant(database, true)
   const { id } = await seedInvoice(database, tenant)
   const { api, owner } = { ...database.pools, owner: database.owner }
-  const request = { email, language: 'en', merchantName: 'Shop', item: null, url: 'https://pay.example.com/' }
+  const url = 'https://pay.example.com/'
+  const shop = { merchantName: 'Shop', seller: NO_SELLER }
+  const request = { email, language: 'en', ...shop, item: null, url }
   await requestReceipt({ pool: api, keyring: testKeyring }, { tenant, invoiceId: id, ...request })
   const data = {
     usd_amount: '10',

@@ -154,7 +154,7 @@ export type CreateInvoice = {
   readonly customer_email?: string | undefined
   /** Your own reference. */
   readonly external_reference?: string | undefined
-  /** What the buyer pays for: shown on the page and the receipt. */
+  /** What the buyer pays for, on one line: shown on the page and the receipt. */
   readonly description?: string | undefined
   /** Any JSON object of yours, at most 8 KiB; returned in the API and in events exactly as given. */
   readonly metadata?: {

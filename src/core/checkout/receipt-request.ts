@@ -1,4 +1,5 @@
 import type { AssetId } from '../assets.ts'
+import type { Seller } from '../receipt/seller.ts'
 
 /** What a buyer who wants the receipt by e-mail gave, and what the e-mail repeats of the page. Stored sealed. */
 export type ReceiptRequest = {
@@ -7,6 +8,7 @@ export type ReceiptRequest = {
   readonly language: string
   readonly merchantName: string
   readonly item: string | null
+  readonly seller: Seller
   readonly url: string
 }
 
@@ -21,6 +23,9 @@ export type ReceiptFacts = {
   readonly merchantName: string
   readonly item: string | null
   readonly order: string | null
+  /** Name and address; empty where the shop did not say who sells. */
+  readonly sellerLines: readonly string[]
+  readonly taxNumber: string | null
   /** In the shop's own currency; null where it asked for dollars or coins. */
   readonly price: { readonly amount: string; readonly currency: string } | null
   readonly usdAmount: string | null

@@ -1,3 +1,4 @@
+import type { Seller } from '../../core/receipt/seller.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tx } from '../../postgres/transaction.ts'
 
@@ -43,7 +44,7 @@ export async function loadMerchantName(db: Queryable, merchantId: string): Promi
   return rows[0]?.name ?? null
 }
 
-type MerchantProfile = {
+type MerchantProfile = Seller & {
   readonly name: string
   readonly email: string
   readonly brandName: string | null
@@ -52,7 +53,7 @@ type MerchantProfile = {
   readonly createdAt: Date
 }
 
-/** A merchant with the look of its pages. By primary keys. */
+/** A merchant with the look of its pages and what its receipts say of it. By primary keys. */
 export async function loadMerchantProfile(
   db: Queryable,
   merchantId: string,
@@ -64,8 +65,12 @@ export async function loadMerchantProfile(
     colour: string | null
     logo_digest: string | null
     created_at: Date
+    legal_name: string | null
+    postal_address: string | null
+    tax_number: string | null
   }>(
-    `select merchant.name, merchant.email, branding.name as brand_name, colour, logo_digest, merchant.created_at
+    `select merchant.name, merchant.email, branding.name as brand_name, colour, logo_digest, merchant.created_at,
+       legal_name, postal_address, tax_number
      from merchant left join branding on branding.merchant_id = merchant.id where merchant.id = $1`,
     [merchantId],
   )
@@ -78,5 +83,8 @@ export async function loadMerchantProfile(
     brandColour: row.colour,
     logoDigest: row.logo_digest,
     createdAt: row.created_at,
+    legalName: row.legal_name,
+    postalAddress: row.postal_address,
+    taxNumber: row.tax_number,
   }
 }

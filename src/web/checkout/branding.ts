@@ -1,9 +1,11 @@
 import { brandColours, type HexColour } from '../../core/checkout/brand-colours.ts'
+import { NO_SELLER, type Seller } from '../../core/receipt/seller.ts'
 
-/** How a merchant's pages look. */
+/** How a merchant's pages look, and who sells. */
 export type Branding = {
   readonly colour: HexColour | null
   readonly logo: Logo | null
+  readonly seller: Seller
 }
 
 type Logo = {
@@ -14,7 +16,7 @@ type Logo = {
   readonly height: number
 }
 
-export const NO_BRANDING: Branding = { colour: null, logo: null }
+export const NO_BRANDING: Branding = { colour: null, logo: null, seller: NO_SELLER }
 
 /** The merchant's colours over those of the style; empty where they chose none. */
 export function brandStyle({ colour }: Branding): string {

@@ -152,7 +152,7 @@ async function requestReceipt(c: Context, deps: CheckoutDeps, found: FoundChecko
   if (found.receipt === null) return backTo(c, found.token)
   const email = mailboxAddress.safeParse(fields.email?.trim())
   if (!email.success) return again(c, deps, found, 'receipt_email_refused', 400)
-  const { merchantName } = found
+  const { merchantName, branding } = found
   const { language } = languageOf(c)
   const request = {
     ...ownOf(found),
@@ -160,6 +160,7 @@ async function requestReceipt(c: Context, deps: CheckoutDeps, found: FoundChecko
     language: language.tag,
     merchantName,
     item: itemOf(found),
+    seller: branding.seller,
   }
   const isKept = await deps.requestReceipt(request)
   return isKept ? backTo(c, found.token) : again(c, deps, found, 'receipt_email_limit', 409)

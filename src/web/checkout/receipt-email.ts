@@ -20,6 +20,8 @@ export function receiptEmail(facts: ReceiptFacts): { subject: string; text: stri
     [messages.received, `${readableAmount(received, symbol)} ${symbol}`],
     [messages.paid_at, utcTime(language, facts.paidAtMs, 'day')],
     [messages.receipt_number, invoiceId],
+    [messages.seller, facts.sellerLines.join(', ') || null],
+    [messages.tax_number, facts.taxNumber],
   ]
   // Without the marks of `fill`: a mail program could take one for a part of the URL.
   const row = (term: string, value: string) => fillParts(messages.receipt_email_row, { term, value }).join('')

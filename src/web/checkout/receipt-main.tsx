@@ -1,4 +1,5 @@
 import { ASSETS } from '../../core/assets.ts'
+import { sellerLines } from '../../core/receipt/seller.ts'
 import { coin, usdPrice } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import { fill } from './language.ts'
@@ -19,6 +20,7 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
         <section class="paper">
           <h1 id="heading">{messages.receipt_heading}</h1>
           <dl class="receipt">
+            <SellerRows page={page} />
             <Purchase page={page} />
             <Total page={page} />
             <Row term={messages.amount_label}>
@@ -80,6 +82,26 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
         </section>
       </div>
     </main>
+  )
+}
+
+/** Who sold, where the shop said so. */
+function SellerRows({ page: { branding, merchantName, language } }: { page: CheckoutPage }) {
+  const { seller } = branding
+  const lines = sellerLines(seller, merchantName)
+  return (
+    <>
+      {lines.length > 0 && (
+        <Row term={language.messages.seller}>
+          <bdi class="lines">{lines.join('\n')}</bdi>
+        </Row>
+      )}
+      {seller.taxNumber !== null && (
+        <Row term={language.messages.tax_number}>
+          <bdi>{seller.taxNumber}</bdi>
+        </Row>
+      )}
+    </>
   )
 }
 

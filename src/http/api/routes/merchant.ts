@@ -40,7 +40,7 @@ export const getMerchantRoute = defineRoute({
   operationId: 'getMerchant',
   tag: 'Dashboard',
   summary: 'Read the shop',
-  description: 'Its name and look, and your role in it.',
+  description: 'Its name and look, what its receipts say of it, and your role in it.',
   scope: null,
   dashboardOnly: true,
   success: { status: 200, description: 'The shop.', schema: merchantView },
@@ -60,7 +60,7 @@ export const updateMerchantRoute = defineRoute({
   path: '/merchant',
   operationId: 'updateMerchant',
   tag: 'Dashboard',
-  summary: "Change the look of the buyer's pages",
+  summary: "Change the look of the buyer's pages, and who sells",
   description: 'Omitted fields stay as they are; null restores the default. Both modes look the same.',
   scope: null,
   dashboardOnly: true,
@@ -77,6 +77,9 @@ export const updateMerchantRoute = defineRoute({
       ...(body.brand_name === undefined ? {} : { name: body.brand_name }),
       ...(body.brand_colour === undefined ? {} : { colour: body.brand_colour }),
       ...(logo === undefined ? {} : { logo }),
+      ...(body.legal_name === undefined ? {} : { legalName: body.legal_name }),
+      ...(body.postal_address === undefined ? {} : { postalAddress: body.postal_address }),
+      ...(body.tax_number === undefined ? {} : { taxNumber: body.tax_number }),
     }
     const set = await setBranding(deps, tenant.merchantId, wish)
     if (set.kind === 'not_found') throw new ApiProblem('not_found')
@@ -149,6 +152,9 @@ async function merchantViewOf(
     brand_name: brandName,
     brand_colour: brandColour,
     logo_url: logoDigest === null ? null : `/logo/${tenant.merchantId}/${logoDigest}.webp`,
+    legal_name: profile.legalName,
+    postal_address: profile.postalAddress,
+    tax_number: profile.taxNumber,
     role: person.role,
     sends_mail: deps.sendsMail ?? false,
     webhook_formats: ENDPOINT_FORMATS.filter((format) =>

@@ -5,7 +5,7 @@ import type { Merchant, UpdateMerchant } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { Button } from '../parts/button.tsx'
-import { Checkbox, Field } from '../parts/field.tsx'
+import { Checkbox, Field, TextArea } from '../parts/field.tsx'
 import { ManagerForm } from '../parts/manager-form.tsx'
 import { faultOf, ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
@@ -24,8 +24,9 @@ export function BrandingPage() {
       <Read read={merchant} lines={5}>
         {(known) => (
           <div className="stack large">
-            <LookForm key={JSON.stringify(known)} merchant={known} />
+            <LookForm key={JSON.stringify([known.brand_name, known.brand_colour])} merchant={known} />
             <LogoCard merchant={known} />
+            <SellerForm key={JSON.stringify(sellerOf(known))} merchant={known} />
           </div>
         )}
       </Read>
@@ -75,6 +76,76 @@ function LookForm({ merchant }: { merchant: Merchant }) {
             <code>{colour}</code>
           </div>
         )}
+      </ManagerForm>
+    </Card>
+  )
+}
+
+const ADDRESS_LINES_MAX = 5
+
+/** Without empty lines and the space around others. */
+const linesOf = (text: string): string =>
+  text
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join('\n')
+
+/** An API of the release before knows none of them. */
+const sellerOf = ({ legal_name, postal_address, tax_number }: Merchant) => [
+  legal_name ?? '',
+  postal_address ?? '',
+  tax_number ?? '',
+]
+
+function SellerForm({ merchant }: { merchant: Merchant }) {
+  const [name = '', lines = '', number = ''] = sellerOf(merchant)
+  const [legalName, setLegalName] = useState(name)
+  const [address, setAddress] = useState(lines)
+  const [taxNumber, setTaxNumber] = useState(number)
+  const save = useSave()
+  return (
+    <Card title="On receipts">
+      <ManagerForm
+        title="On receipts"
+        save={save}
+        onSave={() =>
+          save.mutate({
+            legal_name: legalName.trim() || null,
+            postal_address: linesOf(address) || null,
+            tax_number: taxNumber.trim() || null,
+          })
+        }
+      >
+        <p className="quiet">
+          Who sells, for buyers who need it for their books. Printed and e-mailed receipts have it; the signed
+          file does not.
+        </p>
+        <Field
+          label="Legal name"
+          hint="If it is not your public business name. Optional."
+          maxLength={200}
+          value={legalName}
+          onChange={(event) => setLegalName(event.target.value)}
+          fault={faultOf(save.error, 'legal_name')}
+        />
+        <TextArea
+          label="Postal address"
+          hint={`At most ${ADDRESS_LINES_MAX} lines. Optional.`}
+          rows={ADDRESS_LINES_MAX}
+          maxLength={400}
+          value={address}
+          onChange={(event) => setAddress(event.target.value)}
+          fault={faultOf(save.error, 'postal_address')}
+        />
+        <Field
+          label="Tax or company number"
+          hint="Such as your VAT ID. Optional."
+          maxLength={64}
+          value={taxNumber}
+          onChange={(event) => setTaxNumber(event.target.value)}
+          fault={faultOf(save.error, 'tax_number')}
+        />
       </ManagerForm>
     </Card>
   )
