@@ -203,6 +203,39 @@ test("with the watcher's login no sweep moves to another payout while its own go
   expect((await move()).rowCount).toBe(1)
 })
 
+test("with the watcher's login a sweep leaves a signed payout only if it was not signed itself", async () => {
+  const shop = await world.openShop('ETH_BASE', [10n ** 18n])
+  const ids = [
+    (await world.payout(shop, 'ETH_BASE', '0.4')).id,
+    (await world.payout(shop, 'ETH_BASE', '0.1')).id,
+  ]
+  await world.tracker().pass()
+  const { owner, pools } = world.database
+  const { rows } = await owner.query<{ id: string; first: string }>(
+    'select id, payout_id as first from sweep where merchant_id = $1',
+    [shop.merchantId],
+  )
+  const { id = '', first = '' } = rows[0] ?? {}
+  const second = ids.find((each) => each !== first) ?? ''
+  const move = (to: string) => pools.watcher.query('update sweep set payout_id = $2 where id = $1', [id, to])
+  const sign = (payout: string) =>
+    owner.query(
+      `insert into payout_transaction
+         (merchant_id, payout_id, number, livemode, network, txid, raw, network_fee, from_height, created_at)
+       values ($1, $2, 1, false, $3, '0x' || $2, '', 0, 0, now())`,
+      [shop.merchantId, payout, world.network],
+    )
+  await sign(first)
+  expect((await move(second)).rowCount).toBe(1)
+  await owner.query(
+    `insert into sweep_transaction (merchant_id, sweep_id, number, livemode, network, txid, raw, cost, created_at)
+     values ($1, $2, 1, false, $3, '0x' || $2, '', 0, now())`,
+    [shop.merchantId, id, world.network],
+  )
+  await sign(second)
+  await expect(move(first)).rejects.toThrow('belongs to payout')
+})
+
 test("with the watcher's login a payout called failed gives its sweep away, and nobody is paid more for it", async () => {
   await world.fuelHotWallet()
   const shop = await world.openShop('ETH_BASE', [10n ** 18n])

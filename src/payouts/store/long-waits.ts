@@ -1,5 +1,6 @@
 import { type KeyFamily, keyFamilyOfNetwork, NETWORKS, type Network } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
+import { ORPHANED } from './sweeps.ts'
 
 /** Payouts or sweeps of a network that have waited too long in one state. */
 export type LongWait = {
@@ -13,7 +14,7 @@ export type LongWait = {
 }
 
 /**
- * What is in one state since before the moment given for its network. A sweep whose payout failed waits for the next
+ * What is in one state since before the moment given for its network. An orphaned sweep waits for the next
  * payout, and is reported only once it is in a block. Served by payout_under_way, sweep_under_way and account_nonce's key.
  */
 async function listLongWaits(
@@ -27,8 +28,7 @@ async function listLongWaits(
        from payout p where p.status in ('approved', 'submitted')
        union all
        select s.network, s.status, s.id, s.created_at from sweep s
-       join payout p on p.merchant_id = s.merchant_id and p.id = s.payout_id
-       where s.final_at is null and (s.status = 'done' or p.status <> 'failed')),
+       where s.final_at is null and (s.status = 'done' or (s.status = 'planned' and not ${ORPHANED}))),
      late as (
        select w.* from waiting w join usual u on u.network = w.network where w.since < u.before
        union all

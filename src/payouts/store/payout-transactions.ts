@@ -53,6 +53,34 @@ export async function listPayoutTransactions(
   }))
 }
 
+/** Whether a payout is approved and nothing was signed for it. Once signed it stays so. By primary keys. */
+export async function isUnsigned(
+  db: Queryable,
+  { merchantId, livemode }: Tenant,
+  payoutId: string,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from payout p where p.merchant_id = $1 and p.id = $2 and p.livemode = $3 and p.status = 'approved'
+       and not exists (select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id)`,
+    [merchantId, payoutId, livemode],
+  )
+  return rowCount === 1
+}
+
+/**
+ * The same, and until this transaction ends nothing that was signed for it is published: a signature refers to the payout's
+ * row. Read after the lock, so that what was published while this waited counts.
+ */
+export async function lockUnsigned(tx: Tx, tenant: Tenant, payoutId: string): Promise<boolean> {
+  const { merchantId, livemode } = tenant
+  await tx.query('select from payout where merchant_id = $1 and id = $2 and livemode = $3 for update', [
+    merchantId,
+    payoutId,
+    livemode,
+  ])
+  return isUnsigned(tx, tenant, payoutId)
+}
+
 /** Keeps a signed transaction of a payout. Writing the same one again changes nothing. */
 export async function insertPayoutTransaction(
   tx: Tx,

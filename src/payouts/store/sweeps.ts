@@ -2,6 +2,7 @@ import type { AssetId, Network } from '../../core/assets.ts'
 import { keyspaceOfNetwork } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
+import { lockUnsigned } from './payout-transactions.ts'
 
 /** Money on its way from a deposit address to the hot wallet. */
 export type Sweep = {
@@ -37,7 +38,7 @@ export type SweepableAddress = {
   readonly keyIndex: number
   readonly amount: bigint
   readonly transferIds: readonly string[]
-  /** The first nonce of the address that no sweep of it ever had; 0 if it never sent a sweep. */
+  /** The first nonce of the address that no signed sweep of it has; 0 where none was signed. */
   readonly nonceMin: number
 }
 
@@ -47,6 +48,16 @@ const COLUMNS = `merchant_id as "merchantId", livemode, id, payout_id as "payout
 /** Whether the chain took back what sweep s was to take: then it is worth nothing, unless the deposit comes back. By keys. */
 export const LOST_DEPOSIT = `exists (select from sweep_transfer l join transfer t on t.merchant_id = l.merchant_id
   and t.id = l.transfer_id where l.merchant_id = s.merchant_id and l.sweep_id = s.id and t.status in ('replaced', 'reorged'))`
+
+const IS_SIGNED = `exists (select from sweep_transaction x where x.merchant_id = s.merchant_id and x.sweep_id = s.id)`
+
+/**
+ * Whether nobody waits for the planned sweep s, so that it may go on for another payout: its own failed, or was signed
+ * without it, and a sweep is signed only for the sake of a payout that was not. By keys.
+ */
+export const ORPHANED = `exists (select from payout o where o.merchant_id = s.merchant_id and o.id = s.payout_id
+  and (o.status = 'failed' or (not ${IS_SIGNED} and exists (select from payout_transaction y
+    where y.merchant_id = o.merchant_id and y.payout_id = o.id))))`
 
 /** More addresses than one payout is ever swept from; the largest come first. */
 const ADDRESSES_MAX = 500
@@ -62,8 +73,8 @@ async function listSweepable(
 ): Promise<SweepableAddress[]> {
   const { rows } = await db.query<SweepableAddress>(
     `select d.program as address, d.idx as "keyIndex", sum(t.amount) as amount, array_agg(t.id order by t.id) as "transferIds",
-       coalesce((select max(w.nonce) + 1 from sweep w where w.merchant_id = $1 and w.network = $3 and w.address = d.program), 0)
-         as "nonceMin"
+       coalesce((select max(s.nonce) + 1 from sweep s where s.merchant_id = $1 and s.network = $3 and s.address = d.program
+         and ${IS_SIGNED}), 0) as "nonceMin"
      from transfer t join deposit_address d
        on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $5
      where t.merchant_id = $1 and t.livemode = $2 and t.network = $3 and t.asset = $4 and t.status = 'confirmed'
@@ -108,11 +119,20 @@ export async function listDepositsOfSweep(
   return rows.map(({ id }) => id)
 }
 
+type PlannedSweep = Omit<Sweep, 'status' | 'cost'> & {
+  readonly transferIds: readonly string[]
+  readonly now: Date
+}
+
+/** The same as `insertSweep`, but false, and nothing, where its payout was signed, or is over. */
+export async function planSweep(tx: Tx, sweep: PlannedSweep): Promise<boolean> {
+  if (!(await lockUnsigned(tx, sweep, sweep.payoutId))) return false
+  await insertSweep(tx, sweep)
+  return true
+}
+
 /** Writes a planned sweep with its deposits. A deposit of another sweep's is an error. */
-export async function insertSweep(
-  tx: Tx,
-  sweep: Omit<Sweep, 'status' | 'cost'> & { readonly transferIds: readonly string[]; readonly now: Date },
-): Promise<void> {
+export async function insertSweep(tx: Tx, sweep: PlannedSweep): Promise<void> {
   await tx.query(
     `insert into sweep (merchant_id, id, livemode, payout_id, network, asset, address, key_index, amount, nonce, status,
        created_at)
@@ -138,7 +158,7 @@ export async function insertSweep(
   )
 }
 
-/** A sweep that is in no block, and whose payout failed meanwhile. */
+/** A sweep that is in no block, and whose payout failed meanwhile, or was signed before the sweep was. */
 type OrphanSweep = {
   readonly id: string
   readonly amount: bigint
@@ -162,11 +182,9 @@ export async function listSweepSources(
   of: { readonly network: Network; readonly asset: AssetId; readonly cost: bigint },
 ): Promise<SweepSources> {
   const { rows } = await db.query<OrphanSweep>(
-    `select s.id, s.amount, exists (select from sweep_transaction t
-       where t.merchant_id = s.merchant_id and t.sweep_id = s.id) as "isSigned"
-     from sweep s join payout p on p.merchant_id = s.merchant_id and p.id = s.payout_id and p.status = 'failed'
+    `select s.id, s.amount, ${IS_SIGNED} as "isSigned" from sweep s
      where s.merchant_id = $1 and s.livemode = $2 and s.network = $3 and s.asset = $4 and s.status = 'planned'
-       and not ${LOST_DEPOSIT}
+       and ${ORPHANED} and not ${LOST_DEPOSIT}
      order by "isSigned" desc, s.amount desc, s.id limit ${ADDRESSES_MAX}`,
     [tenant.merchantId, tenant.livemode, of.network, of.asset],
   )
@@ -180,16 +198,19 @@ export async function listSweepSources(
   }
 }
 
-/** Assigns a sweep whose payout failed to another payout. False if it was assigned already. By primary keys. */
+/**
+ * Assigns an orphaned sweep to another payout. False if it was assigned already, or nobody needs it any more: that payout
+ * was signed, or is over. By primary keys.
+ */
 export async function adoptSweep(
-  db: Queryable,
+  tx: Tx,
   { merchantId, livemode }: Tenant,
   { sweepId, payoutId }: { readonly sweepId: string; readonly payoutId: string },
 ): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `update sweep s set payout_id = $4 from payout p
-     where s.merchant_id = $1 and s.livemode = $2 and s.id = $3 and s.status = 'planned'
-       and p.merchant_id = s.merchant_id and p.id = s.payout_id and p.status = 'failed'`,
+  if (!(await lockUnsigned(tx, { merchantId, livemode }, payoutId))) return false
+  const { rowCount } = await tx.query(
+    `update sweep s set payout_id = $4 where s.merchant_id = $1 and s.livemode = $2 and s.id = $3
+       and s.status = 'planned' and ${ORPHANED} and not ${LOST_DEPOSIT}`,
     [merchantId, livemode, sweepId, payoutId],
   )
   return rowCount === 1

@@ -1,12 +1,12 @@
 import type { AssetId, Network } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant } from '../../postgres/transaction.ts'
-import { LOST_DEPOSIT } from './sweeps.ts'
+import { LOST_DEPOSIT, ORPHANED } from './sweeps.ts'
 
 /**
  * What of a merchant's money is in the hot wallet and no payout's: what was swept, without all payouts that were signed and
- * did not fail. `planned` counts sweeps that are still to come as well, but for those whose payout failed. What is done with
- * is in hot_credit; the rest is served by sweep_under_way and payout_under_way.
+ * did not fail. `planned` counts sweeps that are still to come as well, but for orphaned ones. What is done with is in
+ * hot_credit; the rest is served by sweep_under_way and payout_under_way.
  */
 export async function loadSweptCredit(
   db: Queryable,
@@ -17,8 +17,7 @@ export async function loadSweptCredit(
     `select coalesce((select amount from hot_credit
          where merchant_id = $1 and livemode = $2 and network = $3 and asset = $4), 0)
        + (select coalesce(sum(s.amount), 0) from sweep s where $5 and s.network = $3 and s.asset = $4 and s.merchant_id = $1
-         and s.livemode = $2 and s.status = 'planned' and s.final_at is null and not ${LOST_DEPOSIT}
-         and exists (select from payout p where p.merchant_id = s.merchant_id and p.id = s.payout_id and p.status <> 'failed'))
+         and s.livemode = $2 and s.status = 'planned' and s.final_at is null and not ${LOST_DEPOSIT} and not ${ORPHANED})
        - (select coalesce(sum(p.amount), 0) from payout p
           where p.merchant_id = $1 and p.livemode = $2 and p.network = $3 and p.asset = $4
             and p.status in ('approved', 'submitted')

@@ -11,16 +11,16 @@ import { newId } from '../../../runtime/new-id.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
 import { askJournal } from '../../store/journal-questions.ts'
 import { listUnsealedSweeps } from '../../store/outcome-seals.ts'
-import { insertPayoutRefusal } from '../../store/payout-transactions.ts'
+import { insertPayoutRefusal, isUnsigned } from '../../store/payout-transactions.ts'
 import { loadSweepCost } from '../../store/sweep-cost.ts'
 import {
   adoptSweep,
-  insertSweep,
   listSweepSources,
   listSweepsOf,
   listSweepsUnderWay,
   listSweepTransactions,
   loadSweptSince,
+  planSweep,
   type Sweep,
   type SweepableAddress,
   type SweepTransaction,
@@ -208,13 +208,16 @@ export class EvmSweeps {
     if (own.some(({ status }) => status === 'failed')) return
     const credit = await loadSweptCredit(pool, tenant, { ...of, counts: 'planned' })
     const before = await sumUnsignedPayouts(pool, tenant, { ...of, before: payout.id })
+    // The credit is without what is signed. Asked after it: what is unsigned now was so then.
+    if (!(await isUnsigned(pool, tenant, payout.id))) return
     let missing = payout.amount + before - credit
     const isOfToken = isToken(asset)
     const cost = await loadSweepCost(pool, { asset, livemode: tenant.livemode, wallet })
     const { orphans, addresses, dust } = await listSweepSources(pool, tenant, { ...of, cost })
     for (const { id: sweepId, amount, isSigned } of orphans) {
       if (missing <= 0n && !isSigned) break
-      if (await adoptSweep(pool, tenant, { sweepId, payoutId: payout.id })) missing -= amount
+      const adoption = { sweepId, payoutId: payout.id }
+      if (await withTransaction(pool, tenant, (tx) => adoptSweep(tx, tenant, adoption))) missing -= amount
     }
     if (missing <= 0n) return
     const chosen = await this.#deposits.choose(payout, addresses, { missing, hot: wallet.address })
@@ -256,7 +259,7 @@ export class EvmSweeps {
     const id = newId('sweep', now)
     const sweep = { merchantId, livemode, id, payoutId, network, asset, address, keyIndex, amount, nonce }
     try {
-      await withTransaction(pool, tenantOf(payout), (tx) => insertSweep(tx, { ...sweep, transferIds, now }))
+      await withTransaction(pool, tenantOf(payout), (tx) => planSweep(tx, { ...sweep, transferIds, now }))
     } catch (error) {
       // Another process has just planned it.
       if (!isConstraintViolation(error)) throw error

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { SWEEP_CHECKS } from '../../src/audit/payout-checks.ts'
+import { runAudit } from '../../src/audit/run-audit.ts'
+import type { Payout } from '../../src/core/payout/payout.ts'
+import { readLongWaits } from '../../src/payouts/store/long-waits.ts'
+import type { Tenant } from '../../src/postgres/transaction.ts'
+import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
+
+const ETHER = 10n ** 18n
+const DAY_MS = 24 * 3_600_000
+
+let world: EvmPayoutWorld
+beforeAll(async () => {
+  world = await EvmPayoutWorld.open('base')
+  await world.fuelHotWallet()
+})
+afterAll(() => world?.close())
+
+/** The order of payouts is that of their ids, which tell the time. */
+function later(ms: number): void {
+  world.now = new Date(world.now.getTime() + ms)
+}
+
+/** A merchant's sweeps, oldest first: for which payout, and how many deposits each has. */
+async function sweepsOf({ merchantId }: Tenant) {
+  const { rows } = await world.database.owner.query<{
+    id: string
+    payout: string
+    status: string
+    nonce: number
+    deposits: number
+  }>(
+    `select s.id, s.payout_id as payout, s.status, s.nonce,
+       (select count(*)::int from sweep_transfer l where l.merchant_id = s.merchant_id and l.sweep_id = s.id) as deposits
+     from sweep s where s.merchant_id = $1 order by s.created_at, s.id`,
+    [merchantId],
+  )
+  return rows
+}
+
+const checked = new Set(SWEEP_CHECKS.map(({ name }) => name))
+async function findings() {
+  const results = await runAudit(world.database.owner, [])
+  return results.filter(({ name, findings }) => checked.has(name) && findings.length > 0)
+}
+
+/** Confirmed, and the destination has the amount without the fee, once. */
+async function expectPaid(tenant: Tenant, { id, destination, amount }: Payout): Promise<void> {
+  const { networkFee } = await world.until(tenant, id, 'confirmed')
+  expect(await world.holds('ETH_BASE', destination)).toBe(amount - networkFee)
+}
+
+/** What was asked for is swept, in a block, and known to need so much gas; the signer has yet to sign it. */
+async function sweepFor(): Promise<void> {
+  await world.tracker().pass()
+  await world.sign()
+  await world.tracker().pass()
+  await world.anvil.mine(1)
+  await world.tracker().pass()
+}
+
+test('nothing more is swept for a payout that is signed while the watcher plans', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER, ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await sweepFor()
+  let isSigned = false
+  const signing = world.tracker((chain) => ({
+    ...boundChain(chain),
+    // Asked after what is unsigned was read, and before anything is planned.
+    finalizedHeight: async () => {
+      if (!isSigned) await world.sign()
+      isSigned = true
+      return chain.finalizedHeight()
+    },
+  }))
+  await signing.pass()
+  expect((await world.signedFor(payout.id)).payout).toHaveLength(1)
+  expect(await sweepsOf(tenant)).toMatchObject([{ payout: payout.id, status: 'done' }])
+  await expectPaid(tenant, payout)
+  await expectPaid(tenant, await world.payout(tenant, 'ETH_BASE', '1'))
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+  expect(await findings()).toEqual([])
+})
+
+test('nothing is swept for a payout that is signed while a node says what its deposits hold', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER, ETHER])
+  const older = await world.request(tenant, 'ETH_BASE', '1')
+  later(1_000)
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await sweepFor()
+  later(1_000)
+  // It takes what was swept for the newer one, which lacks as much from then on.
+  await world.approve(tenant, older.id)
+  let asked = 0
+  const signing = world.tracker((chain) => ({
+    ...boundChain(chain),
+    nonceOf: async (account, at) => {
+      asked += 1
+      if (asked === 1) {
+        // The older one comes first only where the signer knows what its destination takes.
+        await world.database.owner.query('delete from payout_gas where payout_id = $1', [older.id])
+        await world.sign()
+      }
+      return chain.nonceOf(account, at)
+    },
+  }))
+  await signing.pass()
+  expect(asked).toBe(1)
+  expect((await world.signedFor(payout.id)).payout).toHaveLength(1)
+  expect(await sweepsOf(tenant)).toMatchObject([{ payout: payout.id, status: 'done' }])
+  await expectPaid(tenant, payout)
+  await expectPaid(tenant, older)
+  expect(await findings()).toEqual([])
+})
+
+test('what was planned for a payout that the signer was signing goes on for the next payout', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER, ETHER])
+  const older = await world.request(tenant, 'ETH_BASE', '1')
+  later(1_000)
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await sweepFor()
+  later(1_000)
+  await world.approve(tenant, older.id)
+  await world.sign({
+    reached: async (point) => {
+      if (point === 'before_journal') await world.tracker().pass()
+    },
+  })
+  expect((await world.signedFor(payout.id)).payout).toHaveLength(1)
+  expect(await sweepsOf(tenant)).toMatchObject([
+    { payout: payout.id, status: 'done' },
+    { payout: payout.id, status: 'planned' },
+  ])
+  // Nobody waits for a sweep that is there for the next payout.
+  const tomorrow = new Date(world.now.getTime() + DAY_MS)
+  expect((await readLongWaits(world.database.owner, tomorrow)).map(({ state }) => state)).not.toContain(
+    'planned',
+  )
+  await expectPaid(tenant, payout)
+  await expectPaid(tenant, older)
+  expect(await sweepsOf(tenant)).toMatchObject([
+    { payout: payout.id, status: 'done' },
+    { payout: older.id, status: 'done' },
+  ])
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+  expect(await findings()).toEqual([])
+})
