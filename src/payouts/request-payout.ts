@@ -19,7 +19,7 @@ import { loadPayoutDestination, type PayoutDestination } from './store/payout-de
 import { sumRequestedSince } from './store/payout-sums.ts'
 import { loadSolanaSignerAccounts } from './store/solana-accounts.ts'
 import { loadSweepCost } from './store/sweep-cost.ts'
-import { listSweepSources } from './store/sweeps.ts'
+import { listSweepSources } from './store/sweep-sources.ts'
 import { loadSweptCredit, sumUnsignedPayouts } from './store/swept-credit.ts'
 
 type PayoutRequest = {

@@ -145,3 +145,33 @@ test('what was planned for a payout that the signer was signing goes on for the 
   expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
   expect(await findings()).toEqual([])
 })
+
+test('of a sweep that was not signed, the deposits that are left are swept anew, with its nonce', async () => {
+  const tenant = await world.openShop('ETH_BASE', [])
+  const { invoiceId, address } = await world.deposit(tenant, 'ETH_BASE', ETHER)
+  await world.payInvoice(tenant, { invoiceId, address, asset: 'ETH_BASE', amount: ETHER / 2n })
+  const { rows } = await world.database.owner.query<{ txid: string }>(
+    'select txid from transfer where merchant_id = $1 and amount = $2',
+    [tenant.merchantId, ETHER / 2n],
+  )
+  const txid = rows[0]?.txid ?? ''
+  const payout = await world.payout(tenant, 'ETH_BASE', '1.4')
+  await world.tracker().pass()
+  await world.anvil.reorganise(1, (each) => each === txid)
+  await world.takeBack(tenant, txid)
+  expect(await world.until(tenant, payout.id, 'failed')).toMatchObject({ failureCode: 'deposit_gone' })
+  // The signer is asked first whether its journal knows of a signature.
+  await world.tracker().pass()
+  expect(await sweepsOf(tenant)).toMatchObject([{ status: 'planned', deposits: 2 }])
+  await world.sign()
+  await world.tracker().pass()
+  expect(await sweepsOf(tenant)).toMatchObject([{ status: 'failed', deposits: 0 }])
+  later(1_000)
+  await expectPaid(tenant, await world.payout(tenant, 'ETH_BASE', '1'))
+  expect(await sweepsOf(tenant)).toMatchObject([
+    { status: 'failed', nonce: 0, deposits: 0 },
+    { status: 'done', nonce: 0, deposits: 1 },
+  ])
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n, shortfall: 0n })
+  expect(await findings()).toEqual([])
+})

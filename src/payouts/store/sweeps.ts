@@ -32,16 +32,6 @@ export type SweepTransaction = {
   readonly cost: bigint
 }
 
-/** Deposits of one address that may be swept together. */
-export type SweepableAddress = {
-  readonly address: Buffer
-  readonly keyIndex: number
-  readonly amount: bigint
-  readonly transferIds: readonly string[]
-  /** The first nonce of the address that no signed sweep of it has; 0 where none was signed. */
-  readonly nonceMin: number
-}
-
 const COLUMNS = `merchant_id as "merchantId", livemode, id, payout_id as "payoutId", network, asset, address,
   key_index as "keyIndex", amount, nonce, status, cost`
 
@@ -49,7 +39,8 @@ const COLUMNS = `merchant_id as "merchantId", livemode, id, payout_id as "payout
 export const LOST_DEPOSIT = `exists (select from sweep_transfer l join transfer t on t.merchant_id = l.merchant_id
   and t.id = l.transfer_id where l.merchant_id = s.merchant_id and l.sweep_id = s.id and t.status in ('replaced', 'reorged'))`
 
-const IS_SIGNED = `exists (select from sweep_transaction x where x.merchant_id = s.merchant_id and x.sweep_id = s.id)`
+/** Whether sweep s has a signature. By the primary key. */
+export const IS_SIGNED = `exists (select from sweep_transaction x where x.merchant_id = s.merchant_id and x.sweep_id = s.id)`
 
 /**
  * Whether nobody waits for the planned sweep s, so that it may go on for another payout: its own failed, or was signed
@@ -58,35 +49,6 @@ const IS_SIGNED = `exists (select from sweep_transaction x where x.merchant_id =
 export const ORPHANED = `exists (select from payout o where o.merchant_id = s.merchant_id and o.id = s.payout_id
   and (o.status = 'failed' or (not ${IS_SIGNED} and exists (select from payout_transaction y
     where y.merchant_id = o.merchant_id and y.payout_id = o.id))))`
-
-/** More addresses than one payout is ever swept from; the largest come first. */
-const ADDRESSES_MAX = 500
-
-/**
- * The addresses whose final deposits of an asset stand in the merchant's available balance and were not swept, largest
- * first; an address that is being swept comes after that. Served by transfer's and sweep_transfer's keys.
- */
-async function listSweepable(
-  db: Queryable,
-  tenant: Tenant,
-  of: { readonly network: Network; readonly asset: AssetId },
-): Promise<SweepableAddress[]> {
-  const { rows } = await db.query<SweepableAddress>(
-    `select d.program as address, d.idx as "keyIndex", sum(t.amount) as amount, array_agg(t.id order by t.id) as "transferIds",
-       coalesce((select max(s.nonce) + 1 from sweep s where s.merchant_id = $1 and s.network = $3 and s.address = d.program
-         and ${IS_SIGNED}), 0) as "nonceMin"
-     from transfer t join deposit_address d
-       on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $5
-     where t.merchant_id = $1 and t.livemode = $2 and t.network = $3 and t.asset = $4 and t.status = 'confirmed'
-       and t.ledger_bucket = 'available' and t.left_on_chain is null and t.amount > 0
-       and not exists (select from sweep_transfer s where s.merchant_id = t.merchant_id and s.transfer_id = t.id)
-       and not exists (select from sweep w where w.merchant_id = t.merchant_id and w.network = t.network
-         and w.asset = t.asset and w.address = d.program and w.status = 'planned')
-     group by d.program, d.idx order by sum(t.amount) desc, d.idx limit ${ADDRESSES_MAX}`,
-    [tenant.merchantId, tenant.livemode, of.network, of.asset, keyspaceOfNetwork(of.network)],
-  )
-  return rows
-}
 
 /**
  * The deposits of an address that a sweep of this amount took: the oldest that were not swept, which together are worth
@@ -156,64 +118,6 @@ export async function insertSweep(tx: Tx, sweep: PlannedSweep): Promise<void> {
      select $1, unnest($4::text[]), $2, $3`,
     [sweep.merchantId, sweep.livemode, sweep.id, sweep.transferIds],
   )
-}
-
-/** A sweep that is in no block, and whose payout failed meanwhile, or was signed before the sweep was. */
-type OrphanSweep = {
-  readonly id: string
-  readonly amount: bigint
-  /** It may happen whether or not anybody needs it, and somebody has to pay what it takes. */
-  readonly isSigned: boolean
-}
-
-/** Where money for a merchant's payouts can come from that is not in the hot wallet and not on its way. */
-type SweepSources = {
-  /** Sweeps that can be assigned to another payout: signed ones first, then the largest. */
-  readonly orphans: readonly OrphanSweep[]
-  readonly addresses: readonly SweepableAddress[]
-  /** What of both together is worth no more than each one's sweep takes: it waits for a cheaper hour. */
-  readonly dust: bigint
-}
-
-/** `cost`: what a sweep takes of its amount. Served by sweep_by_asset, and by transfer's and sweep_transfer's keys. */
-export async function listSweepSources(
-  db: Queryable,
-  tenant: Tenant,
-  of: { readonly network: Network; readonly asset: AssetId; readonly cost: bigint },
-): Promise<SweepSources> {
-  const { rows } = await db.query<OrphanSweep>(
-    `select s.id, s.amount, ${IS_SIGNED} as "isSigned" from sweep s
-     where s.merchant_id = $1 and s.livemode = $2 and s.network = $3 and s.asset = $4 and s.status = 'planned'
-       and ${ORPHANED} and not ${LOST_DEPOSIT}
-     order by "isSigned" desc, s.amount desc, s.id limit ${ADDRESSES_MAX}`,
-    [tenant.merchantId, tenant.livemode, of.network, of.asset],
-  )
-  const found = await listSweepable(db, tenant, of)
-  const isWorth = ({ amount }: { readonly amount: bigint }) => amount > of.cost
-  const dust = [...rows, ...found].filter((each) => !isWorth(each))
-  return {
-    orphans: rows.filter(isWorth),
-    addresses: found.filter(isWorth),
-    dust: dust.reduce((sum, { amount }) => sum + amount, 0n),
-  }
-}
-
-/**
- * Assigns an orphaned sweep to another payout. False if it was assigned already, or nobody needs it any more: that payout
- * was signed, or is over. By primary keys.
- */
-export async function adoptSweep(
-  tx: Tx,
-  { merchantId, livemode }: Tenant,
-  { sweepId, payoutId }: { readonly sweepId: string; readonly payoutId: string },
-): Promise<boolean> {
-  if (!(await lockUnsigned(tx, { merchantId, livemode }, payoutId))) return false
-  const { rowCount } = await tx.query(
-    `update sweep s set payout_id = $4 where s.merchant_id = $1 and s.livemode = $2 and s.id = $3
-       and s.status = 'planned' and ${ORPHANED} and not ${LOST_DEPOSIT}`,
-    [merchantId, livemode, sweepId, payoutId],
-  )
-  return rowCount === 1
 }
 
 /** The sweeps for a payout's sake, oldest first. Served by sweep_by_payout. */
@@ -330,6 +234,36 @@ export async function insertSweepTransaction(
       signed.now,
     ],
   )
+}
+
+/** A sweep that nobody signed, nor will, and that is worth nothing: what it was to take beside a lost deposit waits for it. */
+const IS_GIVEN_UP = `s.merchant_id = $1 and s.id = $2 and s.livemode = $3 and s.status = 'planned' and not ${IS_SIGNED}
+  and ${ORPHANED} and ${LOST_DEPOSIT}`
+
+/** Whether a sweep was not signed, is orphaned, and was to take a deposit that the chain took back. By primary keys. */
+export async function isGivenUp(
+  db: Queryable,
+  sweep: Pick<Sweep, 'merchantId' | 'livemode' | 'id'>,
+): Promise<boolean> {
+  const { rowCount } = await db.query(`select from sweep s where ${IS_GIVEN_UP}`, [
+    sweep.merchantId,
+    sweep.id,
+    sweep.livemode,
+  ])
+  return rowCount === 1
+}
+
+/** Ends a sweep while `isGivenUp` says so; its other deposits may be swept anew. False where it does not. By primary keys. */
+export async function endGivenUp(
+  db: Queryable,
+  sweep: Pick<Sweep, 'merchantId' | 'livemode' | 'id'>,
+  now: Date,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update sweep s set status = 'failed', final_at = $4 where ${IS_GIVEN_UP}`,
+    [sweep.merchantId, sweep.id, sweep.livemode, now],
+  )
+  return rowCount === 1
 }
 
 /**

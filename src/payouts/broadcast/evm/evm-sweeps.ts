@@ -13,16 +13,16 @@ import { askJournal } from '../../store/journal-questions.ts'
 import { listUnsealedSweeps } from '../../store/outcome-seals.ts'
 import { insertPayoutRefusal, isUnsigned } from '../../store/payout-transactions.ts'
 import { loadSweepCost } from '../../store/sweep-cost.ts'
+import { adoptSweep, listSweepSources, type SweepableAddress } from '../../store/sweep-sources.ts'
 import {
-  adoptSweep,
-  listSweepSources,
+  endGivenUp,
+  isGivenUp,
   listSweepsOf,
   listSweepsUnderWay,
   listSweepTransactions,
   loadSweptSince,
   planSweep,
   type Sweep,
-  type SweepableAddress,
   type SweepTransaction,
   updateSweep,
 } from '../../store/sweeps.ts'
@@ -116,7 +116,7 @@ export class EvmSweeps {
   async #followOne(sweep: Sweep, finalized: number | null): Promise<void> {
     const { pool, providers } = this.#parts
     const transactions = await listSweepTransactions(pool, tenantOf(sweep), sweep.id)
-    if (transactions.length === 0) return
+    if (transactions.length === 0) return this.#letGo(sweep)
     for (const transaction of [...transactions].reverse()) {
       const receipt = await providers.current.receiptOf(transaction.txid)
       if (receipt === null) continue
@@ -125,6 +125,19 @@ export class EvmSweeps {
     }
     if (sweep.status === 'done') await this.#record(sweep, null)
     await this.#send(sweep, transactions)
+  }
+
+  /** What a sweep that nobody signs any more was to take beside a lost deposit is for the next sweep. */
+  async #letGo(sweep: Sweep): Promise<void> {
+    const { pool, network, clock, log } = this.#parts
+    if (!(await isGivenUp(pool, sweep))) return
+    // A restored database may have forgotten that it was signed.
+    const question = { ...tenantOf(sweep), intentId: sweep.id, network }
+    if ((await askJournal(pool, question, clock())) && (await endGivenUp(pool, sweep, clock())))
+      log.warn(
+        { sweepId: sweep.id },
+        'a sweep that was not signed ended: the chain took a deposit of it back',
+      )
   }
 
   /** The newest pays the most; an older one is offered only where the node does not take the newer. */
