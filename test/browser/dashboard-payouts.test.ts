@@ -146,7 +146,7 @@ test('an only owner adds an address, sees what arrives, requests, approves; it a
   await page.getByText('even in the database itself').waitFor()
   await page.getByText(arrives).first().waitFor()
   await open('/')
-  await page.getByText('a payout that nobody approved yet').waitFor()
+  await page.getByText('A payout waits for approval').waitFor()
   await page.getByRole('link', { name: 'Review it' }).click()
   await page.getByRole('link', { name: /LTC$/ }).click()
   await press(page, 'Approve')
