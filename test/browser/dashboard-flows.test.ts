@@ -254,7 +254,7 @@ describe('a shop in test mode', () => {
 
   test('live mode without networks says so, sells nothing, and leads to the command that connects them', async () => {
     const { page, open } = shop
-    const banner = page.getByText('No live network is connected yet: you cannot')
+    const banner = page.getByText('You cannot take real payments yet')
     for (const [path, action, count] of [
       ['/invoices', 'New invoice', 2],
       ['/links', 'New link', 2],

@@ -216,7 +216,7 @@ function PersonMenu({ account }: { account: Account }) {
 
 const NoNetworks = () => (
   <section className="reminder" aria-label="Live networks">
-    <span>No live network is connected yet: you cannot take real payments.</span>
+    <span>You cannot take real payments yet: no live network is connected.</span>
     <Link to="/settings/go-live">What to set up</Link>
   </section>
 )
