@@ -4,6 +4,7 @@ import { runAudit } from '../../src/audit/run-audit.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { readLongWaits } from '../../src/payouts/store/long-waits.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
+import { hex } from '../support/anvil.ts'
 import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 
 const ETHER = 10n ** 18n
@@ -174,4 +175,47 @@ test('of a sweep that was not signed, the deposits that are left are swept anew,
   ])
   expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n, shortfall: 0n })
   expect(await findings()).toEqual([])
+})
+
+/** A tracker of a node that says that each account has sent so much more than it has. */
+const exaggerating = (by: number) =>
+  world.tracker((chain) => ({
+    ...boundChain(chain),
+    nonceOf: async (account, at) => (await chain.nonceOf(account, at)) + (at === 'latest' ? by : 0),
+  }))
+
+test('a nonce that a node once gives too high is given to no sweep, which would wait behind the gap', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await exaggerating(3).pass()
+  expect(await sweepsOf(tenant)).toEqual([])
+  await expectPaid(tenant, payout)
+  expect(await sweepsOf(tenant)).toMatchObject([{ status: 'done', nonce: 0 }])
+})
+
+test('a nonce that one of two providers gives too high, also as final, is given to no sweep', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  const chain = world.clientAt(world.anvil.url)
+  const nonceOf = async (account: Uint8Array, at: 'latest' | 'finalized') =>
+    (await chain.nonceOf(account, at)) + 3
+  const liar = { name: 'a liar', chain: { ...boundChain(chain), nonceOf } }
+  await world.trackerOf([liar, { name: 'another', chain }]).pass()
+  expect(await sweepsOf(tenant)).toEqual([])
+  await chain.close()
+  await expectPaid(tenant, payout)
+})
+
+test('what a deposit address sent without a sweep counts once it is final', async () => {
+  const tenant = await world.openShop('ETH_BASE', [])
+  const { address } = await world.deposit(tenant, 'ETH_BASE', ETHER)
+  await world.anvil.rpc('anvil_impersonateAccount', [address])
+  await world.anvil.rpc('eth_sendTransaction', [{ from: address, to: address, value: '0x0' }])
+  await world.anvil.mine(1)
+  await world.anvil.rpc('anvil_setBalance', [address, hex(ETHER)])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.tracker().pass()
+  expect(await sweepsOf(tenant)).toEqual([])
+  await expectPaid(tenant, payout)
+  expect(await sweepsOf(tenant)).toMatchObject([{ status: 'done', nonce: 1 }])
 })

@@ -29,7 +29,7 @@ import {
 import { loadSweptCredit, sumUnsignedPayouts } from '../../store/swept-credit.ts'
 import { UnsealedPages } from '../outcome-sealer.ts'
 import { unlessRefused } from '../unless-refused.ts'
-import type { EvmBroadcasterParts } from './evm-broadcaster-parts.ts'
+import type { EvmBroadcasterParts, EvmPayoutChain } from './evm-broadcaster-parts.ts'
 import { addressText, EvmDeposits } from './evm-deposits.ts'
 import type { EvmReceiptFound } from './evm-payout-client.ts'
 import { findNonceUser, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
@@ -262,11 +262,10 @@ export class EvmSweeps {
   }
 
   async #planOne(payout: Payout, found: SweepableAddress, isOfToken: boolean): Promise<void> {
-    const { providers, pool, network, clock } = this.#parts
-    const chain = providers.current
-    const { address, keyIndex, amount, transferIds, nonceMin } = found
-    // A node that is behind does not count the address's last sweep yet.
-    const nonce = isOfToken ? null : Math.max(await chain.nonceOf(address, 'latest'), nonceMin)
+    const { pool, network, clock } = this.#parts
+    const { address, keyIndex, amount, transferIds } = found
+    const nonce = isOfToken ? null : await this.#nonceOf(found)
+    if (nonce === 'doubtful') return
     const now = clock()
     const { merchantId, livemode, asset, id: payoutId } = payout
     const id = newId('sweep', now)
@@ -277,6 +276,20 @@ export class EvmSweeps {
       // Another process has just planned it.
       if (!isConstraintViolation(error)) throw error
     }
+  }
+
+  /** Above what our own sweeps explain it counts once final, by another provider too: a sweep behind a gap waits for ever. */
+  async #nonceOf(found: SweepableAddress): Promise<number | 'doubtful'> {
+    const { providers } = this.#parts
+    const { address, nonceMin } = found
+    const nonce = await providers.current.nonceOf(address, 'latest')
+    // A node that is behind does not count the address's last sweep yet.
+    if (nonce <= nonceMin) return nonceMin
+    const where = addressText(found)
+    const isFinalBy = async (chain: EvmPayoutChain) => (await chain.nonceOf(address, 'finalized')) >= nonce
+    if ((await isFinalBy(providers.current)) && (await providers.anotherSays(where, isFinalBy))) return nonce
+    this.#alert(where, 'the node says that the address sent more than its sweeps, and that is not final')
+    return 'doubtful'
   }
 
   #alert(about: string, reason: string, what = reason): void {
