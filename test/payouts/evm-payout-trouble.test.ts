@@ -5,6 +5,7 @@ import { EvmRpcError } from '../../src/chain/evm/evm-rpc.ts'
 import { inspectHotWallets, inspectLongWaits } from '../../src/doctor/inspect-signer.ts'
 import type { SigningPoint } from '../../src/payouts/sign/signing-context.ts'
 import { acceptLostPayout } from '../../src/payouts/store/lost-payouts.ts'
+import { readGasBalance } from '../../src/payouts/store/read-gas-balance.ts'
 import { createMetrics } from '../../src/runtime/metrics.ts'
 import { exposeMetrics } from '../../src/watcher/expose-metrics.ts'
 import { hex, newEvmAddress } from '../support/anvil.ts'
@@ -730,6 +731,75 @@ test('a contract wallet that needs more gas than an address without code is paid
   const done = await world.until(tenant, payout.id, 'confirmed')
   expect(await world.holds('ETH_BASE', address)).toBe(payout.amount - done.networkFee)
   expect(done.networkFee).toBeGreaterThan(payout.networkFee)
+})
+
+/** An address with this code; without any it takes every payment. */
+async function contract(code: string): Promise<string> {
+  const { address } = newEvmAddress()
+  await world.anvil.rpc('anvil_setCode', [address, code])
+  return address
+}
+const STORES = '0x345f55'
+const REVERTS = '0x5f5ffd'
+
+test('a merchant whose payout reverted can burn gas at no other contract for a day', async () => {
+  await world.fuelHotWallet()
+  const tenant = await world.openShop('ETH_BASE', [ETHER, ETHER, ETHER, ETHER])
+  const [trap, wallet] = [await contract(STORES), await contract(STORES)]
+  const burnt = await world.payout(tenant, 'ETH_BASE', '1', trap)
+  await world.until(tenant, burnt.id, 'submitted')
+  const second = await world.payout(tenant, 'ETH_BASE', '1', wallet)
+  for (let turn = 0; turn < 3; turn++) {
+    await world.tracker().pass()
+    await world.sign()
+  }
+  // Two at a time would be two to revert.
+  expect((await world.signedFor(second.id)).payout).toEqual([])
+  await world.anvil.rpc('anvil_setCode', [trap, REVERTS])
+  expect(await world.until(tenant, burnt.id, 'failed')).toMatchObject({ failureCode: 'reverted' })
+  expect(await world.until(tenant, second.id, 'failed')).toMatchObject({ failureCode: 'reverted_lately' })
+  // Without code it takes no more gas than any other address.
+  await world.anvil.rpc('anvil_setCode', [trap, '0x'])
+  await world.database.owner.query(
+    `update payout_destination set removed_at = now() where merchant_id = $1 and removed_at is null`,
+    [tenant.merchantId],
+  )
+  const again = await world.payout(tenant, 'ETH_BASE', '1', trap)
+  expect(await world.until(tenant, again.id, 'failed')).toMatchObject({ failureCode: 'reverted_lately' })
+  const plain = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.until(tenant, plain.id, 'confirmed')
+  const other = await world.openShop('ETH_BASE', [ETHER])
+  const theirs = await world.payout(other, 'ETH_BASE', '1', wallet)
+  await world.until(other, theirs.id, 'confirmed')
+  world.now = new Date(world.now.getTime() + 24 * 3_600_000)
+  await world.tracker().pass()
+  const later = await world.payout(tenant, 'ETH_BASE', '1', await contract(STORES))
+  await world.until(tenant, later.id, 'confirmed')
+})
+
+test('a contract is paid only while the hot wallet has ether of its own for the gas', async () => {
+  await world.fuelHotWallet()
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1', await contract(STORES))
+  const hot = encodeEvmAddress(world.hot)
+  const takeOwn = async (): Promise<bigint> => {
+    await world.tracker().pass()
+    const own = (await readGasBalance(world.database.owner, 'base-test'))?.own ?? 0n
+    const held = await world.holds('ETH_BASE', world.hot)
+    await world.anvil.rpc('anvil_setBalance', [hot, hex(held - own)])
+    return own
+  }
+  const own = await takeOwn()
+  for (let turn = 0; turn < 6; turn++) {
+    await takeOwn()
+    await world.tracker().pass()
+    await world.sign()
+    await world.anvil.mine(1)
+  }
+  expect((await world.signedFor(payout.id)).payout).toEqual([])
+  expect(world.logged.join('')).toContain('a payout to a contract waits')
+  await world.pay('ETH_BASE', hot, own)
+  await world.until(tenant, payout.id, 'confirmed')
 })
 
 test('an address that is paid again after it was swept is swept again', async () => {

@@ -17,6 +17,7 @@ import { tenantOf } from '../../../core/tenant.ts'
 import type { Tenant, Tx } from '../../../postgres/transaction.ts'
 import { areNoncesOfOthers, insertAccountNonce } from '../../store/account-nonces.ts'
 import { loadPayoutGas } from '../../store/payout-transactions.ts'
+import { findGasRisk } from '../../store/reverted-payouts.ts'
 import { listSweepSources } from '../../store/sweep-sources.ts'
 import { hasLostDeposit, listSweepsOf } from '../../store/sweeps.ts'
 import { listUnmoved, loadSweptCredit } from '../../store/swept-credit.ts'
@@ -134,6 +135,9 @@ async function signFirst(signer: SigningContext, { payout, digest }: SigningTask
   if ((await creditOf(signer, payout, unmoved)).amount < payout.amount)
     await adoptSweeps(signer, payout, terms)
   if (!(await isSignedFor(signer, payout, unmoved))) return WAITS
+  const risk = await riskOf(signer, payout, content, terms)
+  if (risk === 'reverted') return { kind: 'refused', code: 'reverted_lately' }
+  if (risk === 'under_way') return WAITS
   const price = priceWithin(payout, content, terms, gasPriceOf(terms.wallet), terms.wallet.baseFee)
   if (price === null) return tooDear(signer, payout)
   const place = await nextHotNonce(signer, terms)
@@ -157,6 +161,22 @@ async function lacksCrumbs({ pool }: SigningContext, payout: Payout, { wallet }:
   return missing > 0n && missing <= dust
 }
 
+/** A merchant whose payout reverted gets no other to a contract for so long: the gas was the shared hot wallet's. */
+const REVERTED_MS = 24 * 3_600_000
+
+/** What a payment to an address without code takes, new or not. */
+const usualGas = ({ wallet }: EvmTerms): bigint =>
+  wallet.newAccountGas > TRANSFER_GAS ? wallet.newAccountGas : TRANSFER_GAS
+
+/** Its destination may burn the gas and revert, and have its amount back: once a day for a merchant, one payout at a time. */
+function riskOf({ pool, clock }: SigningContext, payout: Payout, { gas, isToken }: Content, terms: EvmTerms) {
+  // What a token runs is its own contract, which its issuer answers for.
+  if (isToken) return null
+  const usual = usualGas(terms)
+  const since = new Date(clock().getTime() - REVERTED_MS)
+  return findGasRisk(pool, payout, { since, runsCode: gas > usual, usual })
+}
+
 /** Whether the hot wallet holds what the payout sends, and pays for it. */
 async function isFunded(
   signer: SigningContext,
@@ -166,10 +186,20 @@ async function isFunded(
   { price, waiting }: { readonly price: GasPrice; readonly waiting: number },
 ): Promise<boolean> {
   const { wallet } = terms
-  if (!isToken) return wallet.balance >= payout.amount - swept
+  if (!isToken && wallet.balance < payout.amount - swept) return false
+  if (!isToken && gas <= usualGas(terms)) return true
+  if (!isToken) {
+    // Where it reverts, its gas is not what other merchants have there.
+    const isCovered = await coversGas(signer, terms, { gas, price, waiting })
+    if (!isCovered) alert(signer, payout, LACKS_OWN_ETHER)
+    return isCovered
+  }
   if (wallet.token === null || wallet.token.balance < payout.amount) return false
   return coversGas(signer, terms, { gas, price, waiting })
 }
+
+const LACKS_OWN_ETHER =
+  'a payout to a contract waits: the hot wallet lacks ether of its own for the gas, should the contract refuse it; send it some'
 
 function sign(
   signer: SigningContext,
