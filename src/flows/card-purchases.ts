@@ -24,7 +24,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../runtime/new-id.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { allowCardRounding } from './steps/allow-card-rounding.ts'
-import { findCardUnderWay } from './steps/card-under-way.ts'
+import { isBeingPaid } from './steps/payment-under-way.ts'
 import { loadShownInvoice } from './steps/shown-invoices.ts'
 
 /** More than there are providers, so that each one's last purchase is among them. */
@@ -125,8 +125,7 @@ async function writeQuestions(
   const amount = amountsOf(invoice).remaining
   const isOpen =
     invoice.cancelledAtMs === null && !wasSettled(invoice) && now.getTime() <= invoice.expiresAtMs
-  if (!isOpen || amount === 0n || (await findCardUnderWay(tx, tenant, invoice, now)) !== null)
-    return { kind: 'closed' }
+  if (!isOpen || amount === 0n || (await isBeingPaid(tx, tenant, invoice, now))) return { kind: 'closed' }
   const { asset, address } = invoice
   const order = { asset, amount, address, place }
   const recent = await listCardPurchases(tx, tenant, invoiceId, RECENT_PURCHASES)
@@ -234,7 +233,7 @@ export async function leaveForCardProvider(
     // The buyer may have switched coins or paid a part in another window since they asked.
     const stored = await loadInvoice(tx, tenant, invoiceId)
     const now = deps.clock()
-    if (stored === null || (await findCardUnderWay(tx, tenant, stored.invoice, now)) !== null) return null
+    if (stored === null || (await isBeingPaid(tx, tenant, stored.invoice, now))) return null
     const { asset, address } = stored.invoice
     const amount = amountsOf(stored.invoice).remaining
     const purchase = { id, invoiceId, asset, amount, address, now }

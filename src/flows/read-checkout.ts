@@ -10,6 +10,7 @@ import type { Invoice } from '../core/invoice/types.ts'
 import { loadCardProgress } from '../db/checkout/card-purchases.ts'
 import { loadPaymentLink } from '../db/checkout/payment-links.ts'
 import { hasReceiptRequest } from '../db/checkout/receipt-requests.ts'
+import { findLiveX402Authorization } from '../db/invoices/x402-authorizations.ts'
 import { loadMerchantName } from '../db/people/merchants.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../postgres/transaction.ts'
@@ -49,12 +50,15 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
     // Where nobody sells for cards there is nothing to ask.
     const hasCards = ASSET_IDS.some((asset) => deps.sellsForCards(asset, tenant.livemode))
     const progress = hasCards ? await loadCardProgress(tx, tenant, invoice.id) : NO_PROGRESS
+    // By the invoice's own row, and only where it could be opened anew.
+    const isExpired = deps.clock().getTime() > invoice.expiresAtMs && invoice.payments.length === 0
+    const isCarried = isExpired && (await findLiveX402Authorization(tx, tenant, invoice.id)) !== null
     const mayRequest = deps.sendsReceipts && invoice.paidAtMs === null && invoice.cancelledAtMs === null
     const hasRequested = mayRequest && (await hasReceiptRequest(tx, tenant, invoice.id))
-    return { invoice, merchantName, link, progress, mayRequest, hasRequested }
+    return { invoice, merchantName, link, progress, isCarried, mayRequest, hasRequested }
   })
   if (found === null) return null
-  const { invoice, merchantName, link, progress, mayRequest, hasRequested } = found
+  const { invoice, merchantName, link, progress, isCarried, mayRequest, hasRequested } = found
   const market = await deps.marketOf(tenant)
   const nowMs = deps.clock().getTime()
   const waiting = cardWaiting(progress.left, invoice, nowMs)
@@ -70,7 +74,7 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
     linkName: link?.name ?? null,
     networkFacts: market.networkFacts,
     otherCoins,
-    reopenable: bought === null && isReopenable(invoice, link, market.rules),
+    reopenable: bought === null && !isCarried && isReopenable(invoice, link, market.rules),
     card: {
       asset: bought !== null ? null : cardAsset(invoice, { picked: progress.picked, others, sells }),
       waiting,

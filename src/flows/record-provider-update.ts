@@ -14,6 +14,8 @@ export type ReportedProviderUpdate = {
   readonly update: ProviderUpdate
   /** Where it says that the coins go; null where it does not say. */
   readonly address: string | null
+  /** It was chosen among all of the purchase's transactions, so that none of them is under way where it has failed. */
+  readonly isOfAll?: boolean
 }
 
 export type RecordedProviderUpdate = {
@@ -38,11 +40,9 @@ export async function recordProviderUpdate(
   const { purchase, isNew } = await withTransaction(deps.pool, tenant, async (tx) => {
     const purchase = await loadCardPurchase(tx, tenant, reported.purchaseId)
     if (purchase === null || !isOf(purchase, reported)) return { purchase: null, isNew: false }
-    const { purchaseId: id, update, transaction } = reported
-    return {
-      purchase,
-      isNew: await setProviderUpdate(tx, tenant, { id, update, transaction, now: deps.clock() }),
-    }
+    const { purchaseId: id, update, transaction, isOfAll = false } = reported
+    const isNew = await setProviderUpdate(tx, tenant, { id, update, transaction, isOfAll, now: deps.clock() })
+    return { purchase, isNew }
   })
   if (purchase === null) return { kind: 'foreign' }
   if (!isNew) return { kind: 'old' }

@@ -5,13 +5,12 @@ import { isReopenable, planReopening } from '../core/invoice/reopen.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import { loadPaymentLink } from '../db/checkout/payment-links.ts'
 import { findReopening, loadInvoice } from '../db/invoices/invoices.ts'
-import { findLiveX402Authorization } from '../db/invoices/x402-authorizations.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { findCardUnderWay } from './steps/card-under-way.ts'
 import { commitNewInvoice } from './steps/commit-new-invoice.ts'
 import type { OpenInvoiceLimit } from './steps/open-invoice-limit.ts'
+import { isBeingPaid } from './steps/payment-under-way.ts'
 
 type ReopenInvoiceDeps = {
   /** Connections of the API's role. */
@@ -32,8 +31,9 @@ type Outcome = ReopenedInvoice & { readonly deliveries?: number }
  */
 export async function reopenInvoice(deps: ReopenInvoiceDeps, input: OwnInvoice): Promise<ReopenedInvoice> {
   const { tenant, invoiceId } = input
-  const [market, isLimitReached] = await Promise.all([
+  const [market, isFullForShop, isFullForBuyers] = await Promise.all([
     deps.marketOf(tenant),
+    deps.openInvoices.isReached(tenant, 'shop'),
     deps.openInvoices.isReached(tenant, 'buyer'),
   ])
   const outcome = await withTransaction(deps.pool, tenant, async (tx): Promise<Outcome> => {
@@ -47,10 +47,10 @@ export async function reopenInvoice(deps: ReopenInvoiceDeps, input: OwnInvoice):
     if (!isReopenable(invoice, link, market.rules)) return { kind: 'not_reopenable' }
     const now = deps.clock()
     // Money that is on its way to the old invoice would be paid twice.
-    if ((await findCardUnderWay(tx, tenant, invoice, now)) !== null) return { kind: 'not_reopenable' }
-    if ((await findLiveX402Authorization(tx, tenant, invoiceId)) !== null) return { kind: 'not_reopenable' }
+    if (await isBeingPaid(tx, tenant, invoice, now)) return { kind: 'not_reopenable' }
     const plan = planReopening(invoice, link, market, now.getTime())
-    if (isLimitReached) return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
+    const isFull = paymentLinkId === null ? isFullForShop : isFullForBuyers
+    if (isFull) return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
     if (plan.kind === 'unavailable') return { kind: 'asset_unavailable', reason: plan.code }
     if (plan.kind === 'refused') {
       if (plan.code === 'parameter_invalid') throw new Error('a stored amount is no amount')
@@ -67,7 +67,7 @@ export async function reopenInvoice(deps: ReopenInvoiceDeps, input: OwnInvoice):
     })
     if (created.kind === 'no_address') return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
     const { deliveries } = await created.written
-    deps.openInvoices.created(tenant, 'buyer')
+    deps.openInvoices.created(tenant, paymentLinkId === null ? 'shop' : 'buyer')
     return { kind: 'invoice', tenant, invoiceId: created.invoice.id, deliveries }
   })
   const { deliveries = 0, ...reopened } = outcome

@@ -10,8 +10,8 @@ import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { allowCardRounding } from './steps/allow-card-rounding.ts'
-import { findCardUnderWay } from './steps/card-under-way.ts'
 import { claimIssuedAddress } from './steps/claim-issued-address.ts'
+import { findCardUnderWay } from './steps/payment-under-way.ts'
 
 type SwitchAssetDeps = {
   /** Connections of the API's role. */

@@ -6,7 +6,6 @@ import { type HotWallet, loadHotWallet } from '../db/addresses/hot-wallets.ts'
 import { loadInvoice } from '../db/invoices/invoices.ts'
 import {
   countX402Authorizations,
-  findLiveX402Authorization,
   findX402Authorization,
   insertX402Authorization,
   loadX402Authorization,
@@ -18,6 +17,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../runtime/new-id.ts'
 import { readInvoiceToken } from '../secrets/checkout-token.ts'
 import type { Keyring } from '../secrets/keyring.ts'
+import { isBeingPaid } from './steps/payment-under-way.ts'
 import { loadShownInvoice } from './steps/shown-invoices.ts'
 
 export type ReadX402Deps = {
@@ -68,7 +68,7 @@ type SubmitX402Deps = {
 
 type X402Submitted =
   | { readonly kind: 'accepted' | 'known'; readonly authorization: X402Authorization }
-  /** Another one pays the invoice already. */
+  /** Another one, or a card provider, pays the invoice already. */
   | { readonly kind: 'busy' }
   /** So many have failed that no more are tried. */
   | { readonly kind: 'exhausted' }
@@ -111,7 +111,7 @@ export async function submitX402Authorization(
     if (stored === null || !isPayableByAuthorization(stored.invoice, now.getTime()))
       return { kind: 'not_payable' }
     if (value !== stored.invoice.amount) return { kind: 'not_payable' }
-    if ((await findLiveX402Authorization(tx, tenant, invoiceId)) !== null) return { kind: 'busy' }
+    if (await isBeingPaid(tx, tenant, stored.invoice, now)) return { kind: 'busy' }
     if ((await countX402Authorizations(tx, tenant, invoiceId)) >= ATTEMPTS_MAX) return { kind: 'exhausted' }
     const id = newId('x402Authorization', now)
     const network = networkOf('USDC_BASE', tenant.livemode)

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { type CardWaiting, WAITING_SHOWN_MS } from '../core/card/card-purchase.ts'
 import type { CardProviderId, OnrampProvider } from '../core/card/onramp-provider.ts'
+import type { ProviderUpdate } from '../core/card/provider-update.ts'
 import { recordProviderUpdate } from '../flows/record-provider-update.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -58,10 +59,11 @@ export function createPurchaseFollower(deps: {
       const nothing = { update: 'abandoned', transaction: '', address: null } as const
       await recordProviderUpdate(deps, { provider, purchaseId, ...nothing })
     }
-    // The page shows one state for all tries: a completed one, else the newest, which comes first.
-    const transaction = transactions.find(({ update }) => update === 'completed') ?? transactions[0]
+    // The page shows one state for all tries: a completed one, else one under way, else the newest, which comes first.
+    const ofStatus = (status: ProviderUpdate) => transactions.find(({ update }) => update === status)
+    const transaction = ofStatus('completed') ?? ofStatus('pending') ?? transactions[0]
     if (transaction === undefined) return
-    const { kind } = await recordProviderUpdate(deps, { provider, purchaseId, ...transaction })
+    const { kind } = await recordProviderUpdate(deps, { provider, purchaseId, ...transaction, isOfAll: true })
     if (kind === 'foreign')
       log.warn(
         { provider, purchaseId },

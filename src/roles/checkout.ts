@@ -1,4 +1,3 @@
-import pLimit from 'p-limit'
 import { walletTransfer } from '../chain/solana/wallet-transfer.ts'
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import { NETWORKS, type Network, networkOf } from '../core/assets.ts'
@@ -31,6 +30,7 @@ import type { CurrencyRates } from '../rates/currency-rates.ts'
 import type { PriceBook } from '../rates/price-book.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
+import { createSlots, type InTurn } from '../runtime/slots.ts'
 import type { SandboxControl } from '../sandbox/sandbox-control.ts'
 import { invoiceToken } from '../secrets/checkout-token.ts'
 import type { Keyring } from '../secrets/keyring.ts'
@@ -53,8 +53,9 @@ const FORMS_PER_SECOND = 5
 
 /** Pages read at a time: well below a process's 20 connections, so that whoever floods a page leaves the API the others. */
 const READS_RUNNING_MAX = 8
-/** More than there are open pages in one process. */
-const READS_WAITING_MAX = 20_000
+const READS_WAITING_MAX = 2_000
+/** As long as a connection is waited for; then the page says so, and tries again. */
+const READ_WAIT_MS_MAX = 5_000
 
 type CheckoutRole = RunningRole & {
   readonly parts: readonly HttpPart[]
@@ -93,11 +94,12 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
   const rate = deps.formsPerSecond ?? FORMS_PER_SECOND
   const forms = createRateLimiter({ live: rate, test: rate }, () => performance.now())
   const maySend = (headers: Headers): boolean => forms.take(clientBlockOf(headers), true).allowed
-  const running = pLimit(READS_RUNNING_MAX)
-  const inTurn = <Result>(read: () => Promise<Result>): Promise<Result> => {
-    if (running.pendingCount >= READS_WAITING_MAX) throw new Error('too many pages wait to be read')
-    return running(read)
-  }
+  const slots = createSlots({
+    runningMax: READS_RUNNING_MAX,
+    waitingMax: READS_WAITING_MAX,
+    waitMsMax: READ_WAIT_MS_MAX,
+  })
+  const inTurn: InTurn = (read) => slots.run('pages', read)
   const card = cardOnrampsOf(deps)
   const follower = createPurchaseFollower({ ...deps, providers: deps.onramps?.providers ?? [] })
   const flowDeps = {
@@ -117,7 +119,7 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
       if (waiting !== null && waiting.update !== 'completed') follower.follow(waiting)
       return found
     },
-    readPaymentPage: async (query) => inTurn(() => readPaymentPage(flowDeps, query)),
+    readPaymentPage: (query) => inTurn(() => readPaymentPage(flowDeps, query)),
     callerOf: clientBlockOf,
     maySendForm: maySend,
     newVisit: () => randomBase62(VISIT_LENGTH),
@@ -158,9 +160,9 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
   return {
     parts: [
       // Before the pages, which own every other path of a token.
-      createReceiptPart(deps),
+      createReceiptPart({ ...deps, inTurn }),
       createOnrampWebhookPart(deps, deps.onramps?.webhooks ?? new Map()),
-      ...(deps.x402 === true ? [createX402Part({ ...deps, maySend })] : []),
+      ...(deps.x402 === true ? [createX402Part({ ...deps, maySend, inTurn })] : []),
       { name: 'checkout', owns: isBuyersPath, fetch: (request) => app.fetch(request) },
     ],
     endStreams: () => streams.close(),

@@ -529,6 +529,22 @@ describe('a purchase at Coinbase, which the page waits for', () => {
     expect(coinbase.requests.findLast(({ path }) => path === pathOf(purchase))?.search).toBe('?page_size=10')
   })
 
+  test('with two tries is under way while one of them is, and has failed once both have', async () => {
+    const made = await makeInvoice()
+    const purchase = await leaveFor(made, 'coinbase')
+    await get(made.path)
+    tell(made, purchase, ['t1', 'IN_PROGRESS'])
+    await askedAgain(purchase, 15_000)
+    await expect.poll(() => get(made.path)).toContain('is about to send USDC')
+    tell(made, purchase, ['t2', 'FAILED'], ['t1', 'IN_PROGRESS'])
+    await askedAgain(purchase)
+    await askedAgain(purchase)
+    expect(await get(made.path)).toContain('is about to send USDC')
+    tell(made, purchase, ['t2', 'FAILED'], ['t1', 'FAILED'])
+    await askedAgain(purchase)
+    await expect.poll(() => get(made.path)).toContain('did not go through')
+  })
+
   test('that was never begun there is called so after ten minutes, and no more once it is', async () => {
     const made = await makeInvoice()
     const purchase = await leaveFor(made, 'coinbase')

@@ -98,6 +98,7 @@ test('what a wallet paid beside a purchase under way does not end its wait; what
   expect(afterPaying('pending', { asset, amount: amount / 100n })).not.toBeNull()
   expect(afterPaying('completed', { asset: 'SOL', amount })).not.toBeNull()
   expect(afterPaying('completed', { asset, amount: (amount * 40n) / 100n })).toBeNull()
+  expect(afterPaying('completed', { asset, amount: amount / 100n })).not.toBeNull()
   expect(afterPaying('pending', { asset, amount: (amount * 97n) / 100n })).toBeNull()
   expect(afterPaying(null, { asset, amount: amount / 100n })).toBeNull()
 })

@@ -26,8 +26,8 @@ export const CARD_DEFAULT_ASSET: AssetId = 'USDC_BASE'
 
 /** How long after leaving the page speaks of the provider first; a card purchase takes minutes, now and then more. */
 export const WAITING_SHOWN_MS = 60 * 60_000
-/** A provider's fees may take some of what was asked for. */
-const SENT_PERCENT_MIN = 90n
+/** A provider's fees may take some of what was asked for; the network's take much of a small purchase. */
+const SENT_PERCENT_MIN = { pending: 90n, completed: 25n } as const
 /** A second press within so long is the same press: it gets the same session. */
 const SAME_PRESS_MS = 20_000
 
@@ -110,8 +110,8 @@ export function cardWaiting(
   const waiting = left.flatMap((purchase) => {
     const { id: purchaseId, leftAtMs, provider, update, asset, amount } = purchase
     if (leftAtMs === null || nowMs - leftAtMs > WAITING_SHOWN_MS) return []
-    // Before it has sent the coins it has spoken of an amount; once it has, whatever came of that coin may be they.
-    const least = update === 'completed' ? 0n : amount * SENT_PERCENT_MIN
+    // Once the provider says that it has sent the coins, fewer may be they: the page may not wait for more.
+    const least = amount * SENT_PERCENT_MIN[update === 'completed' ? 'completed' : 'pending']
     const mayBeIts = (paid: Pick<Payment, 'asset' | 'amount' | 'status'>) =>
       paid.asset === asset &&
       paid.amount * 100n >= least &&

@@ -99,6 +99,9 @@ export type CheckoutView = {
   readonly card: CardWaiting | null
 }
 
+/** What a card purchase under way is shown in when the address may not be paid any more. */
+const UNPAID_PAST_DEADLINE: readonly CheckoutState[] = ['checking', 'expired', 'underpaid']
+
 /** The whole content of an invoice's page at `nowMs`, from the facts alone. */
 export function checkoutView(
   invoice: Invoice,
@@ -142,7 +145,7 @@ export function checkoutView(
     })),
     wasReplaced: wasReplaced(invoice),
     expiryReading: state === 'expired' ? invoice.expiryReading : null,
-    card: payable || (isUnderWay(card) && (state === 'checking' || state === 'expired')) ? card : null,
+    card: payable || (isUnderWay(card) && UNPAID_PAST_DEADLINE.includes(state)) ? card : null,
   }
   return { version: fingerprint(content), ...content }
 }

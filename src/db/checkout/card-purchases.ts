@@ -228,6 +228,8 @@ export async function setProviderUpdate(
     readonly id: string
     readonly update: ProviderUpdate
     readonly transaction: string
+    /** It was chosen among all of the purchase's transactions. */
+    readonly isOfAll: boolean
     readonly now: Date
   },
 ): Promise<boolean> {
@@ -235,7 +237,8 @@ export async function setProviderUpdate(
     `update card_purchase set news = $4, news_of = $5, news_at = $6
      where merchant_id = $1 and id = $2 and livemode = $3
        and (news is null or (news_of = $5 and news = any($7))
-         or (news_of <> $5 and news <> 'completed' and $4 <> 'abandoned' and (news <> 'pending' or $4 <> 'failed')))`,
+         or (news_of <> $5 and news <> 'completed' and $4 <> 'abandoned'
+           and (news <> 'pending' or $4 <> 'failed' or $8)))`,
     [
       tenant.merchantId,
       reported.id,
@@ -244,6 +247,7 @@ export async function setProviderUpdate(
       reported.transaction,
       reported.now,
       updatesBefore(reported.update),
+      reported.isOfAll,
     ],
   )
   return rowCount === 1

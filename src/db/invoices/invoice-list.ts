@@ -261,17 +261,23 @@ export async function loadInvoicesById(
   return new Map(rows.map((row) => [row.id, invoiceFromRow(row, received.get(row.id))]))
 }
 
-/** How many invoices wait for their payment, and how many of them are of plain links, where no session is. */
-export type OpenInvoices = { readonly total: number; readonly ofLinks: number }
-
 /** How many invoices wait for their payment, counted to `max`. Served by invoice_by_status. */
-export async function countOpenInvoices(tx: Tx, tenant: Tenant, max: number): Promise<OpenInvoices> {
-  const { rows } = await tx.query<OpenInvoices>(
-    `select count(*)::int as total,
-       (count(*) filter (where payment_link_id is not null and checkout_session_id is null))::int as "ofLinks"
-     from (select payment_link_id, checkout_session_id from invoice
-       where merchant_id = $1 and livemode = $2 and status = 'awaiting_payment' limit $3) as open`,
+export async function countOpenInvoices(tx: Tx, tenant: Tenant, max: number): Promise<number> {
+  const { rows } = await tx.query<{ count: number }>(
+    `select count(*)::int as count from (
+       select from invoice where merchant_id = $1 and livemode = $2 and status = 'awaiting_payment' limit $3) as open`,
     [tenant.merchantId, tenant.livemode, max],
   )
-  return rows[0] ?? { total: 0, ofLinks: 0 }
+  return rows[0]?.count ?? 0
+}
+
+/** How many of them are of plain links, which anybody opens. Reads the rows, where the other count reads an index. */
+export async function countOpenLinkInvoices(tx: Tx, tenant: Tenant, max: number): Promise<number> {
+  const { rows } = await tx.query<{ count: number }>(
+    `select count(*)::int as count from (
+       select from invoice where merchant_id = $1 and livemode = $2 and status = 'awaiting_payment'
+         and payment_link_id is not null and checkout_session_id is null limit $3) as open`,
+    [tenant.merchantId, tenant.livemode, max],
+  )
+  return rows[0]?.count ?? 0
 }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { countOpenInvoices, type OpenInvoices } from '../../db/invoices/invoice-list.ts'
+import { countOpenInvoices, countOpenLinkInvoices } from '../../db/invoices/invoice-list.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../../postgres/transaction.ts'
 
@@ -11,7 +11,7 @@ const TENANTS_MAX = 10_000
 /** What strangers open through public links takes half of the room at most: the shop's own orders keep the rest. */
 const BUYERS_SHARE = 0.5
 
-/** Who has an invoice created: the shop, by its API or for a session; or whoever opens a plain link or an expired invoice. */
+/** Who has an invoice created: the shop, by its API or for a session; or whoever opens a plain link. */
 type InvoiceOrigin = 'shop' | 'buyer'
 
 /** How many unpaid invoices a merchant may have open in one mode. */
@@ -22,6 +22,7 @@ export type OpenInvoiceLimit = {
   created(tenant: Tenant, origin: InvoiceOrigin): void
 }
 
+type OpenInvoices = { readonly total: number; readonly ofLinks: number }
 type Known = { open: OpenInvoices; readAtMs: number; reading: Promise<void> | null }
 
 /**
@@ -34,10 +35,16 @@ export function createOpenInvoiceLimit(options: {
   readonly elapsedMs: () => number
 }): OpenInvoiceLimit {
   const { pool, max, elapsedMs } = options
+  const ofLinksMax = Math.ceil(max * BUYERS_SHARE)
   const known = new LRUCache<string, Known>({ max: TENANTS_MAX })
   const read = (tenant: Tenant, entry: Known): Promise<void> => {
     const readAtMs = elapsedMs()
-    entry.reading ??= withTransaction(pool, tenant, (tx) => countOpenInvoices(tx, tenant, max))
+    entry.reading ??= withTransaction(pool, tenant, async (tx): Promise<OpenInvoices> => {
+      const total = await countOpenInvoices(tx, tenant, max)
+      // Few open ones are within the share, whoever opened them.
+      const ofLinks = total < ofLinksMax ? 0 : await countOpenLinkInvoices(tx, tenant, ofLinksMax)
+      return { total, ofLinks }
+    })
       .then((open) => Object.assign(entry, { open, readAtMs }))
       .then(() => {})
       .finally(() => {
@@ -46,7 +53,7 @@ export function createOpenInvoiceLimit(options: {
     return entry.reading
   }
   const isFull = ({ total, ofLinks }: OpenInvoices, origin: InvoiceOrigin): boolean =>
-    total >= max || (origin === 'buyer' && ofLinks >= max * BUYERS_SHARE)
+    total >= max || (origin === 'buyer' && ofLinks >= ofLinksMax)
   return {
     isReached: async (tenant, origin) => {
       const key = keyOf(tenant)

@@ -3,10 +3,10 @@ import { ID_PATTERN } from '../../core/ids.ts'
 import { isFreshSecondFactor } from '../../core/people/second-factor.ts'
 import { appendAuditEntry } from '../../flows/append-audit-entry.ts'
 import { withTransaction } from '../../postgres/transaction.ts'
+import type { Slots } from '../../runtime/slots.ts'
 import type { Answer } from './answer.ts'
 import type { Authenticate, Credential } from './credentials.ts'
 import { createOnce, type IdempotentRequest, readIdempotencyKey } from './idempotency.ts'
-import type { MerchantSlots } from './merchant-slots.ts'
 import { parseInput, parseStrictQuery } from './parse-input.ts'
 import { ApiProblem } from './problem.ts'
 import type { RateLimiter } from './rate-limit.ts'
@@ -32,7 +32,7 @@ export type Gate = {
   /** Absent where no dashboard is served. */
   readonly readSession?: ReadSession
   readonly limiter: RateLimiter
-  readonly slots: MerchantSlots
+  readonly slots: Slots
 }
 
 /**

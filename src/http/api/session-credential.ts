@@ -4,9 +4,9 @@ import { sessionCookieOf } from '../../core/people/session-cookie.ts'
 import type { MemberRole } from '../../db/people/people.ts'
 import { findMemberRole } from '../../flows/member-role.ts'
 import type { Pool } from '../../postgres/pool.ts'
+import type { Slots } from '../../runtime/slots.ts'
 import { SCOPES, type Scope } from '../../wire/scopes.ts'
 import type { Credential } from './credentials.ts'
-import type { MerchantSlots } from './merchant-slots.ts'
 import { ApiProblem } from './problem.ts'
 
 /** Reads the dashboard's cookie; null where nobody is signed in. Throws the 403 of a request from elsewhere. */
@@ -51,7 +51,7 @@ export function createReadSession(options: {
   seals: AccessSeals
   baseUrl: string
   findSignIn: FindSignIn
-  slots: MerchantSlots
+  slots: Slots
 }): ReadSession {
   const { pool, seals, baseUrl, findSignIn, slots } = options
   const name = sessionCookieOf(baseUrl)

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { encodeEvmAddress } from '../../chain/evm/address.ts'
 import { isSignedByPayer } from '../../chain/evm/payer-authorization.ts'
+import { Busy } from '../../core/busy.ts'
 import { evmTokensOf } from '../../core/chain/evm-parameters.ts'
 import { realmOfMode } from '../../core/chain/realm.ts'
 import { deriveStatus, isLive } from '../../core/invoice/status.ts'
@@ -23,6 +24,7 @@ import {
 } from '../../flows/x402-payments.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
+import type { InTurn } from '../../runtime/slots.ts'
 import { type X402Payment, x402PaymentSchema } from '../../wire/x402.ts'
 import type { HttpPart } from '../server.ts'
 
@@ -50,6 +52,8 @@ type X402Deps = ReadX402Deps & {
   readonly staging?: boolean
   /** False where the caller of these headers has sent too many just now. */
   readonly maySend: (headers: Headers) => boolean
+  /** Reads that anybody can cause take turns. */
+  readonly inTurn?: InTurn
   /** For tests that wait for no block. */
   readonly settleWaitMs?: number
 }
@@ -72,7 +76,7 @@ export function createX402Part(deps: X402Deps): HttpPart {
       try {
         return await answer(deps, limit, request)
       } catch (error) {
-        deps.log.error({ err: error }, 'an x402 request failed')
+        if (!(error instanceof Busy)) deps.log.error({ err: error }, 'an x402 request failed')
         return json(503, { error: 'service_unavailable' }, { 'retry-after': '1' })
       }
     },
@@ -81,7 +85,8 @@ export function createX402Part(deps: X402Deps): HttpPart {
 
 async function answer(deps: X402Deps, limit: ConcurrencyLimit, request: Request): Promise<Response> {
   const path = new URL(request.url).pathname
-  const found = await readX402Invoice(deps, PATH.exec(path)?.[1] ?? '')
+  const { inTurn = (read) => read() } = deps
+  const found = await inTurn(() => readX402Invoice(deps, PATH.exec(path)?.[1] ?? ''))
   if (found === null) return json(404, { error: 'not_found' })
   const offer = offerOf(deps, found)
   const header = request.headers.get('payment-signature')

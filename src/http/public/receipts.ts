@@ -1,5 +1,7 @@
+import { Busy } from '../../core/busy.ts'
 import { type ReadReceiptDeps, readReceipt } from '../../flows/read-receipt.ts'
 import type { Log } from '../../runtime/log.ts'
+import type { InTurn } from '../../runtime/slots.ts'
 import { openReceiptKey } from '../../secrets/receipt-key.ts'
 import type { HttpPart } from '../server.ts'
 
@@ -12,7 +14,10 @@ const KEYS_CACHE_SECONDS = 3_600
  * Signed receipts of paid invoices, for whoever holds the checkout URL, and the public key to verify them with. A
  * token that opens nothing and an unpaid invoice are answered alike.
  */
-export function createReceiptPart(deps: ReadReceiptDeps & { readonly log: Log }): HttpPart {
+export function createReceiptPart(
+  deps: ReadReceiptDeps & { readonly log: Log; readonly inTurn?: InTurn },
+): HttpPart {
+  const { inTurn = (read) => read() } = deps
   const key = openReceiptKey(deps.keyring)
   const keys = JSON.stringify({ keys: [key.publicKey] })
   const answer = async (path: string): Promise<Response> => {
@@ -20,7 +25,7 @@ export function createReceiptPart(deps: ReadReceiptDeps & { readonly log: Log })
       const headers = { 'access-control-allow-origin': '*' }
       return json(200, keys, { ...headers, 'cache-control': `public, max-age=${KEYS_CACHE_SECONDS}` })
     }
-    const receipt = await readReceipt(deps, RECEIPT_PATH.exec(path)?.[1] ?? '')
+    const receipt = await inTurn(() => readReceipt(deps, RECEIPT_PATH.exec(path)?.[1] ?? ''))
     if (receipt === null) return json(404, '{"error":"not_found"}', PRIVATE)
     const kind = receipt.livemode ? 'receipt' : 'TEST-receipt'
     const name = `attachment; filename="${kind}-${receipt.invoice_id}.json"`
@@ -36,7 +41,7 @@ export function createReceiptPart(deps: ReadReceiptDeps & { readonly log: Log })
       try {
         return await answer(new URL(request.url).pathname)
       } catch (error) {
-        deps.log.error({ err: error }, 'a receipt could not be made')
+        if (!(error instanceof Busy)) deps.log.error({ err: error }, 'a receipt could not be made')
         return json(503, '{"error":"service_unavailable"}', { ...PRIVATE, 'retry-after': '1' })
       }
     },

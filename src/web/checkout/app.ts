@@ -1,6 +1,7 @@
 import { type Context, Hono } from 'hono'
 import { compress } from 'hono/compress'
 import { ASSET_IDS, type AssetId } from '../../core/assets.ts'
+import { Busy } from '../../core/busy.ts'
 import { CARD_DEFAULT_ASSET } from '../../core/card/card-purchase.ts'
 import type { ContinuedCheckout, PaymentPage, PaymentPageQuery } from '../../core/checkout/checkout-pages.ts'
 import type { AssetRefused } from '../../core/checkout/coin-offers.ts'
@@ -58,7 +59,7 @@ export function createCheckoutApp(deps: CheckoutDeps): { app: Hono; streams: Liv
   serveEmbed(app)
   app.all('*', missing)
   app.onError((error, c) => {
-    deps.log.error({ err: error }, 'a checkout page failed')
+    if (!(error instanceof Busy)) deps.log.error({ err: error }, 'a checkout page failed')
     return plainPage(c, 'problem', 503)
   })
   return { app, streams }

@@ -74,6 +74,8 @@ async function askOffers(
   if (!isOpen(deps, found, c) || asset === null) return toInvoice(c, found, '../')
   if (asset !== found.invoice.asset) {
     const switched = await deps.switchAsset({ ...ownOf(found), asset })
+    // Money came meanwhile, or is on its way: the invoice's page says so.
+    if (switched.kind === 'paid_already') return toInvoice(c, found, '../')
     if (switched.kind !== 'switched' && switched.kind !== 'unchanged')
       return showOffers(c, deps, onramps, found, { notice: 'open_coin_failed', status: 503 })
   }

@@ -45,7 +45,7 @@ export function CardNote({ page: { view, language } }: { page: CheckoutPage }) {
 }
 
 /** The buyer is with a provider, or was: only the chain says that they have paid. */
-export function CardWaitingBody({ page }: { page: CheckoutPage }) {
+export function CardWaitingBody({ page, children }: { page: CheckoutPage; children?: unknown }) {
   const { view, merchantName: merchant } = page
   const text = outcomeTextOf(page)
   const { messages } = page.language
@@ -58,6 +58,7 @@ export function CardWaitingBody({ page }: { page: CheckoutPage }) {
       ) : (
         <p id="card-late">{fill(messages.expired_sent, { merchant })}</p>
       )}
+      {children}
     </section>
   )
 }

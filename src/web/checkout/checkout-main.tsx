@@ -43,7 +43,13 @@ export function CheckoutMain({ page }: { page: CheckoutPage }) {
 }
 
 function Body({ page }: { page: CheckoutPage }) {
-  if (isWaitingForCard(page)) return <CardWaitingBody page={page} />
+  if (isWaitingForCard(page))
+    return (
+      <CardWaitingBody page={page}>
+        <Notes page={page} />
+        {!page.view.payable && <WaysOn page={page} />}
+      </CardWaitingBody>
+    )
   return page.view.payable ? <PayableBody page={page} /> : <SettledBody page={page} />
 }
 
