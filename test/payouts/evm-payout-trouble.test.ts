@@ -779,7 +779,11 @@ test('a merchant whose payout reverted can burn gas at no other contract for a d
 
 test('a contract is paid only while the hot wallet has ether of its own for the gas', async () => {
   await world.fuelHotWallet()
-  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  // Another merchant's ether, which may not pay for what this one's contract burns.
+  const others = await sweptPayout()
+  const { owner } = world.database
+  await owner.query(`update payout set status = 'requested' where id = $1`, [others.payout.id])
+  const tenant = await world.openShop('ETH_BASE', [ETHER, ETHER])
   const payout = await world.payout(tenant, 'ETH_BASE', '1', await contract(STORES))
   const hot = encodeEvmAddress(world.hot)
   const takeOwn = async (): Promise<bigint> => {
@@ -800,6 +804,19 @@ test('a contract is paid only while the hot wallet has ether of its own for the 
   expect(world.logged.join('')).toContain('a payout to a contract waits')
   await world.pay('ETH_BASE', hot, own)
   await world.until(tenant, payout.id, 'confirmed')
+  const late = await world.payout(tenant, 'ETH_BASE', '1', await contract(STORES))
+  for (let turn = 0; turn < 6; turn++) {
+    await takeOwn()
+    await world.sign()
+    await world.anvil.mine(1)
+  }
+  expect((await world.load(tenant, late.id)).status).toBe('approved')
+  world.now = new Date(world.now.getTime() + 25 * 3_600_000)
+  await takeOwn()
+  expect(await world.until(tenant, late.id, 'failed')).toMatchObject({ failureCode: 'gas_not_covered' })
+  // Nobody else's ether is there any more.
+  await owner.query(`update payout set status = 'approved' where id = $1`, [others.payout.id])
+  await world.until(others.tenant, others.payout.id, 'confirmed')
 })
 
 test('an address that is paid again after it was swept is swept again', async () => {

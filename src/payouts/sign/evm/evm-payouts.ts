@@ -14,6 +14,7 @@ import {
 import type { Payout } from '../../../core/payout/payout.ts'
 import { isWaitOver } from '../../../core/payout/payout-limits.ts'
 import { tenantOf } from '../../../core/tenant.ts'
+import { sumHotObligations } from '../../../db/addresses/hot-wallets.ts'
 import type { Tenant, Tx } from '../../../postgres/transaction.ts'
 import { areNoncesOfOthers, insertAccountNonce } from '../../store/account-nonces.ts'
 import { loadPayoutGas } from '../../store/payout-transactions.ts'
@@ -143,6 +144,8 @@ async function signFirst(signer: SigningContext, { payout, digest }: SigningTask
   const place = await nextHotNonce(signer, terms)
   if (place === null) return WAITS
   if (!(await isFunded(signer, payout, content, terms, { price, waiting: place.waiting }))) return WAITS
+  if (!(await mayRevert(signer, payout, content, terms, { price, waiting: place.waiting })))
+    return isWaitOver(payout, signer.clock().getTime()) ? { kind: 'refused', code: 'gas_not_covered' } : WAITS
   return sign(signer, { payout, digest, terms, content, price, nonce: place.nonce, number: 1 })
 }
 
@@ -186,20 +189,31 @@ async function isFunded(
   { price, waiting }: { readonly price: GasPrice; readonly waiting: number },
 ): Promise<boolean> {
   const { wallet } = terms
-  if (!isToken && wallet.balance < payout.amount - swept) return false
-  if (!isToken && gas <= usualGas(terms)) return true
-  if (!isToken) {
-    // Where it reverts, its gas is not what other merchants have there.
-    const isCovered = await coversGas(signer, terms, { gas, price, waiting })
-    if (!isCovered) alert(signer, payout, LACKS_OWN_ETHER)
-    return isCovered
-  }
+  if (!isToken) return wallet.balance >= payout.amount - swept
   if (wallet.token === null || wallet.token.balance < payout.amount) return false
   return coversGas(signer, terms, { gas, price, waiting })
 }
 
 const LACKS_OWN_ETHER =
-  'a payout to a contract waits: the hot wallet lacks ether of its own for the gas, should the contract refuse it; send it some'
+  'a payout to a contract waits: the hot wallet lacks ether of its own for the gas, should the contract refuse it; send it some (paylink doctor shows its address), or it fails after a day'
+
+/** Whether a payment to a contract may revert: its gas is then the hot wallet's, and may not be what other merchants have there. */
+async function mayRevert(
+  signer: SigningContext,
+  payout: Payout,
+  { gas, isToken, swept }: Content,
+  terms: EvmTerms,
+  { price, waiting }: { readonly price: GasPrice; readonly waiting: number },
+): Promise<boolean> {
+  if (isToken || gas <= usualGas(terms)) return true
+  if (await coversGas(signer, terms, { gas, price, waiting })) return true
+  const of = { network: payout.network, asset: payout.asset }
+  const owed = await sumHotObligations(signer.pool, { ...of, headNonce: terms.wallet.nonce })
+  const own = await loadSweptCredit(signer.pool, tenantOf(payout), { ...of, counts: 'done' })
+  if (owed <= own - swept) return true
+  alert(signer, payout, LACKS_OWN_ETHER)
+  return false
+}
 
 function sign(
   signer: SigningContext,
