@@ -3,6 +3,7 @@ import { SWEEP_CHECKS } from '../../src/audit/payout-checks.ts'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { readLongWaits } from '../../src/payouts/store/long-waits.ts'
+import { withdrawUnsignedApprovals } from '../../src/payouts/store/payouts.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { hex } from '../support/anvil.ts'
 import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
@@ -81,6 +82,17 @@ test('nothing more is swept for a payout that is signed while the watcher plans'
   await expectPaid(tenant, await world.payout(tenant, 'ETH_BASE', '1'))
   expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
   expect(await findings()).toEqual([])
+})
+
+test('a sweep of a payout that was rejected after a restore goes on for the next payout', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.tracker().pass()
+  expect(await withdrawUnsignedApprovals(world.database.owner, () => false)).toContain(payout.id)
+  await world.reject(tenant, payout.id)
+  const next = await world.payout(tenant, 'ETH_BASE', '1')
+  await expectPaid(tenant, next)
+  expect(await sweepsOf(tenant)).toMatchObject([{ payout: next.id, status: 'done' }])
 })
 
 test('nothing is swept for a payout that is signed while a node says what its deposits hold', async () => {

@@ -43,11 +43,11 @@ export const LOST_DEPOSIT = `exists (select from sweep_transfer l join transfer 
 export const IS_SIGNED = `exists (select from sweep_transaction x where x.merchant_id = s.merchant_id and x.sweep_id = s.id)`
 
 /**
- * Whether nobody waits for the planned sweep s, so that it may go on for another payout: its own failed, or was signed
- * without it, and a sweep is signed only for the sake of a payout that was not. By keys.
+ * Whether nobody waits for the planned sweep s, so that it may go on for another payout: its own failed, was rejected
+ * after a restore, or was signed without it, and a sweep is signed only for the sake of a payout that was not. By keys.
  */
 export const ORPHANED = `exists (select from payout o where o.merchant_id = s.merchant_id and o.id = s.payout_id
-  and (o.status = 'failed' or (not ${IS_SIGNED} and exists (select from payout_transaction y
+  and (o.status in ('failed', 'rejected') or (not ${IS_SIGNED} and exists (select from payout_transaction y
     where y.merchant_id = o.merchant_id and y.payout_id = o.id))))`
 
 /**
