@@ -24,9 +24,9 @@ const KNOWN_PATTERN = /already known|already imported|known transaction|alreadyk
 const SEARCH_BLOCKS = 20
 const SEARCHES_MAX = 1_000
 
-const price = { maxFeePerGas: quantity.optional(), maxPriorityFeePerGas: quantity.optional() }
+const price = { maxFeePerGas: quantity.nullish(), maxPriorityFeePerGas: quantity.nullish() }
 const called = { to: bytes.nullable(), value: quantity, input: bytes, gas: quantity }
-const termsSchema = z.object({ ...called, ...price, accessList: z.array(z.unknown()).default([]) }).nullable()
+const termsSchema = z.object({ ...called, ...price, accessList: z.array(z.unknown()).nullish() }).nullable()
 
 /** What a transaction in a block says. Wei; bytes in hex with 0x. */
 export type EvmTerms = FoundTerms & { readonly to: string; readonly input: string }
@@ -205,7 +205,7 @@ export class EvmPayoutClient {
     const found = await this.#node.rpc.call('eth_getTransactionByHash', [txid], termsSchema)
     if (found === null) return null
     const { to, input, value, gas, maxFeePerGas: maxFee, maxPriorityFeePerGas: tip, accessList } = found
-    if (to === null || maxFee === undefined || tip === undefined || accessList.length > 0) return 'other'
+    if (to === null || maxFee == null || tip == null || (accessList?.length ?? 0) > 0) return 'other'
     return { to: to.toLowerCase(), input: input.toLowerCase(), value, price: { gas, maxFee, tip } }
   }
 
