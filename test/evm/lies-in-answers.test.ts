@@ -22,7 +22,8 @@ const STEP_MS_MAX = 300
 const BLOCKS_AT_LAST = 6
 const HOUR_MS = 3_600_000
 const BOOKED_MS_MAX = 90_000
-const TIMEOUT_MS = 60_000 + RUNS * 120_000
+/** Longer than what a history waits for, so that a wait that is in vain says what for. */
+const TIMEOUT_MS = 60_000 + RUNS * 3 * BOOKED_MS_MAX
 /** Beyond dust, in ether as in the token. */
 const UNIT = 10n ** 13n
 const SETTING = 'TEST_BASE_RPC_URL'
