@@ -8,7 +8,7 @@ const KEEP_MS = 5_000
 const KEEP_REACHED_MS = 1_000
 /** Merchants whose count is kept; beyond it the least recently asked is read again. */
 const TENANTS_MAX = 10_000
-/** What strangers open through public links takes half of the room at most: the shop's own orders keep the rest. */
+/** Invoices of plain links, which anybody opens, take half of the room at most: the shop's own orders keep the rest. */
 const BUYERS_SHARE = 0.5
 
 /** Who has an invoice created: the shop, by its API or for a session; or whoever opens a plain link. */

@@ -33,10 +33,8 @@ import {
   type Unsigned,
   WAITS,
 } from '../payout-signer.ts'
-
 import type { SigningContext } from '../signing-context.ts'
 import { adoptFound, adoptSweeps } from './adopt-signed.ts'
-
 import { signSweepInTheWay, signSweeps } from './evm-sweeps.ts'
 import {
   coversGas,
