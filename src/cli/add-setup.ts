@@ -5,7 +5,7 @@ import type { GivenOptions } from './setup/questionnaire.ts'
 
 const OPTIONS: readonly (readonly [string, string])[] = [
   ['--name <name>', 'name of the shop, which buyers see'],
-  ['--email <email>', "the owner's e-mail address"],
+  ['--email <email>', "the owner's email address"],
   ['--mode <mode>', 'test or live'],
   ['--base-url <url>', 'address that buyers open'],
   ['--coins <list>', 'coins that the shop accepts, separated by commas'],

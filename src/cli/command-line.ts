@@ -260,7 +260,7 @@ function addMerchant(program: Command, output: Output, done: (exitCode: number) 
     .command('create')
     .description('make a merchant')
     .requiredOption('--name <name>', 'name that buyers see')
-    .requiredOption('--email <email>', "the owner's e-mail address")
+    .requiredOption('--email <email>', "the owner's email address")
     .option('--json', 'print one JSON object', false)
     .action(async (options: { name: string; email: string; json: boolean }) => {
       const { createMerchantCommand } = await import('./merchant-commands.ts')

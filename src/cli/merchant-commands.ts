@@ -49,7 +49,7 @@ export function nameProblem(name: string): string | null {
 
 export function emailProblem(email: string): string | null {
   if (email.length <= EMAIL_LENGTH_MAX && EMAIL.test(email) && !hasControlCharacter(email)) return null
-  return 'must be an e-mail address such as owner@example.com'
+  return 'must be an email address such as owner@example.com'
 }
 
 /** A new merchant, with the link by which its owner chooses a password: null for one who has one already. */

@@ -91,7 +91,7 @@ export type Config = {
   readonly serviceFeeBps: number
   /** The card providers of live mode. */
   readonly onramps: OnrampConfig
-  /** `smtp://user:password@host:port`; null: e-mails are written to the log. */
+  /** `smtp://user:password@host:port`; null: emails are written to the log. */
   readonly smtpUrl: string | null
   /**
    * Host of the process with the role `sandbox`, which serves the sandbox chains to all others; null: the processes

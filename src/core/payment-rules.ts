@@ -33,7 +33,7 @@ export type PaymentRules = {
   readonly confirmations: { readonly [asset in AssetId]?: ConfirmationTiers }
   /** Whether a buyer may reopen an expired invoice at the current price. */
   readonly reopenExpired: boolean
-  /** Whether buyers may ask for the receipt by e-mail. */
+  /** Whether buyers may ask for the receipt by email. */
   readonly receiptEmails: boolean
   /** Whether an address for SOL gets what an account must hold, for wallets that pay no address that holds nothing. */
   readonly solanaFundedAddresses: boolean

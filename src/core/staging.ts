@@ -1,3 +1,3 @@
-/** What every page, e-mail and answer of a staging installation says. */
+/** What every page, email and answer of a staging installation says. */
 export const STAGING_NOTICE = 'Staging: private chains, no real money'
 export const STAGING_HEADER = 'paylink-staging'

@@ -103,19 +103,19 @@ function spreadOf(observations: readonly Observation[]): string {
 
 /** Connects, greets, encrypts and signs in; no mail is sent. Without encryption only where the server offers none. */
 async function inspectMail(smtpUrl: string | null, requireTLS = true): Promise<Finding[]> {
-  if (smtpUrl === null) return [notice('E-mail: off; set SMTP_URL')]
+  if (smtpUrl === null) return [notice('Email: off; set SMTP_URL')]
   const { host, username } = new URL(smtpUrl)
   const signedIn = username === '' ? 'asks for no password' : 'takes the password'
   const transport = smtpTransport(smtpUrl, { requireTLS })
   try {
     await transport.verify()
     return requireTLS
-      ? [ok(`E-mail: ${host} answers, encrypts, and ${signedIn}`)]
-      : [notice(`E-mail: ${host} answers and ${signedIn}, but does not encrypt: use smtps:`)]
+      ? [ok(`Email: ${host} answers, encrypts, and ${signedIn}`)]
+      : [notice(`Email: ${host} answers and ${signedIn}, but does not encrypt: use smtps:`)]
   } catch (error) {
     const isWithoutTls = error instanceof Error && 'code' in error && error.code === 'ETLS'
     if (requireTLS && isWithoutTls) return inspectMail(smtpUrl, false)
-    return [fault(`E-mail: ${host}: ${describeError(error)}; see SMTP_URL`)]
+    return [fault(`Email: ${host}: ${describeError(error)}; see SMTP_URL`)]
   } finally {
     transport.close()
   }

@@ -14,7 +14,7 @@ const REDACTED = '[redacted]'
 
 /**
  * Makes a text fit to be shown to anybody: without the secrets of these settings, however a provider repeats them,
- * without credentials and e-mail addresses.
+ * without credentials and email addresses.
  */
 export function redactorOf(settings: { readonly [name: string]: string }): (text: string) => string {
   const secrets = Object.entries(settings)

@@ -89,11 +89,11 @@ async function requireOwnAccount(tx: Tx, seals: AccessSeals, personId: string): 
   const person = await loadSealedRow(tx, 'user', personId)
   if (person === null || !seals.accepts('user', person))
     throw new Error(
-      'the account with this e-mail address was not written by Paylink: see `paylink access check` before you make it an owner',
+      'the account with this email address was not written by Paylink: see `paylink access check` before you make it an owner',
     )
   if (person.emailVerified !== true && (await hasPassword(tx, personId)))
     throw new Error(
-      'the account with this e-mail address has not confirmed it, and may be a stranger’s: let its owner choose a new password under “Forgot your password?” and confirm the address first',
+      'the account with this email address has not confirmed it, and may be a stranger’s: let its owner choose a new password under “Forgot your password?” and confirm the address first',
     )
 }
 
@@ -110,7 +110,7 @@ async function addPassword(
 async function addPasswordToken(tx: Tx, seals: AccessSeals, userId: string, now: Date): Promise<string> {
   const token = randomBase62(TOKEN_LENGTH)
   const expiresAt = new Date(now.getTime() + TOKEN_SECONDS * 1_000)
-  // As the sign-in library keeps those of its own e-mails: whoever reads the table learns no token.
+  // As the sign-in library keeps those of its own emails: whoever reads the table learns no token.
   const identifier = createHash('sha256').update(`reset-password:${token}`).digest('base64url')
   const row = { id: randomUUID(), identifier, expiresAt }
   const seal = seals.seal('verification', { ...row, value: userId })

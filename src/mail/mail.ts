@@ -4,11 +4,11 @@ import { describeError, type Log } from '../runtime/log.ts'
 
 export type Email = { readonly to: string; readonly subject: string; readonly text: string }
 
-/** Who our e-mails come from. */
+/** Who our emails come from. */
 export const mailFrom = (baseUrl: string): string => `Paylink <no-reply@${new URL(baseUrl).hostname}>`
 
 /**
- * Sends e-mails. `send` never throws and never makes its caller wait for a mail server. Those of one sender, which is
+ * Sends emails. `send` never throws and never makes its caller wait for a mail server. Those of one sender, which is
  * the addressee unless named, wait behind one another, and never long before those of others.
  */
 export type Mail = {
@@ -18,20 +18,20 @@ export type Mail = {
 }
 
 type OpenMail = Mail & {
-  /** Resolves when every e-mail under way was sent, or given up. */
+  /** Resolves when every email under way was sent, or given up. */
   close(): Promise<void>
 }
 
 const TIMEOUT_MS = 10_000
 /** A server that was given up, and does not hang up itself, is hung up on. */
 const HANG_UP_MS = 500
-/** E-mails under way at once; more wait. */
+/** Emails under way at once; more wait. */
 const UNDER_WAY_MAX = 50
-/** E-mails that wait for their turn; more are refused with a line in the log. Those to be sent again count as well. */
+/** Emails that wait for their turn; more are refused with a line in the log. Those to be sent again count as well. */
 const WAITING_MAX = { perKey: 500, all: 5_000 }
 /** Of these, kept for what is no shop's, such as a warning to a manager. */
 const OF_NO_SHOP = 1_000
-/** Waits before an e-mail that a server did not take for now is sent again; after the last it is given up. */
+/** Waits before an email that a server did not take for now is sent again; after the last it is given up. */
 const RETRY_AFTER_MS = [5_000, 60_000, 600_000]
 /** SMTP replies from here on are final (RFC 5321 §4.2.1). */
 const REPLY_FINAL_MIN = 500
@@ -44,7 +44,7 @@ export function openMail(options: {
   smtpUrl: string | null
   from: string
   log: Log
-  /** Every e-mail says that it is about no live money. */
+  /** Every email says that it is about no live money. */
   staging?: boolean
 }): OpenMail {
   const mail = openUnmarkedMail(options)
@@ -61,7 +61,7 @@ function openUnmarkedMail(options: { smtpUrl: string | null; from: string; log: 
   const { smtpUrl, from, log } = options
   if (smtpUrl === null) {
     return {
-      send: async (message) => log.warn({ mail: message }, 'no SMTP_URL is set: this e-mail was not sent'),
+      send: async (message) => log.warn({ mail: message }, 'no SMTP_URL is set: this email was not sent'),
       close: async () => {},
     }
   }
@@ -72,7 +72,7 @@ function openUnmarkedMail(options: { smtpUrl: string | null; from: string; log: 
   let isClosing = false
 
   const giveUp = ({ message }: Waiting, reason: string): void =>
-    log.error({ to: message.to, reason }, 'an e-mail could not be sent')
+    log.error({ to: message.to, reason }, 'an email could not be sent')
   const add = (waiting: Waiting): void => {
     const kept = waiting.sender === waiting.message.to ? 0 : OF_NO_SHOP
     if (isClosing) giveUp(waiting, 'the service stops')

@@ -73,7 +73,7 @@ const REASONS: { readonly [reason: string]: string } = {
   reorged: 'A payment that was final has left the chain.',
 }
 
-const HOW_TO_STOP = 'You can switch these e-mails off under Settings → Security.'
+const HOW_TO_STOP = 'You can switch these emails off under Settings → Security.'
 
 export function endpointEmail(baseUrl: string, url: string, { email, name }: Addressee): Email {
   return {
@@ -148,10 +148,10 @@ ${baseUrl}/dashboard/settings/team
 export function formerManagerEmail(baseUrl: string, merchantId: string, email: string): Email {
   return {
     to: email,
-    subject: 'Your role or e-mail address changed',
+    subject: 'Your role or email address changed',
     text: `${greeting('')}
 
-you are no longer an owner or admin of the account ${plainText(merchantId, 'of a shop')} on Paylink with this e-mail address: your role or your address changed, or the account was removed.
+you are no longer an owner or admin of the account ${plainText(merchantId, 'of a shop')} on Paylink with this email address: your role or your address changed, or the account was removed.
 
 If you or your team did this, there is nothing to do. If not, tell the other owners now, and ask whoever runs Paylink to run "paylink access check": it may have been written into the database. For seven days, warnings about new payout destinations and approvers still come here.
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { plainText } from './plain-text.ts'
 
-test('what people wrote comes into e-mails on one line, short, and without links', () => {
+test('what people wrote comes into emails on one line, short, and without links', () => {
   expect(plainText('Anna’s Tea & Co. Ltd', 'a shop')).toBe('Anna’s Tea & Co. Ltd')
   for (const hostile of [
     'Pay at https://evil.example/a?b now',

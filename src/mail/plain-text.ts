@@ -1,7 +1,7 @@
 const WORDS_LENGTH_MAX = 60
 
 /**
- * What somebody wrote, as an e-mail to others may repeat it: on one line, no longer than a name
+ * What somebody wrote, as an email to others may repeat it: on one line, no longer than a name
  * or `lengthMax`, and nothing in it that a mail
  * program would make a link of. `none` where nothing is left.
  */

@@ -46,7 +46,7 @@ const EVENTS_MAX = 200
 /** Further than this the clocks of two machines are never apart. */
 const AHEAD_MS = 3_600_000
 const ENDPOINTS_MAX = 50
-/** Few, so that the mail server takes all of them: this e-mail has no second one. */
+/** Few, so that the mail server takes all of them: this email has no second one. */
 const DESTINATIONS_MAX = 5
 const APPROVERS_MAX = 5
 /** Managers noted in a round; the next goes on. */
@@ -56,7 +56,7 @@ const LEAVING_MAX = 5
 const FORMER_DAYS = 7
 
 /**
- * One round of e-mails about new destinations and approvers, live payments and stopped endpoints, by whichever process has
+ * One round of emails about new destinations and approvers, live payments and stopped endpoints, by whichever process has
  * the lease. Returns how many were handed to the mail. The first round of an installation starts at the newest event.
  */
 export async function writeNotices(deps: NoticeDeps, settleSeconds = SETTLE_SECONDS): Promise<number> {
@@ -95,13 +95,13 @@ export async function writeNotices(deps: NoticeDeps, settleSeconds = SETTLE_SECO
   return emails
 }
 
-/** E-mails about one event. One whose body cannot be read keeps nobody else's from being written. */
+/** Emails about one event. One whose body cannot be read keeps nobody else's from being written. */
 async function writeOne({ pool, mail, log, baseUrl }: NoticeDeps, event: NoticedEvent): Promise<number> {
   let message: ReturnType<typeof invoiceEmail>
   try {
     message = invoiceEmail(baseUrl, event.body)
   } catch (error) {
-    log.error({ err: error, eventId: event.id }, 'no e-mail was written about an event: it cannot be read')
+    log.error({ err: error, eventId: event.id }, 'no email was written about an event: it cannot be read')
     return 0
   }
   const addressees = await noticeAddressees(pool, event.merchantId, message.kind)
@@ -110,7 +110,7 @@ async function writeOne({ pool, mail, log, baseUrl }: NoticeDeps, event: Noticed
 }
 
 /**
- * E-mails people who are no longer owner or admin, at their old address: an address that was changed in the database
+ * Emails people who are no longer owner or admin, at their old address: an address that was changed in the database
  * must not take the warnings with it unseen.
  */
 async function writeOfManagers({ pool, mail, log, baseUrl }: NoticeDeps): Promise<number> {
@@ -120,7 +120,7 @@ async function writeOfManagers({ pool, mail, log, baseUrl }: NoticeDeps): Promis
   let emails = 0
   for (const { merchantId, personId, email } of leaving) {
     if (!hasRoom(mail)) break
-    log.warn({ merchantId, personId }, 'an owner or admin left, or has another e-mail address')
+    log.warn({ merchantId, personId }, 'an owner or admin left, or has another email address')
     await mail.send(formerManagerEmail(baseUrl, merchantId, email))
     await markManagerLeft(pool, { merchantId, personId, email })
     emails += 1
@@ -140,8 +140,8 @@ async function warnedOf(pool: Pool, merchantId: string): Promise<{ email: string
 }
 
 /**
- * E-mails about new live destinations. A crash in between repeats one, and loses none; they wait in no queue behind the
- * merchant's other e-mails.
+ * Emails about new live destinations. A crash in between repeats one, and loses none; they wait in no queue behind the
+ * merchant's other emails.
  */
 async function writeOfDestinations({ pool, mail, baseUrl }: NoticeDeps): Promise<number> {
   let emails = 0
@@ -156,7 +156,7 @@ async function writeOfDestinations({ pool, mail, baseUrl }: NoticeDeps): Promise
   return emails
 }
 
-/** E-mails about new credentials that can approve live payouts, as those about destinations. */
+/** Emails about new credentials that can approve live payouts, as those about destinations. */
 async function writeOfApprovers({ pool, mail, baseUrl }: NoticeDeps): Promise<number> {
   let emails = 0
   for (const approver of await listUnnotifiedApprovers(pool, APPROVERS_MAX)) {
@@ -170,11 +170,11 @@ async function writeOfApprovers({ pool, mail, baseUrl }: NoticeDeps): Promise<nu
   return emails
 }
 
-/** Writes e-mails round after round until it is stopped. */
+/** Writes emails round after round until it is stopped. */
 export const startNotices = (deps: NoticeDeps): { stop(): Promise<void> } =>
   repeat(() => writeNotices(deps), {
     everyMs: EVERY_MS,
     firstMs: EVERY_MS,
     onError: (error) =>
-      deps.log.warn({ err: error }, 'e-mails could not be written; the next round tries again'),
+      deps.log.warn({ err: error }, 'emails could not be written; the next round tries again'),
   })

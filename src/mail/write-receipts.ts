@@ -25,7 +25,7 @@ type ReceiptDeps = {
   readonly mail: Mail
   readonly log: Log
   readonly keyring: Opener
-  /** The e-mail in the language of the buyer's page. */
+  /** The email in the language of the buyer's page. */
   readonly write: (facts: ReceiptFacts) => Omit<Email, 'to'>
 }
 
@@ -34,7 +34,7 @@ const RECEIPTS_MAX = 100
 /** Requests that a round looks at: of very many that nobody pays, each is looked at in some later round. */
 const LOOKED_AT_MAX = 5_000
 const FORGOTTEN_MAX = 1_000
-/** E-mails that one address gets in a day, from all shops together. */
+/** Emails that one address gets in a day, from all shops together. */
 const RECIPIENT_DAY_MAX = 20
 
 /** Of the seller's name and of each line of the address. */
@@ -69,7 +69,7 @@ const paidShape = z.object({
 
 /**
  * One round of the receipts that buyers asked for: each is sent once, after its invoice was paid. A request has ended before
- * its e-mail is handed over, so that a crash in between loses a receipt, which stays on the page, and repeats none: a second
+ * its email is handed over, so that a crash in between loses a receipt, which stays on the page, and repeats none: a second
  * one would look like a second payment. Returns how many were handed to the mail. `place`: after which request it begins; where the next round does.
  */
 export async function writeReceipts(
@@ -138,6 +138,6 @@ export function startReceipts(deps: ReceiptDeps): { stop(): Promise<void> } {
     everyMs: EVERY_MS,
     firstMs: EVERY_MS,
     onError: (error) =>
-      deps.log.warn({ err: error }, 'receipts could not be e-mailed; the next round tries again'),
+      deps.log.warn({ err: error }, 'receipts could not be emailed; the next round tries again'),
   })
 }

@@ -4,14 +4,14 @@ import { plainText } from '../mail/plain-text.ts'
 type Addressee = { readonly email: string }
 
 /**
- * E-mails that anybody can have sent to any address hold nothing that a stranger wrote, the name included.
+ * Emails that anybody can have sent to any address hold nothing that a stranger wrote, the name included.
  *
  * The links lead to the dashboard's own pages, which hand the token on by a request that a mail scanner does not make.
  */
 export function verificationMail(baseUrl: string, user: Addressee, token: string): Email {
   return {
     to: user.email,
-    subject: 'Confirm your e-mail address',
+    subject: 'Confirm your email address',
     text: `Hello,
 
 confirm that this address is yours:

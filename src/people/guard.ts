@@ -100,7 +100,7 @@ async function passwordGuessed({ pool }: GuardDeps, ctx: Context): Promise<strin
   return passwordSubject(session.user.email, SIGNED_IN)
 }
 
-/** A person who chose a new password through our e-mail can sign in with it, whatever others tried meanwhile. */
+/** A person who chose a new password through our email can sign in with it, whatever others tried meanwhile. */
 export const forgetGuessesElsewhere = (deps: CountDeps, email: string): Promise<void> =>
   forgetBoth(deps, passwordSubject(email, ELSEWHERE))
 
@@ -285,7 +285,7 @@ const nobody = (): APIError =>
 const emailUnverified = (): APIError =>
   new APIError('FORBIDDEN', {
     code: 'EMAIL_UNVERIFIED',
-    message: 'Confirm your e-mail address first, then add a second factor.',
+    message: 'Confirm your email address first, then add a second factor.',
   })
 const signInAgain = (): APIError =>
   new APIError('FORBIDDEN', {

@@ -186,7 +186,7 @@ const PLACE_KEEP_DAYS = 180
 type SessionDeps = { readonly pool: Pool; readonly clock: Clock; readonly mail: Mail }
 type CreateHooks = NonNullable<NonNullable<BetterAuthOptions['databaseHooks']>['session']>['create']
 
-/** A sign-in opens the person's first shop, and is e-mailed to them where it came from a new place. */
+/** A sign-in opens the person's first shop, and is emailed to them where it came from a new place. */
 function sessionHooks(deps: SessionDeps): NonNullable<CreateHooks> {
   return {
     before: async (session) => {
@@ -212,7 +212,7 @@ async function notePlace(
   }
 }
 
-/** An e-mail to the person about a sign-in from a browser and address that none before it had. */
+/** An email to the person about a sign-in from a browser and address that none before it had. */
 async function notifyNewPlace(
   { pool, clock, mail }: SessionDeps,
   session: {

@@ -257,7 +257,7 @@ const SERVED_REQUESTS: ReadonlyMap<string, z.ZodType<{ [field: string]: unknown 
   ],
   [
     'POST /organization/remove-member',
-    // An id: the library takes an e-mail address here too.
+    // An id: the library takes an email address here too.
     z.strictObject({ memberIdOrEmail: text().regex(/^[^@]*$/), organizationId }),
   ],
   ['POST /organization/leave', z.strictObject({ organizationId })],

@@ -50,7 +50,7 @@ export function shopMembers({ pool, seals, clock, mail, baseUrl }: ShopDeps) {
   })
 }
 
-/** An invitation is an e-mail to anybody's address: its sender has an address too, and sends a few. */
+/** An invitation is an email to anybody's address: its sender has an address too, and sends a few. */
 async function countInvitation(
   { pool, clock }: Pick<ShopDeps, 'pool' | 'clock'>,
   invitation: { readonly email: string; readonly organizationId: string },
@@ -59,7 +59,7 @@ async function countInvitation(
   if (!inviter.emailVerified) {
     throw new APIError('FORBIDDEN', {
       code: 'EMAIL_UNVERIFIED',
-      message: 'Confirm your own e-mail address first, then invite others.',
+      message: 'Confirm your own email address first, then invite others.',
     })
   }
   const counts: readonly (readonly [subject: string, max: number])[] = [

@@ -133,7 +133,7 @@ export const listRequestLogsQuery = z
 
 export const customerView = z
   .object({
-    id: z.string().meta({ description: 'The e-mail address, or the reference where no invoice has one.' }),
+    id: z.string().meta({ description: 'The email address, or the reference where no invoice has one.' }),
     object: z.literal('customer'),
     livemode: z.boolean(),
     email: z.string().nullable(),
@@ -192,7 +192,7 @@ export const updateSavedViewsBody = z
 
 export const listCustomersQuery = z.strictObject({
   limit: wholeNumber(100, 'Maximum items to return, from 1 to 100. Default: 10.'),
-  q: text(1, 255).meta({ description: 'The beginning of an e-mail address or a reference.' }).optional(),
+  q: text(1, 255).meta({ description: 'The beginning of an email address or a reference.' }).optional(),
 })
 
 export const statisticsQuery = z.strictObject({
@@ -253,7 +253,7 @@ export const merchantView = z
     tax_number: z.string().nullable(),
     role: z.enum(['owner', 'admin', 'member', 'viewer']).meta({ description: 'Yours.' }),
     sends_mail: z.boolean().meta({
-      description: 'Whether this server sends e-mails; without, they are in its log only.',
+      description: 'Whether this server sends emails; without, they are in its log only.',
     }),
     webhook_formats: z.array(endpointFormat).meta({
       description: 'What a webhook endpoint’s `format` may be here; Paylink’s own first.',

@@ -117,13 +117,13 @@ export const idView = (prefix: string) =>
 /** An address that we write to at a stranger's word: one mailbox, and nothing that a mail program reads as more. */
 export const mailboxAddress = z.email().max(254)
 
-/** An e-mail address, loosely: something, `@`, a domain with a dot. Only a message sent proves more. */
+/** An email address, loosely: something, `@`, a domain with a dot. Only a message sent proves more. */
 export const emailAddress = z
   .string()
   .refine(
     (value) => value.length <= 254 && /^[^\s@\p{C}]{1,64}@[^\s@.\p{C}]+(?:\.[^\s@.\p{C}]+)+$/u.test(value),
     {
-      error: 'Must be an e-mail address of at most 254 characters',
+      error: 'Must be an email address of at most 254 characters',
     },
   )
   .meta({ format: 'email', maxLength: 254 })

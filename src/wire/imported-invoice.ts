@@ -31,7 +31,7 @@ export const listImportedInvoicesQuery = z
     ...listParameters('imp'),
     order_reference: text(1, 255).meta({ description: 'Only those of this order.' }).optional(),
     q: text(1, 255)
-      .meta({ description: 'A whole order, id at the source or e-mail address, in any case of letters.' })
+      .meta({ description: 'A whole order, id at the source or email address, in any case of letters.' })
       .optional(),
   })
   .superRefine(refuseTwoPositions)

@@ -247,7 +247,7 @@ export const listInvoicesQuery = z
     q: text(1, 255)
       .meta({
         description:
-          'The beginning of an id, reference or e-mail address, letters as written; a whole deposit address or transaction id.',
+          'The beginning of an id, reference or email address, letters as written; a whole deposit address or transaction id.',
       })
       .optional(),
   })

@@ -121,7 +121,7 @@ describe('a checkout page’s answer', () => {
     expect(gunzipSync(await answer.arrayBuffer()).toString()).toContain('0.4123')
   })
 
-  test('never repeats a forged Host, nor the buyer’s e-mail or the order’s metadata', async () => {
+  test('never repeats a forged Host, nor the buyer’s email or the order’s metadata', async () => {
     const secret = 'must-not-be-seen'
     server.show(
       't',

@@ -474,7 +474,7 @@ describe('a shop in test mode', () => {
   test('each kind of message is switched off and on, and stays as it was left', async () => {
     const { page, open } = shop
     await open('/settings/security')
-    const emails = page.locator('.card', { hasText: 'E-mails to you' })
+    const emails = page.locator('.card', { hasText: 'Emails to you' })
     await emails.getByRole('checkbox').first().waitFor()
     const states = () =>
       emails.getByRole('checkbox').evaluateAll((boxes) => boxes.map((box) => box.matches(':checked')))
@@ -591,7 +591,7 @@ describe('an owner with a second factor', () => {
     const { page, open } = one
     await one.context.clearCookies()
     await open('/sign-in?next=%2Fdevelopers%2Fkeys%3Fmode%3Dlive')
-    await page.getByLabel('E-mail').fill(emailOf('Cy Owner'))
+    await page.getByLabel('Email').fill(emailOf('Cy Owner'))
     await page.getByLabel('Password').fill(PASSWORD)
     await press(page, 'Sign in')
     await heading(page, 'Second factor')

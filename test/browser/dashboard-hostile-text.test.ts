@@ -91,7 +91,7 @@ async function openHostileShop(): Promise<void> {
   const { page, open } = shop
   await open('/sign-up')
   await page.getByLabel('Your name').fill(NAME)
-  await page.getByLabel('E-mail').fill('hostile@example.com')
+  await page.getByLabel('Email').fill('hostile@example.com')
   await page.getByLabel('Password').fill(PASSWORD)
   await page.getByLabel('Shop name').fill(NAME)
   await page.getByRole('button', { name: 'Open my shop' }).click()

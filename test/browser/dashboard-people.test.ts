@@ -13,17 +13,17 @@ afterAll(() => dashboard?.close())
 
 test('an owner invites; the invited signs up, confirms, joins, gets another role and is removed', async () => {
   const owner = await dashboard.signUp('Olga Owner')
-  await owner.page.getByText('This server sends no e-mails: ask whoever runs it for the link').waitFor()
+  await owner.page.getByText('This server sends no emails: ask whoever runs it for the link').waitFor()
   await owner.open(await emailLink(dashboard, emailOf('Olga Owner'), 'verify-email'))
   await owner.page.getByRole('button', { name: 'Confirm my address' }).click()
   await owner.page.getByRole('button', { name: 'Go to the dashboard' }).click()
   await owner.page.getByRole('heading', { name: 'Home' }).waitFor()
-  expect(await owner.page.getByText('Confirm your e-mail address').count()).toBe(0)
+  expect(await owner.page.getByText('Confirm your email address').count()).toBe(0)
 
   await owner.open('/settings/team')
   await owner.page.getByRole('button', { name: 'Invite member' }).click()
-  await owner.page.getByText('This server sends no e-mails. Copy the link').waitFor()
-  await owner.page.getByLabel('E-mail').fill(emailOf('Max Member'))
+  await owner.page.getByText('This server sends no emails. Copy the link').waitFor()
+  await owner.page.getByLabel('Email').fill(emailOf('Max Member'))
   await owner.page.getByLabel('Viewer').check()
   await owner.page.getByRole('button', { name: 'Invite', exact: true }).click()
   await owner.page.getByRole('heading', { name: 'Invited' }).waitFor()
@@ -34,7 +34,7 @@ test('an owner invites; the invited signs up, confirms, joins, gets another role
   await member.page.getByRole('link', { name: 'Sign up' }).click()
   await member.page.getByLabel('Your name').fill('Max Member')
   expect(await member.page.getByLabel('Shop name').count()).toBe(0)
-  await member.page.getByLabel('E-mail').fill(emailOf('Max Member'))
+  await member.page.getByLabel('Email').fill(emailOf('Max Member'))
   await member.page.getByLabel('Password').fill(PASSWORD)
   await member.page.getByRole('button', { name: 'Sign up' }).click()
   await member.page.getByRole('heading', { name: 'Confirm your address first' }).waitFor()
@@ -70,7 +70,7 @@ test('a forgotten password is chosen anew by the message, and every sign-in befo
   await other.page.getByRole('link', { name: 'Forgot your password?' }).click()
   // The page before it also asks for an address, and stays until this one is loaded.
   await other.page.getByRole('heading', { name: 'Forgot your password?' }).waitFor()
-  await other.page.getByLabel('E-mail').fill(emailOf('Rita Reset'))
+  await other.page.getByLabel('Email').fill(emailOf('Rita Reset'))
   await other.page.getByRole('button', { name: 'Send the link' }).click()
   await other.page.getByText('a link is on its way').waitFor()
   await other.open(await emailLink(dashboard, emailOf('Rita Reset'), 'reset-password'))
@@ -104,13 +104,13 @@ test('the owner of a shop made by command chooses a password by the printed link
   await one.context.close()
 })
 
-test('pages say whether the server sends e-mails', async () => {
+test('pages say whether the server sends emails', async () => {
   const one = await dashboard.signUp('Mia Mailer')
   const { page, open } = one
-  await page.getByText('This server sends no e-mails').waitFor()
+  await page.getByText('This server sends no emails').waitFor()
   for (const path of ['/settings/rules', '/settings/security']) {
     await open(path)
-    await page.getByRole('main').getByText('This server sends no e-mails').waitFor()
+    await page.getByRole('main').getByText('This server sends no emails').waitFor()
   }
   await one.context.route('**/api/v1/merchant', async (route) => {
     const response = await route.fetch()
@@ -120,11 +120,11 @@ test('pages say whether the server sends e-mails', async () => {
     await open(path)
     await page.getByText(`open the link sent to ${emailOf('Mia Mailer')}`).waitFor()
     await page.getByRole('checkbox').first().waitFor()
-    expect(await page.getByText('This server sends no e-mails').count()).toBe(0)
+    expect(await page.getByText('This server sends no emails').count()).toBe(0)
   }
   await open('/settings/team')
   await page.getByRole('button', { name: 'Invite member' }).click()
-  await page.getByText('They get an e-mail with a link').waitFor()
+  await page.getByText('They get an email with a link').waitFor()
   await one.context.close()
 })
 
@@ -149,7 +149,7 @@ test('who was led to sign in comes back to where they were, and never to another
     ['javascript:alert(1)', '/dashboard/'],
   ] as const) {
     await one.open(`/sign-in?next=${encodeURIComponent(next)}`)
-    await one.page.getByLabel('E-mail').fill(emailOf('Nora Next'))
+    await one.page.getByLabel('Email').fill(emailOf('Nora Next'))
     await one.page.getByLabel('Password').fill(PASSWORD)
     await one.page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await one.page.waitForURL(`${dashboard.url}${path}`)

@@ -14,7 +14,7 @@ import { inBlock } from '../support/invoice.ts'
 import { axeFaults, complaintsOf, lowContrast, overflow, smallTargets } from '../support/page-checks.ts'
 import { createTestPeople, type TestPeople } from '../support/people.ts'
 
-/** Receipts by e-mail, from the buyer's press to the e-mail: the real API, database, pages and browser. */
+/** Receipts by email, from the buyer's press to the email: the real API, database, pages and browser. */
 
 let people: TestPeople
 let browser: Browser
@@ -233,7 +233,7 @@ test('what is kept shows no address to whoever reads the database, and is gone o
   expect(await read()).toMatchObject({ outcome: 'refused', sealed: null })
 })
 
-test('the e-mail has words of its own in every language, and carries no link of a shop’s', () => {
+test('the email has words of its own in every language, and carries no link of a shop’s', () => {
   const facts = {
     livemode: true,
     merchantName: 'Blue Heron',

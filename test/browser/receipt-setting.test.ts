@@ -15,7 +15,7 @@ test('a shop turns receipts on, its own people try one in test mode, and the who
     const email = 'mara.keeper@example.com'
     await dashboard.writeSealed('update person set email_verified = true where email = $1', [email])
     await open('/settings/rules')
-    await page.getByLabel('Buyers may ask for the receipt by e-mail').check()
+    await page.getByLabel('Buyers may ask for the receipt by email').check()
     await photograph(page, 'receipt-setting')
     await page.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByRole('status').getByText('saved').waitFor()

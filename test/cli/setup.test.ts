@@ -92,9 +92,9 @@ test('at a terminal: questions, words that are asked back, and a link that is fo
 }, async () => {
   const terminal = startInTerminal(['setup'], env)
   await terminal.answer('The name of your shop', 'Tea Shop')
-  await terminal.answer("The owner's e-mail address", 'nobody')
-  await terminal.shows('must be an e-mail address')
-  await terminal.answer("The owner's e-mail address", 'tea@shop.example')
+  await terminal.answer("The owner's email address", 'nobody')
+  await terminal.shows('must be an email address')
+  await terminal.answer("The owner's email address", 'tea@shop.example')
   await terminal.answer('Which money?', '')
   await terminal.answer('Which coins', '')
   await terminal.answer('The address that buyers open', '')
@@ -147,7 +147,7 @@ async function giveBack(terminal: Terminal, words: readonly string[]): Promise<v
 test('Ctrl-C at a question leaves no file and no folder', { tags: ['script'] }, async () => {
   const terminal = startInTerminal(['setup'], env)
   await terminal.answer('The name of your shop', 'Tea Shop')
-  await terminal.shows("The owner's e-mail address")
+  await terminal.shows("The owner's email address")
   terminal.type(KEYS.interrupt)
   await terminal.shows('cancelled: nothing was written')
   expect(await terminal.exited()).toBe(1)

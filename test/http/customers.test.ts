@@ -30,7 +30,7 @@ async function openShop(name: string) {
   return { browser, merchantId, create }
 }
 
-test('customers are those of one shop and mode, by e-mail, else by reference, the latest first', async () => {
+test('customers are those of one shop and mode, by email, else by reference, the latest first', async () => {
   const [shop, other] = [await openShop('Cat'), await openShop('Dot')]
   const LTC = { asset: 'LTC', usd_amount: '10' }
   const first = await shop.create({ ...LTC, customer_email: 'ann@example.com', external_reference: 'a-1' })

@@ -166,7 +166,7 @@ test('each service that answers is listed with what it provides', async () => {
     ),
     told(/^notice: Cards by Coinbase: answers; without its webhook key/),
     told(/^notice: Cards by MoonPay: answers; without its webhook key/),
-    `notice: E-mail: ${mail.url} answers and takes the password, but does not encrypt: use smtps:`,
+    `notice: Email: ${mail.url} answers and takes the password, but does not encrypt: use smtps:`,
     `ok: Backups: the last good one is 24.0 hours old (${backups} lists 2)`,
     told(/^ok: Clock: \d\.\d s (ahead|behind) \(servers that answered: 5\)$/),
     told(/^ok: Webhooks: connections get out \(tried with 127\.0\.0\.1:\d+\)$/),
@@ -257,7 +257,7 @@ test('no secret of any setting is in the report, however a provider repeats it',
   expect(code).toBe(1)
   expect(stdout).toMatch(/^Paylink \S+, Node\.js v\S+, \S+ \S+, \d{4}-\d\d-\d\dT\S+Z\n/)
   expect(stdout).toMatch(/faults to fix\.\n$/)
-  for (const about of ['bitcoin-live', 'base-live', 'solana-live', 'Cards by MoonPay', 'E-mail', 'Backups'])
+  for (const about of ['bitcoin-live', 'base-live', 'solana-live', 'Cards by MoonPay', 'Email', 'Backups'])
     expect(stdout).toContain(`✗ ${about}`)
   expect(stdout).toContain(host)
   const report = stdout + stderr

@@ -5,7 +5,7 @@ import { startMailServer } from '../support/mail-server.ts'
 import { startSilentServer } from '../support/silent-server.ts'
 import { until } from '../support/until.ts'
 
-test('closing waits for the e-mails under way, to a server that never answers too, and for nothing else', async () => {
+test('closing waits for the emails under way, to a server that never answers too, and for nothing else', async () => {
   const silent = await startSilentServer()
   const told: string[] = []
   const log = pino({ level: 'error' }, { write: (line: string) => told.push(line) })
@@ -22,12 +22,12 @@ test('closing waits for the e-mails under way, to a server that never answers to
   expect([isClosed, told]).toEqual([false, []])
   await silent.close()
   await closing
-  expect(told.join()).toContain('an e-mail could not be sent')
+  expect(told.join()).toContain('an email could not be sent')
 })
 
 const BURST = 300
 
-test('one merchant’s burst costs no other their e-mail, and what a server refuses for now is sent again', async () => {
+test('one merchant’s burst costs no other their email, and what a server refuses for now is sent again', async () => {
   const server = await startMailServer()
   const told: string[] = []
   const log = pino({ level: 'error' }, { write: (line: string) => told.push(line) })
@@ -43,7 +43,7 @@ test('one merchant’s burst costs no other their e-mail, and what a server refu
   server.close()
 })
 
-test('e-mails of one merchant that a server refuses for now leave room for those of others', async () => {
+test('emails of one merchant that a server refuses for now leave room for those of others', async () => {
   const server = await startMailServer()
   const told: string[] = []
   const log = pino({ level: 'error' }, { write: (line: string) => told.push(line) })
@@ -68,7 +68,7 @@ test('e-mails of one merchant that a server refuses for now leave room for those
   server.close()
 }, 180_000)
 
-test('a shop whose id is somebody’s address crowds out no e-mail to them', async () => {
+test('a shop whose id is somebody’s address crowds out no email to them', async () => {
   const silent = await startSilentServer()
   const told: string[] = []
   const log = pino({ level: 'error' }, { write: (line: string) => told.push(line) })

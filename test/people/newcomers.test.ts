@@ -21,7 +21,7 @@ async function newcomer(email: string, name = 'Somebody') {
   return browser
 }
 
-/** The token of the newest e-mail that leads to this page. */
+/** The token of the newest email that leads to this page. */
 function tokenFor(email: string, page: string): string {
   const mail = people.emails.findLast(({ to, text }) => to === email && text.includes(`/dashboard/${page}?`))
   return /token=(\S+)/.exec(mail?.text ?? '')?.[1] ?? ''

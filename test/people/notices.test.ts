@@ -55,7 +55,7 @@ test('an address or role changed with SQL is reported to the old address, and wa
   await api.query('update person set email = $2 where email = $1', [email, 'thief@example.com'])
   await round()
   expect(sent.map(({ to, subject }) => [to, subject])).toEqual([
-    [email, 'Your role or e-mail address changed'],
+    [email, 'Your role or email address changed'],
   ])
   expect(sent[0]?.text).toContain('paylink access check')
   sent.length = 0
@@ -115,7 +115,7 @@ async function addEvent(
   )
 }
 
-test('an event of a time to come, which the API’s login wrote, keeps no e-mail about another', async () => {
+test('an event of a time to come, which the API’s login wrote, keeps no email about another', async () => {
   const { merchantId } = await people.signUp('Yves')
   await round()
   sent.length = 0
@@ -201,7 +201,7 @@ test('every owner and admin is notified once of a live destination the signer sa
     '/dashboard/payouts/destinations?mode=live',
   ])
     expect(mails[0]?.text).toContain(part)
-  expect(mails[0]?.text).not.toContain('switch these e-mails off')
+  expect(mails[0]?.text).not.toContain('switch these emails off')
 })
 
 test('a credential new to the signer is reported once to all owners and admins, even if its holder is gone', async () => {
@@ -234,14 +234,14 @@ test('a credential new to the signer is reported once to all owners and admins, 
   )
   for (const text of texts) {
     expect(text).toContain(countsFrom.toISOString())
-    expect(text).not.toContain('switch these e-mails off')
+    expect(text).not.toContain('switch these emails off')
     const links = [...text.matchAll(/\/dashboard(\S+)/g)].map(([, page]) => page)
     expect(links).toEqual(['/settings/security', '/settings/team'])
     for (const page of links) expect(PAGES).toContain(page)
   }
 })
 
-test('an event that cannot be read keeps no e-mail after it from being written', async () => {
+test('an event that cannot be read keeps no email after it from being written', async () => {
   const { merchantId, email } = await people.signUp('Una')
   const { merchantId: other } = await people.signUp('Ugo')
   await round()

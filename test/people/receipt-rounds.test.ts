@@ -10,7 +10,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedInvoice, seedMerchant } from '../support/seed.ts'
 import { silentLog, testKeyring } from '../support/webhook-fixtures.ts'
 
-/** What somebody does to receipts by e-mail who asks for very many, or has the API's login. */
+/** What somebody does to receipts by email who asks for very many, or has the API's login. */
 
 let database: TestDatabase
 beforeAll(async () => {

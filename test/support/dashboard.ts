@@ -104,7 +104,7 @@ export const emailOf = (name: string): string => `${name.toLowerCase().replaceAl
 /** Fills the one form of sign-up and sends it. */
 export async function fillSignUp(page: Page, name: string, shop = `Shop of ${name}`): Promise<void> {
   await page.getByLabel('Your name').fill(name)
-  await page.getByLabel('E-mail').fill(emailOf(name))
+  await page.getByLabel('Email').fill(emailOf(name))
   await page.getByLabel('Password').fill(PASSWORD)
   await page.getByLabel('Shop name').fill(shop)
   await page.getByRole('button', { name: 'Open my shop' }).click()
@@ -113,7 +113,7 @@ export async function fillSignUp(page: Page, name: string, shop = `Shop of ${nam
 /** Signs in by password; the person has no second factor. */
 export async function signIn({ page, open }: Visitor, { email, password }: Login): Promise<void> {
   await open('/sign-in')
-  await page.getByLabel('E-mail').fill(email)
+  await page.getByLabel('Email').fill(email)
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('heading', { name: 'Home' }).waitFor()
@@ -121,7 +121,7 @@ export async function signIn({ page, open }: Visitor, { email, password }: Login
 
 const LETTER_MS_MAX = 120_000
 
-/** The path of the last message's link to that page; without a mail server e-mails stand in the log. */
+/** The path of the last message's link to that page; without a mail server emails stand in the log. */
 export async function emailLink(dashboard: Dashboard, email: string, page: string): Promise<string> {
   const pattern = new RegExp(`${page}\\?[a-z]+=[\\w.%-]+`, 'g')
   const found = () =>

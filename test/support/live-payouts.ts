@@ -71,7 +71,7 @@ export class LivePayouts extends LivePayoutWorld {
     return id
   }
 
-  /** Rounds of the delivery role's e-mails, until none is left to write. */
+  /** Rounds of the delivery role's emails, until none is left to write. */
   async mailNotices(): Promise<void> {
     const mail = { send: async (email: Email) => void this.mails.push(email) }
     const { delivery: pool } = this.database.pools

@@ -208,7 +208,7 @@ export class StagingInstallation {
     return { browser, email, secret, merchantId: made.id }
   }
 
-  /** The newest e-mail of the site that leads to a page; without a mail server it stands in the log. */
+  /** The newest email of the site that leads to a page; without a mail server it stands in the log. */
   async #mailTo(email: string, page: string): Promise<string> {
     const mails = () =>
       (this.#running.get('site')?.stderr() ?? '')
@@ -216,7 +216,7 @@ export class StagingInstallation {
         .filter((line) => line.includes('"mail":{'))
         .map((line) => JSON.parse(line).mail)
         .filter(({ to, text }) => to === email && text.includes(`/dashboard/${page}?`))
-    await until(() => mails().length > 0, { what: `an e-mail about ${page} was written` })
+    await until(() => mails().length > 0, { what: `an email about ${page} was written` })
     const { subject, text } = mails().at(-1)
     expect(subject).toMatch(/^\[Staging\] /)
     expect(text).toContain(STAGING_NOTICE)

@@ -110,7 +110,7 @@ test('an API key put in, or brought back after it was revoked, with SQL opens no
   expect(await list(made.body.key)).toBe(401)
 })
 
-test("a password, and an e-mail address, that a thief wrote over somebody's let nobody in", async () => {
+test("a password, and an email address, that a thief wrote over somebody's let nobody in", async () => {
   const victim = await shopOf('Vic')
   const hash = await hashPassword('a password of the thief')
   await steal('update person_account set password = $1 where user_id = $2', [hash, victim.id])

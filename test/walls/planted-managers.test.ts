@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => database?.drop())
 
-test("managers that the API's login plants by the thousand keep no round of e-mails from its end", async () => {
+test("managers that the API's login plants by the thousand keep no round of emails from its end", async () => {
   const { api, delivery } = database.pools
   const { merchantId } = await seedMerchant(database)
   const plant = async (ids: string, count: number) => {

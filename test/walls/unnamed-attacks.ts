@@ -35,7 +35,7 @@ export const NO_MONEY: { readonly [table: string]: string } = {
   destination_sighting: 'which live destinations are known: see walls/destinations',
   signer_list: 'which live destinations and approvers are known: see walls/destinations',
   operator: 'who may have fees paid out: no login writes it',
-  known_manager: 'who is warned by e-mail: delivery alone writes it',
+  known_manager: 'who is warned by email: delivery alone writes it',
   schema_migration: 'what is reported, sold or logged; no payout and no address is made from it',
   card_purchase: 'what is reported, sold or logged; no payout and no address is made from it',
   saved_view: 'what is reported, sold or logged; no payout and no address is made from it',

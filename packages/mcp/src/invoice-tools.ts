@@ -86,7 +86,7 @@ function addReads(server: McpServer, { invoices }: Paylink): void {
           .string()
           .optional()
           .describe(
-            'The beginning of an id, reference or e-mail address, letters as written; a whole deposit address or transaction id',
+            'The beginning of an id, reference or email address, letters as written; a whole deposit address or transaction id',
           ),
         status: z
           .enum([

@@ -967,7 +967,7 @@ export type Operations = {
       readonly ending_before?: string | undefined
       /** Only those of this order. */
       readonly order_reference?: string | undefined
-      /** A whole order, id at the source or e-mail address, in any case of letters. */
+      /** A whole order, id at the source or email address, in any case of letters. */
       readonly q?: string | undefined
     }
     readonly body: undefined
@@ -1009,7 +1009,7 @@ export type Operations = {
       readonly payment_link_id?: string | undefined
       readonly created_after?: string | undefined
       readonly created_before?: string | undefined
-      /** The beginning of an id, reference or e-mail address, letters as written; a whole deposit address or transaction id. */
+      /** The beginning of an id, reference or email address, letters as written; a whole deposit address or transaction id. */
       readonly q?: string | undefined
     }
     readonly body: undefined

@@ -29,7 +29,7 @@ export async function askShop(questions: Questionnaire): Promise<ShopAnswers> {
   })
   const email = await questions.ask({
     option: 'email',
-    message: "The owner's e-mail address",
+    message: "The owner's email address",
     problem: emailProblem,
   })
   const mode = await questions.ask({
@@ -174,7 +174,7 @@ export async function askServices(
     return settings[name]
   }
   await ask('SMTP_URL', {
-    message: 'Mail server, smtps://user:password@host. Enter: e-mails are written to the log',
+    message: 'Mail server, smtps://user:password@host. Enter: emails are written to the log',
     fallback: '',
     isUnseen: true,
   })

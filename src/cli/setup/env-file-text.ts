@@ -26,7 +26,7 @@ const SETTINGS: readonly { readonly names: readonly string[]; readonly comment: 
     names: CHAINS.map((chain) => `TEST_${chain.toUpperCase()}_RPC_URL`),
     comment: 'Nodes of test networks. Left out: a sandbox chain.',
   },
-  { names: ['SMTP_URL'], comment: 'Mail server. Left out: e-mails are written to the log, links included.' },
+  { names: ['SMTP_URL'], comment: 'Mail server. Left out: emails are written to the log, links included.' },
   { names: ['BACKUP_TO'], comment: 'Folder or s3://bucket/prefix of backups, one a day. Left out: none.' },
   { names: ['BACKUP_RECIPIENT'], comment: 'Public key that backups are encrypted to.' },
   {

@@ -29,7 +29,7 @@ export type CheckoutFacts = {
   readonly reopenable: boolean
   /** What a card would buy, null where nothing or already bought; and the purchase that the buyer went away for. */
   readonly card: { readonly asset: AssetId | null; readonly waiting: CardWaiting | null }
-  /** Whether the buyer may ask for the receipt by e-mail, or has; null where the page does not speak of it. */
+  /** Whether the buyer may ask for the receipt by email, or has; null where the page does not speak of it. */
   readonly receipt: 'offered' | 'requested' | null
 }
 

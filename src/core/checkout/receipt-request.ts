@@ -1,7 +1,7 @@
 import type { AssetId } from '../assets.ts'
 import type { Seller } from '../receipt/seller.ts'
 
-/** What a buyer who wants the receipt by e-mail gave, and what the e-mail repeats of the page. Stored sealed. */
+/** What a buyer who wants the receipt by email gave, and what the email repeats of the page. Stored sealed. */
 export type ReceiptRequest = {
   readonly email: string
   /** BCP 47 tag of the page's language. */
@@ -16,7 +16,7 @@ export type ReceiptRequest = {
 export const receiptRequestContext = (merchantId: string, invoiceId: string): string =>
   `receipt_request/${merchantId}/${invoiceId}`
 
-/** The contents of a receipt's e-mail; text of shops and buyers is plain, without links. */
+/** The contents of a receipt's email; text of shops and buyers is plain, without links. */
 export type ReceiptFacts = {
   readonly livemode: boolean
   readonly language: string

@@ -13,7 +13,7 @@ export type Receipt = NonNullable<ReturnType<typeof receiptOf>>
 /**
  * What a paid invoice's receipt says; null while it is not paid. The same invoice gives the same receipt each time:
  * no time of issue, no confirmations. It is passed on, so nothing in it is the merchant's alone, such as metadata, an
- * external reference or an e-mail address; nor is a link's name, which can be changed.
+ * external reference or an email address; nor is a link's name, which can be changed.
  */
 export function receiptOf(
   invoice: Invoice,

@@ -18,7 +18,7 @@ const INVOICES_READ_MAX = 10_000
 const NAMING_COLUMNS = ['customer_email', 'external_reference', 'order_reference'] as const
 
 /**
- * Who the newest invoices were for, by e-mail address, else by reference, the latest buyer first; with a search, those
+ * Who the newest invoices were for, by email address, else by reference, the latest buyer first; with a search, those
  * whose address or reference begins so. Served by invoice_by_mode, and with a search by the index of each column, in the
  * order of that index, so that a text which very many begin with costs no more than one.
  */

@@ -24,7 +24,7 @@ export type InvoiceFilters = {
 }
 
 type InvoiceSearch = {
-  /** The beginning of an id, a reference or an e-mail address; a whole transaction id. */
+  /** The beginning of an id, a reference or an email address; a whole transaction id. */
   readonly text: string
   /** Of the deposit address that the text is, if it is one. */
   readonly addressBytes: Uint8Array | null

@@ -6,7 +6,7 @@ export const NOTICE_KINDS = ['paid', 'attention', 'endpoint_disabled', 'sign_in'
 type NoticeKind = (typeof NOTICE_KINDS)[number]
 
 /**
- * Takes the right to write e-mails for a minute; null where another process has it. The one row of notice_cursor.
+ * Takes the right to write emails for a minute; null where another process has it. The one row of notice_cursor.
  */
 export async function leaseNotices(db: Queryable, leaseSeconds: number): Promise<{ eventId: string } | null> {
   const { rows } = await db.query<{ event_id: string }>(
@@ -26,7 +26,7 @@ export async function releaseNotices(db: Queryable, eventId: string): Promise<vo
 export type NoticedEvent = { readonly id: string; readonly merchantId: string; readonly body: Buffer }
 
 /**
- * Live events worth an e-mail after `eventId`. Ids are made a moment before their transaction commits: the newest
+ * Live events worth an email after `eventId`. Ids are made a moment before their transaction commits: the newest
  * seconds are left for the next reading, so that none is passed by. One from `beforeId` on is of a time to come: nobody made
  * it, and reading past it would pass by all until then. Served by event_for_notice.
  */
@@ -55,7 +55,7 @@ export async function newestEventId(db: Queryable, beforeId: string): Promise<st
   return rows[0]?.id ?? null
 }
 
-/** Live endpoints that stopped by themselves and that nobody was e-mailed about; marked as notified now. Served by webhook_endpoint_stopped. */
+/** Live endpoints that stopped by themselves and that nobody was emailed about; marked as notified now. Served by webhook_endpoint_stopped. */
 export async function takeStoppedEndpoints(
   db: Queryable,
   limit: number,
@@ -70,7 +70,7 @@ export async function takeStoppedEndpoints(
   return rows.map(({ id, merchant_id: merchantId, url }) => ({ id, merchantId, url }))
 }
 
-/** Managers of one shop who get an e-mail, and former ones beside them who are warned; no shop has as many. */
+/** Managers of one shop who get an email, and former ones beside them who are warned; no shop has as many. */
 export const WARNED_MAX = 100
 
 /** Owners and admins with a confirmed address who did not refuse this kind. Served by the keys. */

@@ -191,7 +191,7 @@ export async function insertPassword(
   )
 }
 
-/** A token by which a person chooses a password once; as the sign-in library keeps those of its own e-mails. */
+/** A token by which a person chooses a password once; as the sign-in library keeps those of its own emails. */
 export async function insertPasswordToken(
   db: Queryable,
   row: { id: string; userId: string; identifier: string; seal: string; expiresAt: Date; now: Date },

@@ -4,7 +4,7 @@ import { parseUsd, readableAmount } from '../../core/money.ts'
 import { total, usd, utcTime } from './amounts.ts'
 import { ENGLISH, fill, fillParts, languageNamed } from './language.ts'
 
-/** The e-mail with a receipt, in the language of the page on which it was asked for. */
+/** The email with a receipt, in the language of the page on which it was asked for. */
 export function receiptEmail(facts: ReceiptFacts): { subject: string; text: string } {
   const { merchantName: merchant, item, order, usdAmount, asset, received, invoiceId, url, livemode } = facts
   const language = languageNamed(facts.language) ?? ENGLISH

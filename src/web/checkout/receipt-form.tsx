@@ -3,7 +3,7 @@ import { fill } from './language.ts'
 import { formQuery } from './page-request.ts'
 
 /**
- * For buyers who want the receipt by e-mail. Without script the form has a page that does not reload, so that nobody loses
+ * For buyers who want the receipt by email. Without script the form has a page that does not reload, so that nobody loses
  * what they type. No page repeats the address: whoever has its URL sees it.
  */
 export function ReceiptForm({ page, open = false }: { page: CheckoutPage; open?: boolean }) {

@@ -14,7 +14,7 @@ export const listCustomersRoute = defineRoute({
   tag: 'Dashboard',
   summary: 'List customers',
   description:
-    'Who the newest 10,000 invoices were for, by e-mail address, else by reference; the latest first. `q` finds older ones.',
+    'Who the newest 10,000 invoices were for, by email address, else by reference; the latest first. `q` finds older ones.',
   scope: 'invoices:read',
   dashboardOnly: true,
   query: listCustomersQuery,

@@ -100,8 +100,8 @@ export const getNoticesRoute = defineRoute({
   path: '/notices',
   operationId: 'getNotices',
   tag: 'Dashboard',
-  summary: 'Read which e-mails you get',
-  description: 'E-mails about live mode, to owners and admins with a confirmed address.',
+  summary: 'Read which emails you get',
+  description: 'Emails about live mode, to owners and admins with a confirmed address.',
   scope: null,
   dashboardOnly: true,
   success: { status: 200, description: 'Your switches.', schema: noticesView },
@@ -116,7 +116,7 @@ export const updateNoticesRoute = defineRoute({
   path: '/notices',
   operationId: 'updateNotices',
   tag: 'Dashboard',
-  summary: 'Choose which e-mails you get',
+  summary: 'Choose which emails you get',
   description: 'Each kind can be switched off; omitted fields stay as they are.',
   scope: null,
   dashboardOnly: true,
@@ -164,7 +164,7 @@ async function merchantViewOf(
   }
 }
 
-/** Which e-mails a person gets. */
+/** Which emails a person gets. */
 async function noticesViewOf(
   tx: Tx,
   merchantId: string,

@@ -245,11 +245,11 @@ function VerifyReminder({ email }: { email: string }) {
   // Without a mail server no link was sent: until it is known, nothing is said.
   if (sendsMail === undefined) return null
   return (
-    <section className="reminder" aria-label="E-mail address">
+    <section className="reminder" aria-label="Email address">
       <span>
         {sendsMail
-          ? `Confirm your e-mail address: open the link sent to ${email}.`
-          : `Confirm your e-mail address, ${email}. This server sends no e-mails: ask whoever runs it for the link in its log.`}
+          ? `Confirm your email address: open the link sent to ${email}.`
+          : `Confirm your email address, ${email}. This server sends no emails: ask whoever runs it for the link in its log.`}
       </span>
       <Button look="quiet" busy={send.isPending} onClick={() => send.mutate(email)}>
         {sendsMail ? 'Send it again' : 'New confirmation link'}

@@ -32,7 +32,7 @@ export function SignInForm({
       }}
     >
       <Field
-        label="E-mail"
+        label="Email"
         type="email"
         name="email"
         autoComplete="username webauthn"

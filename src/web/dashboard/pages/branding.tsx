@@ -118,7 +118,7 @@ function SellerForm({ merchant }: { merchant: Merchant }) {
         }
       >
         <p className="quiet">
-          Who sells, for buyers who need it for their books. Printed and e-mailed receipts have it; the signed
+          Who sells, for buyers who need it for their books. Printed and emailed receipts have it; the signed
           file does not.
         </p>
         <Field

@@ -24,13 +24,13 @@ export function CustomersPage() {
   return (
     <Page
       title="Customers"
-      lead="By e-mail address, or by your reference where an invoice has none."
+      lead="By email address, or by your reference where an invoice has none."
       actions={<CsvButton name="customers" path="/customers" query={{ q }} columns={CSV_COLUMNS} isOnePage />}
     >
       <search className="filters">
         <SearchBox
           label="Search customers"
-          placeholder="E-mail or reference"
+          placeholder="Email or reference"
           value={q}
           onSearch={(text) => void navigate({ search: (old) => ({ ...old, q: text }) })}
         />
@@ -42,14 +42,14 @@ export function CustomersPage() {
         empty={
           q === undefined ? (
             <Empty title="No customers yet">
-              <p>Whoever an invoice names by e-mail address or reference is listed here.</p>
+              <p>Whoever an invoice names by email address or reference is listed here.</p>
               <Link className="button plain" to="/invoices">
                 Go to the invoices
               </Link>
             </Empty>
           ) : (
             <Empty title="Nothing matches">
-              <p>Search for the beginning of an e-mail address or a reference.</p>
+              <p>Search for the beginning of an email address or a reference.</p>
             </Empty>
           )
         }

@@ -41,7 +41,7 @@ export function ImportedInvoicesPage() {
       <search className="filters">
         <SearchBox
           label="Search imported invoices"
-          placeholder="Whole order, ID or e-mail address"
+          placeholder="Whole order, ID or email address"
           value={search.q}
           onSearch={(q) => void navigate({ search: (old) => ({ mode: old.mode, q }) })}
         />
@@ -68,7 +68,7 @@ const NothingImported = () => (
 
 const NothingFound = () => (
   <Empty title="Nothing matches">
-    <p>Search for a whole order, ID or e-mail address, as the other service had it.</p>
+    <p>Search for a whole order, ID or email address, as the other service had it.</p>
     <Link className="button plain" to="/invoices/imported" search={(old) => ({ mode: old.mode })}>
       Show all of them
     </Link>

@@ -112,7 +112,7 @@ function Filters({ search }: { search: Search }) {
     <search className="filters">
       <SearchBox
         label="Search invoices"
-        placeholder="ID, reference, e-mail, address, transaction"
+        placeholder="ID, reference, email, address, transaction"
         value={search.q}
         onSearch={(q) => void apply({ q })}
       />
@@ -135,7 +135,7 @@ function Filters({ search }: { search: Search }) {
 /** `importedFor`: what was searched for, where invoices of another service could match it. */
 const NothingFound = ({ importedFor }: { importedFor: string | undefined }) => (
   <Empty title="Nothing matches">
-    <p>Take a filter away, or search for another part of an id, reference or e-mail address.</p>
+    <p>Take a filter away, or search for another part of an id, reference or email address.</p>
     <Link className="button plain" to="/invoices" search={(old) => ({ mode: old.mode })}>
       Show all invoices
     </Link>

@@ -63,7 +63,7 @@ export function LinksPage() {
           ) : (
             <Empty title="No payment links yet">
               <p>
-                Put one on your page, in an e-mail, or behind a button. Every buyer gets an invoice of their
+                Put one on your page, in an email, or behind a button. Every buyer gets an invoice of their
                 own.
               </p>
               {makeButton}

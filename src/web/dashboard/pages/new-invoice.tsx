@@ -126,7 +126,7 @@ function TextFields({ form, set, error }: { form: Form; set: SetText; error: Err
         fault={faultOf(error, 'external_reference')}
       />
       <Field
-        label="Buyer's e-mail"
+        label="Buyer's email"
         type="email"
         hint="Optional."
         maxLength={254}

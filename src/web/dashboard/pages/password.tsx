@@ -30,7 +30,7 @@ export function ForgotPasswordPage() {
           }}
         >
           <Field
-            label="E-mail"
+            label="Email"
             type="email"
             name="email"
             autoComplete="username"
@@ -75,7 +75,7 @@ export function ResetPasswordPage() {
     <AuthCard title="Choose a new password">
       {token === undefined ? (
         <Note kind="bad">
-          <p>This link is not whole. Open it from the e-mail again, or ask for a new one.</p>
+          <p>This link is not whole. Open it from the email again, or ask for a new one.</p>
         </Note>
       ) : null}
       <form

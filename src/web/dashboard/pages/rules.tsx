@@ -141,17 +141,17 @@ function RulesForm({
       <Card title="Receipts">
         <div className="stack">
           <p className="quiet">
-            The checkout offers an e-mail with the receipt, sent once when the invoice is paid; open invoices
+            The checkout offers an email with the receipt, sent once when the invoice is paid; open invoices
             offer it at once. In test mode only confirmed addresses of your team get one.
           </p>
           {isWithoutMail ? (
             <Note kind="warn">
-              This server sends no e-mails: buyers are offered none until whoever runs it sets a mail server
+              This server sends no emails: buyers are offered none until whoever runs it sets a mail server
               (SMTP_URL).
             </Note>
           ) : null}
           <Checkbox
-            label="Buyers may ask for the receipt by e-mail"
+            label="Buyers may ask for the receipt by email"
             checked={form.receipts}
             onChange={(event) => change({ receipts: event.target.checked })}
           />

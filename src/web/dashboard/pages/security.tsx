@@ -243,7 +243,7 @@ const KINDS = Object.keys(NOTICES) as (keyof UpdateNotices)[]
 /** The others go to owners and admins alone. */
 const OF_EVERYBODY = KINDS.filter((kind) => kind === 'sign_in')
 
-/** Which e-mails this person wants. Each switch holds at once: nothing is lost by either. */
+/** Which emails this person wants. Each switch holds at once: nothing is lost by either. */
 function NoticesCard() {
   const mode = useMode()
   const { person, isManager } = useAccount()
@@ -254,10 +254,10 @@ function NoticesCard() {
   const shown = notices.data
   const isWithoutMail = useIsWithoutMail()
   return (
-    <Card title="E-mails to you">
+    <Card title="Emails to you">
       <div className="stack">
         {isWithoutMail ? (
-          <Note kind="warn">This server sends no e-mails. Your choices apply once it does.</Note>
+          <Note kind="warn">This server sends no emails. Your choices apply once it does.</Note>
         ) : null}
         <p className="quiet">
           Sent to {person.email}.

@@ -62,7 +62,7 @@ export function SignUpPage() {
           onChange={set('name')}
         />
         <Field
-          label="E-mail"
+          label="Email"
           type="email"
           name="email"
           autoComplete="username"

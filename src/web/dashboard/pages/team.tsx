@@ -176,7 +176,7 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
       }}
     >
       <Field
-        label="E-mail"
+        label="Email"
         type="email"
         required
         maxLength={254}
@@ -184,8 +184,8 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
         onChange={(event) => setEmail(event.target.value)}
         hint={
           isWithoutMail
-            ? 'This server sends no e-mails. Copy the link from the list of invitations and send it yourself.'
-            : 'They get an e-mail with a link. You can also copy the link from the list of invitations.'
+            ? 'This server sends no emails. Copy the link from the list of invitations and send it yourself.'
+            : 'They get an email with a link. You can also copy the link from the list of invitations.'
         }
       />
       <fieldset>

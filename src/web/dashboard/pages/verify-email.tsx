@@ -8,7 +8,7 @@ import { Note, ProblemNote } from '../parts/note.tsx'
 import { Skeleton } from '../parts/table.tsx'
 
 const route = getRouteApi('/outside/verify-email')
-const TITLE = 'Confirm your e-mail address'
+const TITLE = 'Confirm your email address'
 
 /**
  * By a button: mail scanners open links, and must not confirm for anybody. Signed in: a stranger may have opened the
