@@ -505,6 +505,29 @@ describe('without script', () => {
   })
 })
 
+test.each([true, false])(
+  'a card that was declined leaves the buyer at the card (script: %s)',
+  async (script) => {
+    const context = await browser.newContext({ javaScriptEnabled: script })
+    const page = await context.newPage()
+    const waiting = {
+      purchaseId: 'card_01jd8x5v7k0000000000000003',
+      leftAtMs: NOW_MS,
+      provider: 'coinbase',
+      asset: 'LTC',
+      update: 'failed',
+    } as const
+    const url = server.show('t', awaiting, undefined, { card: { asset: 'LTC', waiting } })
+    await page.goto(url)
+    await page.locator('#card-declined').waitFor()
+    await page.locator('#by-card').waitFor()
+    expect(await page.locator('#address-value').isVisible()).toBe(false)
+    await page.goto(`${url}?pay=wallet`)
+    await page.locator('#address-value').waitFor()
+    await context.close()
+  },
+)
+
 test('in another site’s frame the page stays blank', async () => {
   const url = server.show('t', awaiting)
   const other = createServer((_request, response) => {

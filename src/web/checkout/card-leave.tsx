@@ -8,7 +8,7 @@ import {
   type FiatAmount,
 } from '../../core/card/onramp-provider.ts'
 import { TEST_CARD_OUTCOMES, TEST_CARDS } from '../../core/card/test-cards.ts'
-import { coin, fiat } from './amounts.ts'
+import { coin, fiat, total } from './amounts.ts'
 import type { CardPage, CheckoutPage, TestCardPage } from './checkout-page.ts'
 import { Deadline } from './deadline.tsx'
 import { documentOf } from './document.tsx'
@@ -51,7 +51,7 @@ function LeaveMain(props: { page: CheckoutPage; provider: CardProviderId; url: s
 function TestCardMain({ page }: { page: TestCardPage }) {
   const { language, purchase } = page
   const { messages } = language
-  const total =
+  const charged =
     purchase.answer?.kind === 'offered' && purchase.answer.quote !== null
       ? fiat(language, purchase.answer.quote.total)
       : coin(purchase.asset, purchase.amount)
@@ -92,7 +92,7 @@ function TestCardMain({ page }: { page: TestCardPage }) {
               />
             </label>
             <button type="submit" class="button" id="test-card-pay">
-              {fill(messages.sandbox_card_pay, { total })}
+              {fill(messages.sandbox_card_pay, { total: charged })}
             </button>
           </form>
           <h2>{messages.sandbox_card_numbers}</h2>
@@ -188,14 +188,16 @@ function CardMain({ page }: { page: CardPage }) {
   // Another coin's amount is set when the buyer asks for offers.
   const amount = asset === view.asset ? coin(asset, view.remaining) : ASSETS[asset].symbol
   const network = ASSETS[asset].networkName
+  const price = total(language, view)
   return (
     <main id="checkout">
       <div class="card">
         <Shop page={page} />
         <section class="open">
           <h1 id="heading">{messages.card_action}</h1>
-          <p class="lead">{fill(messages.card_lead, { amount, network, merchant })}</p>
+          {price !== null && <p class="lead">{fill(messages.awaiting_lead, { usd: price, merchant })}</p>}
           <WhatFor page={page} />
+          <p class="price">{fill(messages.card_lead, { amount, network, merchant })}</p>
           <Deadline page={page} still />
           <NoticeBox page={page} />
           <Offers page={page} />
@@ -281,11 +283,14 @@ function linesOf(language: Language, answer: CardAnswer | null, { asset }: CardP
       return refusalOf(language, answer)
     case 'offered': {
       const { quote, minimum, amount } = answer
-      const total = quote === null ? null : fiat(language, quote.total)
       return [
+        ...(quote === null
+          ? [messages.card_no_quote]
+          : [
+              fill(messages.card_total, { total: fiat(language, quote.total) }),
+              fill(messages.card_fees, { fees: fiat(language, quote.fees) }),
+            ]),
         fill(messages.card_sends, { amount: coin(asset, amount) }),
-        total === null ? messages.card_no_quote : fill(messages.card_total, { total }),
-        ...(quote === null ? [] : [fill(messages.card_fees, { fees: fiat(language, quote.fees) })]),
         ...minimumOf(language, minimum),
       ]
     }

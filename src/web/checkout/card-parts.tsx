@@ -6,8 +6,7 @@ import { Icon } from './icons.tsx'
 import { fill, fillParts } from './language.ts'
 import { OutcomeHead } from './outcome-head.tsx'
 import { outcomeTextOf } from './outcome-text.ts'
-import { LocalTime, Row } from './receipt.tsx'
-import { WhatFor } from './shop.tsx'
+import { LocalTime, Receipt, Row } from './receipt.tsx'
 
 /** The way to the card providers, where there is one. */
 export function CardWay({ page }: { page: CheckoutPage }) {
@@ -52,12 +51,13 @@ export function CardWaitingBody({ page, children }: { page: CheckoutPage; childr
   return (
     <section class={`outcome ${text.tone}`} id="card-waiting">
       <OutcomeHead text={text} />
-      <WhatFor page={page} />
-      {view.payable ? (
-        <WaysToPay page={page} />
-      ) : (
-        <p id="card-late">{fill(messages.expired_sent, { merchant })}</p>
+      {!view.payable && (
+        <p class="lead" id="card-late">
+          {fill(messages.expired_sent, { merchant })}
+        </p>
       )}
+      <Receipt page={page} />
+      {view.payable && <WaysToPay page={page} />}
       {children}
     </section>
   )
@@ -92,8 +92,8 @@ export function WhyExpired({ page: { view, language } }: { page: CheckoutPage })
   const network = <bdi>{ASSETS[view.asset].networkName}</bdi>
   const time = <LocalTime language={language} ms={reading.readAtMs} />
   return (
-    <section class="why">
-      <h2>{messages.why_heading}</h2>
+    <details class="fold" id="why">
+      <summary id="why-summary">{messages.why_heading}</summary>
       <p>{fillParts(messages.why_read, { network, time })}</p>
       <dl class="receipt">
         <div class="transaction">
@@ -111,6 +111,6 @@ export function WhyExpired({ page: { view, language } }: { page: CheckoutPage })
           </Row>
         )}
       </dl>
-    </section>
+    </details>
   )
 }

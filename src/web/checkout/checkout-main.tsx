@@ -123,7 +123,9 @@ function PayableBody({ page }: { page: CheckoutPage }) {
 function Methods({ page }: { page: CheckoutPage }) {
   const { messages } = page.language
   const methods = methodsOf(page)
-  const shown = methods.find((method) => method === page.method) ?? 'wallet'
+  // Who comes back from a card provider with nothing looks for the card again.
+  const usual = page.view.card?.update != null && methods.includes('card') ? 'card' : 'wallet'
+  const shown = methods.find((method) => method === page.method) ?? usual
   return (
     <>
       <nav class="methods" id="methods" aria-label={messages.method_label}>
@@ -143,10 +145,10 @@ function Methods({ page }: { page: CheckoutPage }) {
         })}
       </nav>
       <div id="method" data-method={shown}>
+        <FromExchange page={page} />
         <div class="transfer">
           <div>
             <OpenWallet page={page} />
-            <FromExchange page={page} />
             <NetworkWarning page={page} />
             <CopyFields page={page} />
           </div>

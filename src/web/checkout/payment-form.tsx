@@ -9,7 +9,7 @@ import { coin } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import { coinMark } from './coin-mark.tsx'
 import { Icon } from './icons.tsx'
-import { fill } from './language.ts'
+import { fill, fillParts } from './language.ts'
 
 /** For a wallet on this device: the payment URI, the wallets of the browser, and a wallet's own app. */
 export function OpenWallet({ page }: { page: CheckoutPage }) {
@@ -74,13 +74,24 @@ export function QrCodes({ page }: { page: CheckoutPage }) {
 }
 
 /** What goes wrong where an exchange sends: the network, its fee, and the time that it takes. */
-export function FromExchange({ page: { view, language } }: { page: CheckoutPage }) {
+export function FromExchange({ page: { view, otherCoins, language } }: { page: CheckoutPage }) {
   const { messages } = language
   const { asset, remaining } = view
+  const { exchange_network: only, exchange_network_or: or } = messages
+  const network = (
+    <strong>
+      <bdi>{ASSETS[asset].networkName}</bdi>
+    </strong>
+  )
+  const amount = (
+    <strong>
+      <bdi dir="ltr">{coin(asset, remaining)}</bdi>
+    </strong>
+  )
   return (
     <ul class="for-exchange">
-      <li>{fill(messages.exchange_network, { network: ASSETS[asset].networkName })}</li>
-      <li>{fill(messages.exchange_amount, { amount: coin(asset, remaining) })}</li>
+      <li>{fillParts(otherCoins.some(({ available }) => available) ? or : only, { network })}</li>
+      <li>{fillParts(messages.exchange_amount, { amount })}</li>
       <li>{messages.exchange_parts}</li>
     </ul>
   )

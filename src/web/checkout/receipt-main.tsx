@@ -107,7 +107,7 @@ function SellerRows({ page: { branding, merchantName, language } }: { page: Chec
 
 /** `1 LTC = $84.37` */
 function RateRow({ page: { language }, of, is }: { page: CheckoutPage; of: string; is: string }) {
-  const { rate, receipt_price: term } = language.messages
+  const { rate, receipt_rate: term } = language.messages
   return (
     <Row term={term}>
       <bdi dir="ltr">{fill(rate, { symbol: of, usd: is })}</bdi>

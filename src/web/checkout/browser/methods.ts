@@ -5,7 +5,7 @@ const tabs = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>('#m
 export function drawMethods(): void {
   const panel = document.getElementById('method')
   if (!panel) return
-  const named = new URLSearchParams(location.search).get('pay')
+  const named = new URLSearchParams(location.search).get('pay') ?? panel.dataset.method
   const shown = tabs().find(({ dataset }) => dataset.method === named) ?? tabs()[0]
   if (!shown) return
   document.getElementById('methods')?.setAttribute('role', 'tablist')
