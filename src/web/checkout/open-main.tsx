@@ -30,43 +30,47 @@ export function OpenMain({ page, nowMs }: { page: OpenPage; nowMs: number }) {
   const isPayable = page.coins.some(({ available }) => available)
   return (
     <main id="checkout">
-      <div class="card">
+      <div class="card wide">
         <Shop page={page} />
-        <section class="open">
-          <h1 id="heading">{usd(language, page.usdCents)}</h1>
-          <LocalPrice cents={page.usdCents} dollarsPerCurrency={page.dollarsPerCurrency} />
-          <p class="lead">
-            <bdi>{page.linkName}</bdi>
-          </p>
-          <WhatFor page={{ item: null, order: page.order, language }} />
-          <NoticeBox page={page} />
-          {page.takesAmount && (
-            <details class="fold" id="other-amount">
-              <summary>{messages.amount_other}</summary>
-              <AmountForm page={page} usd={formatUsd(page.usdCents)} />
-            </details>
-          )}
-          <form method="post" action={openPath(page)} id="open-form">
-            {[...openQuery(page)].map(([name, value]) => (
-              <input type="hidden" name={name} value={value} />
-            ))}
-            {page.checkoutToken === undefined && <input type="hidden" name="visit" value={page.visit} />}
-            <CoinCards page={page} coins={page.coins} chosen={page.chosen} legend={messages.open_heading} />
-            {isPayable ? (
-              <>
-                <Window page={page} nowMs={nowMs} />
-                <button type="submit" class="button" id="continue">
-                  {messages.open_continue}
-                </button>
-                <ByCard page={page} />
-              </>
-            ) : (
-              <p class="notice" role="status">
-                <Icon name="alert" />
-                <span>{fill(messages.open_none, { merchant })}</span>
-              </p>
+        <section class="open columns">
+          <div>
+            <h1 id="heading">{usd(language, page.usdCents)}</h1>
+            <LocalPrice cents={page.usdCents} dollarsPerCurrency={page.dollarsPerCurrency} />
+            <p class="lead">
+              <bdi>{page.linkName}</bdi>
+            </p>
+            <WhatFor page={{ item: null, order: page.order, language }} />
+            {page.takesAmount && (
+              <details class="fold" id="other-amount">
+                <summary>{messages.amount_other}</summary>
+                <AmountForm page={page} usd={formatUsd(page.usdCents)} />
+              </details>
             )}
-          </form>
+          </div>
+          <div>
+            <NoticeBox page={page} />
+            <form method="post" action={openPath(page)} id="open-form">
+              {[...openQuery(page)].map(([name, value]) => (
+                <input type="hidden" name={name} value={value} />
+              ))}
+              {page.checkoutToken === undefined && <input type="hidden" name="visit" value={page.visit} />}
+              <CoinCards page={page} coins={page.coins} chosen={page.chosen} legend={messages.open_heading} />
+              {isPayable ? (
+                <>
+                  <Window page={page} nowMs={nowMs} />
+                  <button type="submit" class="button" id="continue">
+                    {messages.open_continue}
+                  </button>
+                  <ByCard page={page} />
+                </>
+              ) : (
+                <p class="notice" role="status">
+                  <Icon name="alert" />
+                  <span>{fill(messages.open_none, { merchant })}</span>
+                </p>
+              )}
+            </form>
+          </div>
         </section>
       </div>
     </main>
