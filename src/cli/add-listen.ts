@@ -1,5 +1,7 @@
 import type { Command } from 'commander'
+import { INVOICE_EVENT_TYPES } from '../core/invoice/types.ts'
 import type { Output } from './command-context.ts'
+import { argumentOf } from './completion.ts'
 
 /** What helps to write a receiver of webhooks. */
 export function addListen(program: Command, output: Output, done: (exitCode: number) => void): void {
@@ -15,7 +17,7 @@ export function addListen(program: Command, output: Output, done: (exitCode: num
   program
     .command('trigger')
     .description("have an event happen in the sandbox's demo shop, such as invoice.paid")
-    .argument('<event>', 'type of an invoice event')
+    .addArgument(argumentOf('<event>', 'type of an invoice event', INVOICE_EVENT_TYPES))
     .option('--asset <coin>', 'coin of the invoice', 'LTC')
     .action(async (eventType: string, options: { asset: string }) => {
       const { triggerCommand } = await import('./trigger.ts')

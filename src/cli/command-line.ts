@@ -8,6 +8,7 @@ import { addBackup } from './add-backup.ts'
 import { addFees, addOperators } from './add-fees.ts'
 import { addListen } from './add-listen.ts'
 import { addSetup } from './add-setup.ts'
+import { addStart } from './add-start.ts'
 import { type Output, processOutput } from './command-context.ts'
 import { addCompletion } from './completion.ts'
 import { EXIT_FAILED, EXIT_USAGE } from './exit-codes.ts'
@@ -55,18 +56,7 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
     .version(VERSION, '--version', 'print the version')
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(`paylink: ${text.replace(/^error: /, '')}`) })
-  program
-    .command('start')
-    .description('run one or several roles; without a role, all of them')
-    .argument('[roles...]', 'api, checkout, watcher, delivery, signer, sandbox or all')
-    .option(
-      '--until-stdin-ends',
-      'stop when standard input ends: for a process that lives no longer than its parent',
-    )
-    .action(async (roles: string[], options: { untilStdinEnds?: boolean }) => {
-      const { startCommand } = await import('./start.ts')
-      done(await startCommand(roles, { untilStdinEnds: options.untilStdinEnds ?? false }, output))
-    })
+  addStart(program, output, done)
   program
     .command('migrate')
     .description('bring the database up to date')

@@ -50,6 +50,8 @@ const PROGRAMS = {
   promtool: debian('promtool', 'prometheus'),
   'systemd-analyze': debian('systemd-analyze', 'systemd'),
   ps: debian('ps', 'procps'),
+  zsh: debian('zsh'),
+  fish: debian('fish'),
   // A terminal of its own for a program: macOS has another one of this name.
   script: { ...debian('script', 'bsdutils'), check: ['-qec', 'true', '/dev/null'] },
   pgbackrest: debian('pgbackrest'),
