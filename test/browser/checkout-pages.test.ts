@@ -6,6 +6,7 @@ import type { CardPurchase } from '../../src/core/card/card-purchase.ts'
 import type { CheckoutFacts, PaymentPage } from '../../src/core/checkout/checkout-pages.ts'
 import type { CoinOffer } from '../../src/core/checkout/coin-offers.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
+import { NO_BRANDING } from '../../src/web/checkout/branding.ts'
 import { launchBrowser, photograph } from '../support/browser.ts'
 import { CARD_MINIMUM, CARD_OFFER, CARD_OFFERS } from '../support/card-offers.ts'
 import { EXPIRES_AT_MS, INVOICES_BY_PAGE, litecoinInvoice, NOW_MS } from '../support/checkout-invoice.ts'
@@ -371,6 +372,19 @@ describe('what a page says', () => {
     await page.close()
   })
 
+  test('on the receipt of a test payment, on the screen and on paper: TEST', async () => {
+    const page = await context.newPage()
+    for (const livemode of [false, true]) {
+      const shown = { ...paid, id: `inv_live_${livemode}`, livemode }
+      await page.goto(`${server.show(`live_${livemode}`, shown)}/receipt`)
+      for (const media of ['screen', 'print'] as const) {
+        await page.emulateMedia({ media })
+        expect(await page.locator('h1').innerText()).toBe(livemode ? 'Receipt' : 'Receipt TEST')
+      }
+    }
+    await page.close()
+  })
+
   test('when it is paid: a receipt, and nothing that could be paid again', async () => {
     for (const name of [
       'paid',
@@ -497,4 +511,35 @@ test('hostile text is shown as text, and runs nowhere', async () => {
   }
   expect(alerts).toEqual([])
   await page.close()
+})
+
+test('a wide screen shows the summary beside the ways to pay, as on the README’s picture', async () => {
+  server.brand(NO_BRANDING)
+  const context = await browser.newContext({
+    viewport: { width: 1150, height: 700 },
+    deviceScaleFactor: 1.5,
+    timezoneId: 'UTC',
+    locale: 'en-US',
+  })
+  const page = await context.newPage()
+  await page.clock.setFixedTime(NOW_MS)
+  const invoice = litecoinInvoice({
+    id: 'inv_readme',
+    livemode: true,
+    asset: 'USDC_BASE',
+    amount: 49_990_000n,
+    address: ADDRESS_EVM,
+    rate: { usdPerUnit: '1', quotedAt: '2026-11-21T13:05:00.000Z', sources: [] },
+    description: 'The complete guide to wading birds',
+    orderReference: '1042',
+  })
+  const coins = COINS.filter(({ asset }) => asset !== 'USDC_BASE')
+  await page.goto(server.show('readme', invoice, undefined, { card: CARD, otherCoins: coins }))
+  const [summary, ways] = await Promise.all(
+    ['#heading', '#methods'].map((selector) => page.locator(selector).boundingBox()),
+  )
+  expect(ways?.y).toBe(summary?.y)
+  expect(ways?.x).toBeGreaterThan((summary?.x ?? 0) + (summary?.width ?? 0))
+  await photograph(page, 'checkout')
+  await context.close()
 })

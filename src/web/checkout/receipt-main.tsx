@@ -18,7 +18,9 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
       <div class="card">
         <Shop page={page} />
         <section class="paper">
-          <h1 id="heading">{messages.receipt_heading}</h1>
+          <h1 id="heading">
+            {messages.receipt_heading} {!view.livemode && <span class="test">TEST</span>}
+          </h1>
           <dl class="receipt">
             <SellerRows page={page} />
             <Purchase page={page} />

@@ -33,7 +33,7 @@ export function WhatFor(props: { page: Pick<CheckoutPage, 'item' | 'order' | 'la
   return (
     <p class="what-for">
       {item !== null && <bdi>{item}</bdi>}
-      {item !== null && order !== null && ' · '}
+      {item !== null && order !== null && <br />}
       {order !== null && (
         <>
           {language.messages.order} <bdi>{order}</bdi>
