@@ -329,7 +329,8 @@ describe('a shop in test mode', () => {
     await page.getByLabel('Ether on Base, Under $1,000').selectOption('finalized')
     await page.getByLabel('Too little: percent').fill('70')
     await press(page, 'Save')
-    await page.getByText('Must be a percentage from').first().waitFor()
+    await page.getByText('Must be a percentage from').waitFor()
+    expect(await page.locator('input:focus').getAttribute('aria-invalid')).toBe('true')
     await page.getByLabel('Too little: percent').fill('1')
     await page.getByLabel('Too little: at most, in US dollars').fill('2')
     await press(page, 'Save')
@@ -432,6 +433,9 @@ describe('a shop in test mode', () => {
     await card.getByLabel('Postal address').fill('1\n2\n3\n4\n5\n6')
     await card.getByRole('button', { name: 'Save' }).click()
     await card.locator('.fault', { hasText: 'Must be at most 5 lines' }).waitFor()
+    // Said once, where typing corrects it.
+    expect(await page.getByText('Must be at most 5 lines').count()).toBe(1)
+    expect(await card.locator('textarea:focus').count()).toBe(1)
     await photograph(page, 'branding-seller')
   })
 

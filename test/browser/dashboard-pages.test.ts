@@ -5,7 +5,14 @@ import { photograph } from '../support/browser.ts'
 import { type Dashboard, signIn, startDashboard, type Visitor } from '../support/dashboard.ts'
 import { DIALOGS } from '../support/dashboard-dialogs.ts'
 import { importPastInvoice } from '../support/imported-invoice.ts'
-import { axeContrastFaults, axeFaults, cutTables, overflow } from '../support/page-checks.ts'
+import {
+  axeContrastFaults,
+  axeFaults,
+  brokenBadges,
+  cutTables,
+  overflow,
+  wideFields,
+} from '../support/page-checks.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
 import { until } from '../support/until.ts'
 
@@ -173,6 +180,8 @@ describe.each(LAYOUTS)('in $colorScheme, $width pixels wide', (layout) => {
     expect(await page.locator('h1').count()).toBe(1)
     expect(await overflow(page)).toBe(0)
     expect(await cutTables(page)).toEqual([])
+    expect(await brokenBadges(page)).toEqual([])
+    expect(await wideFields(page)).toEqual([])
     expect(await axeFaults(page)).toEqual([])
     await page.emulateMedia({ colorScheme: other })
     await photograph(page, `dashboard/${name}-${other}-${width}`)

@@ -20,6 +20,8 @@ afterAll(async () => {
 test('sign-up, the first payment, webhook and payout, and what going live takes', async () => {
   const shop = await dashboard.visitor()
   const { page, open } = shop
+  // No picture of something half drawn.
+  await page.emulateMedia({ reducedMotion: 'reduce' })
 
   let steps = 0
   const picture = async (name: string) => {

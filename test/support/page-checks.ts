@@ -108,6 +108,32 @@ export function cutTables(page: Page): Promise<(string | null)[]> {
   )
 }
 
+/** Badges whose words go on in a second line, by their text. */
+export function brokenBadges(page: Page): Promise<(string | null)[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll('.badge')]
+      .filter((badge) => badge.getClientRects().length > 0)
+      .filter(
+        (badge) =>
+          badge.getBoundingClientRect().height > 1.5 * Number.parseFloat(getComputedStyle(badge).lineHeight),
+      )
+      .map((badge) => badge.textContent),
+  )
+}
+
+const FIELD_PX_MAX = 640
+
+/** Fields of forms that are wider than a line is read, by their label; a search is as wide as what it searches. */
+export function wideFields(page: Page): Promise<(string | null | undefined)[]> {
+  return page.evaluate(
+    (max) =>
+      [...document.querySelectorAll<HTMLInputElement>('.field :is(input, select, textarea)')]
+        .filter((field) => field.getBoundingClientRect().width > max)
+        .map((field) => field.labels?.[0]?.textContent),
+    FIELD_PX_MAX,
+  )
+}
+
 /** Controls and pictures without a name for a screen reader, and ids that occur twice. */
 export function unnamed(page: Page): Promise<string[]> {
   return page.evaluate(() => {

@@ -61,6 +61,7 @@ export function Shell() {
       {menuIsOpen ? (
         <Dialog kind="drawer" title="Menu" onClose={() => setMenuIsOpen(false)}>
           <Navigation label="Menu" onChoose={() => setMenuIsOpen(false)} />
+          <PersonMenu account={account} onChoose={() => setMenuIsOpen(false)} />
         </Dialog>
       ) : null}
       <SignInAgain />
@@ -188,7 +189,8 @@ function ShopChoice({ account }: { account: Account }) {
   )
 }
 
-function PersonMenu({ account }: { account: Account }) {
+/** On a phone it stands in the menu, and leaves the line at the top to the shop's name. */
+function PersonMenu({ account, onChoose }: { account: Account; onChoose?: () => void }) {
   const queries = useQueryClient()
   const navigate = useNavigate()
   const signOut = usePeopleChange(people.signOut, {
@@ -200,7 +202,7 @@ function PersonMenu({ account }: { account: Account }) {
   })
   return (
     <div className="person">
-      <Link to="/settings/security" className="person-name" title={account.person.email}>
+      <Link to="/settings/security" className="person-name" title={account.person.email} onClick={onChoose}>
         {account.person.name}
       </Link>
       <Button

@@ -9,7 +9,7 @@ import { Button } from '../parts/button.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { CoinFilter } from '../parts/filter.tsx'
-import { coinAmount, coinName, coins, usd } from '../parts/money.ts'
+import { coinAmount, coinAndSymbol, coinName, coins, usd } from '../parts/money.ts'
 import { Card, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { Read } from '../parts/read.tsx'
@@ -119,7 +119,7 @@ function FundsByCoin() {
             {data.map((balance) => (
               <li key={balance.asset}>
                 <span className="quiet">{coinName(balance.asset)}</span>
-                <strong>{coins(balance.available, balance.asset)}</strong>
+                <strong>{coinAndSymbol(balance.available, balance.asset)}</strong>
                 <small className="quiet">{['available', ...besides(balance)].join(', ')}</small>
                 {balance.frozen.map(({ invoice_id, amount }) => (
                   <small key={invoice_id}>
@@ -149,7 +149,7 @@ const ACCOUNTS: { readonly [account in BalanceEntry['account']]: string } = {
 const COLUMNS: readonly Column<BalanceEntry>[] = [
   { title: 'When', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
   {
-    title: 'By',
+    title: 'Entry',
     cell: (entry) => (
       <>
         <Cause entry={entry} />

@@ -23,7 +23,7 @@ export function BrandingPage() {
     >
       <Read read={merchant} lines={5}>
         {(known) => (
-          <div className="stack large">
+          <div className="stack large form">
             <LookForm key={JSON.stringify([known.brand_name, known.brand_colour])} merchant={known} />
             <LogoCard merchant={known} />
             <SellerForm key={JSON.stringify(sellerOf(known))} merchant={known} />
@@ -48,6 +48,7 @@ function LookForm({ merchant }: { merchant: Merchant }) {
       <ManagerForm
         title="Name and colour"
         save={save}
+        faults={['brand_name']}
         onSave={() =>
           save.mutate({ brand_name: name.trim() === '' ? null : name.trim(), brand_colour: colour })
         }
@@ -109,6 +110,7 @@ function SellerForm({ merchant }: { merchant: Merchant }) {
       <ManagerForm
         title="On receipts"
         save={save}
+        faults={['legal_name', 'postal_address', 'tax_number']}
         onSave={() =>
           save.mutate({
             legal_name: legalName.trim() || null,

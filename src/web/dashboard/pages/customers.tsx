@@ -79,8 +79,22 @@ const COLUMNS: readonly Column<Customer>[] = [
       </>
     ),
   },
-  { title: 'Paid', align: 'end', cell: ({ paid_usd }) => usd(paid_usd) },
-  { title: 'Invoices', align: 'end', cell: ({ paid, invoices }) => `${paid} of ${invoices} paid` },
+  {
+    title: 'Paid',
+    align: 'end',
+    cell: ({ paid_usd, paid, invoices }) => (
+      <>
+        {usd(paid_usd)}
+        <Narrow>{`${paid} of ${invoices} paid`}</Narrow>
+      </>
+    ),
+  },
+  {
+    title: 'Invoices',
+    align: 'end',
+    wide: true,
+    cell: ({ paid, invoices }) => `${paid} of ${invoices} paid`,
+  },
   { title: 'First invoice', wide: true, cell: ({ first_invoice_at }) => <Time at={first_invoice_at} /> },
   { title: 'Last invoice', wide: true, cell: ({ last_invoice_at }) => <Time at={last_invoice_at} /> },
 ]

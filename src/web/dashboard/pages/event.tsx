@@ -53,7 +53,7 @@ function Inspector({ event }: { event: PaylinkEvent }) {
                   resource_id
                 ),
               ],
-              ['Number', `${sequence} of this resource`],
+              ['Sequence', `${sequence} of this resource`],
               ['Caused by', request_id === null ? 'System' : <code key="request">{request_id}</code>],
             ]}
           />

@@ -130,7 +130,7 @@ function Plan({ shop, email }: { shop: string; email: string | null }) {
       <Card title="2. Decide with whoever runs this server">
         <div className="stack">
           <p>
-            Where payments are read, where keys and backups are kept, and who may join. It keeps your money
+            Where payments are read, where keys and backups are kept, and who may join: what keeps your money
             safe.
           </p>
           <details>

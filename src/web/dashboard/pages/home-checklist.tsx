@@ -61,7 +61,7 @@ export function Checklist() {
         </summary>
         <ol className="checklist">
           <Step title="Create a payment link" isDone={done.link} stays={key !== null}>
-            <LinkStep example={links.data?.data[0]} />
+            <LinkStep example={links.data?.data[0]} isDone={done.link} />
           </Step>
           <Step title={mode === 'test' ? 'Pay it with test coins' : 'Get paid'} isDone={done.paid}>
             {first === undefined ? (
@@ -118,14 +118,18 @@ function Step({
 }
 
 /** `example`: a link that the shop has already. */
-function LinkStep({ example }: { example: PaymentLink | undefined }) {
+function LinkStep({ example, isDone }: { example: PaymentLink | undefined; isDone: boolean }) {
   const isWithoutNetworks = useIsWithoutNetworks()
   const [isMaking, setIsMaking] = useState(false)
   return (
     <>
       <p className="quiet">Send it to a buyer, or put it on your page. It needs no developer.</p>
       <div className="actions">
-        <Button look="primary" disabled={isWithoutNetworks} onClick={() => setIsMaking(true)}>
+        <Button
+          look={isDone ? 'plain' : 'primary'}
+          disabled={isWithoutNetworks}
+          onClick={() => setIsMaking(true)}
+        >
           Create a payment link
         </Button>
         {example === undefined ? null : (

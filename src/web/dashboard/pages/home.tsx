@@ -11,7 +11,7 @@ import { invoiceAmount, invoiceName } from '../parts/invoice-title.ts'
 import { coins } from '../parts/money.ts'
 import { Note } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
-import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { type Column, DataTable, Empty, Narrow } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 import { Checklist } from './home-checklist.tsx'
 import { HomeFigures } from './home-figures.tsx'
@@ -107,12 +107,17 @@ const COLUMNS: readonly Column<Invoice>[] = [
   {
     title: 'Invoice',
     cell: (invoice) => (
-      <Link to="/invoices/$id" params={{ id: invoice.id }} preload="intent" className="row-link">
-        {invoiceName(invoice)}
-      </Link>
+      <>
+        <Link to="/invoices/$id" params={{ id: invoice.id }} preload="intent" className="row-link">
+          {invoiceName(invoice)}
+        </Link>
+        <Narrow>
+          <StatusBadge invoice={invoice} /> <Time at={invoice.created_at} />
+        </Narrow>
+      </>
     ),
   },
-  { title: 'Status', cell: (invoice) => <StatusBadge invoice={invoice} /> },
+  { title: 'Status', wide: true, cell: (invoice) => <StatusBadge invoice={invoice} /> },
   {
     title: 'Amount',
     align: 'end',

@@ -58,7 +58,7 @@ function NoteForm({ invoiceId, note }: { invoiceId: string; note: InvoiceNote })
         fault={faultOf(save.error, 'text')}
       />
       <LastChange note={note} />
-      <ProblemNote error={save.error} />
+      {faultOf(save.error, 'text') === null ? <ProblemNote error={save.error} /> : null}
       {isChanged ? (
         <div className="actions">
           <Button type="submit" look="primary" busy={save.isPending}>

@@ -59,7 +59,6 @@ function Shown({ invoice }: { invoice: Invoice }) {
           </Card>
           <Payments invoice={invoice} />
           <TestPayCard invoice={invoice} />
-          <RawCard path={`/invoices/${invoice.id}`} resource={invoice} />
         </div>
         <div className="stack large">
           <Card title="Share">
@@ -80,6 +79,7 @@ function Shown({ invoice }: { invoice: Invoice }) {
             <Facts facts={detailFacts(invoice)} />
           </Card>
         </div>
+        <RawCard path={`/invoices/${invoice.id}`} resource={invoice} />
       </div>
     </Page>
   )

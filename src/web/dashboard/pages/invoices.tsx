@@ -175,12 +175,12 @@ const COLUMNS: readonly Column<Invoice>[] = [
           {invoiceName(invoice)}
         </Link>
         <Narrow>
-          <Time at={invoice.created_at} />
+          <StatusBadge invoice={invoice} /> <Time at={invoice.created_at} />
         </Narrow>
       </>
     ),
   },
-  { title: 'Status', cell: (invoice) => <StatusBadge invoice={invoice} /> },
+  { title: 'Status', wide: true, cell: (invoice) => <StatusBadge invoice={invoice} /> },
   {
     title: 'Amount (USD)',
     align: 'end',

@@ -25,7 +25,7 @@ import { Card, Facts, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { ResourcePage } from '../parts/read.tsx'
 import { Share } from '../parts/share.tsx'
-import { type Column, DataTable } from '../parts/table.tsx'
+import { type Column, DataTable, Narrow } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 import { NewLinkDialog } from './new-link.tsx'
 
@@ -117,12 +117,17 @@ const COLUMNS: readonly Column<Invoice>[] = [
   {
     title: 'Invoice',
     cell: (invoice) => (
-      <Link to="/invoices/$id" params={{ id: invoice.id }} className="row-link" preload="intent">
-        {invoiceName({ ...invoice, payment_link_name: null })}
-      </Link>
+      <>
+        <Link to="/invoices/$id" params={{ id: invoice.id }} className="row-link" preload="intent">
+          {invoiceName({ ...invoice, payment_link_name: null })}
+        </Link>
+        <Narrow>
+          <StatusBadge invoice={invoice} /> <Time at={invoice.created_at} />
+        </Narrow>
+      </>
     ),
   },
-  { title: 'Status', cell: (invoice) => <StatusBadge invoice={invoice} /> },
+  { title: 'Status', wide: true, cell: (invoice) => <StatusBadge invoice={invoice} /> },
   { title: 'Amount', align: 'end', cell: invoiceAmount },
   { title: 'Created', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ]
@@ -199,15 +204,19 @@ function Sessions({ link }: { link: PaymentLink }) {
   const position = route.useSearch()
   const sessions = useQuery(sessionsOf(mode, link.id, pageQuery(position)))
   return (
-    <Card title="Checkout sessions">
-      <div className="stack">
-        <NewSession link={link} />
+    <Card
+      title="Checkout sessions"
+      actions={
         <CsvButton
           name="checkout-sessions"
           path={`/payment-links/${link.id}/checkout-sessions`}
           query={{}}
           columns={SESSION_CSV_COLUMNS}
         />
+      }
+    >
+      <div className="stack">
+        <NewSession link={link} />
         <DataTable
           caption="Checkout sessions, newest first"
           columns={SESSION_COLUMNS}

@@ -149,7 +149,14 @@ const columnsOf = (nameOf: (caller: string) => string): readonly Column<RequestL
       </>
     ),
   },
-  { title: 'By', wide: true, cell: ({ caller }) => <span className="break">{nameOf(caller)}</span> },
+  {
+    title: 'By',
+    wide: true,
+    cell: ({ caller }) => {
+      const name = nameOf(caller)
+      return <span className={name.startsWith('API key …') ? 'short' : 'break'}>{name}</span>
+    },
+  },
   { title: 'Duration', align: 'end', wide: true, cell: ({ duration_ms }) => `${duration_ms} ms` },
   { title: 'When', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ]

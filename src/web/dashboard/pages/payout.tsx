@@ -59,7 +59,6 @@ function Shown({ payout }: { payout: Payout }) {
               <Txid txid={txid} asset={asset} livemode={payout.livemode} />
             </Card>
           )}
-          <RawCard path={`/payouts/${id}`} resource={payout} />
         </div>
         <div className="stack large">
           <Card title="Timeline">
@@ -75,6 +74,7 @@ function Shown({ payout }: { payout: Payout }) {
             <Details payout={payout} />
           </Card>
         </div>
+        <RawCard path={`/payouts/${id}`} resource={payout} />
       </div>
     </Page>
   )

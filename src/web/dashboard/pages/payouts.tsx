@@ -15,7 +15,7 @@ import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { SavedViews } from '../parts/saved-views.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
-import { type Column, DataTable, Empty, NothingFound } from '../parts/table.tsx'
+import { type Column, DataTable, Empty, Narrow, NothingFound } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 import { NewPayoutDialog } from './new-payout.tsx'
 
@@ -110,14 +110,19 @@ const NoPayoutFound = () => (
 const columnsOf = (nameOf: (payout: Payout) => string): readonly Column<Payout>[] => [
   {
     title: 'Payout',
-    cell: ({ id, amount, asset }) => (
-      <Link to="/payouts/$id" params={{ id }} className="row-link" preload="intent">
-        {coins(amount, asset)}
-      </Link>
+    cell: ({ id, amount, asset, status, created_at }) => (
+      <>
+        <Link to="/payouts/$id" params={{ id }} className="row-link" preload="intent">
+          {coins(amount, asset)}
+        </Link>
+        <Narrow>
+          <PayoutBadge status={status} /> <Time at={created_at} />
+        </Narrow>
+      </>
     ),
   },
   { title: 'To', cell: (payout) => <span className="break">{nameOf(payout)}</span> },
-  { title: 'Status', cell: ({ status }) => <PayoutBadge status={status} /> },
+  { title: 'Status', wide: true, cell: ({ status }) => <PayoutBadge status={status} /> },
   { title: 'Fee', align: 'end', wide: true, cell: ({ network_fee, asset }) => coins(network_fee, asset) },
   { title: 'Arrives', align: 'end', wide: true, cell: ({ net_amount, asset }) => coins(net_amount, asset) },
   { title: 'Requested', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },

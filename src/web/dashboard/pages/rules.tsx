@@ -89,6 +89,11 @@ function bodyOf({
   }
 }
 
+/** The fields that say themselves what is wrong with them. */
+const FAULTS = [
+  ...['tolerance_under', 'tolerance_over'].flatMap((name) => [`${name}.percent`, `${name}.cap_usd`]),
+  ...COIN_NAMES.flatMap((coin) => [`payout_daily_limits.${coin}`, `minimums.${coin}`]),
+]
 /** The fields that the API names, of those that are folded up. */
 const ADVANCED = /^(confirmations|minimums)\b/
 
@@ -110,6 +115,7 @@ function RulesForm({
       title="Payment rules"
       spacing="large"
       save={save}
+      faults={FAULTS}
       onSave={() =>
         save.mutate(bodyOf(form), {
           onError: (error) => {

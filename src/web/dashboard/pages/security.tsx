@@ -21,7 +21,7 @@ export function SecurityPage() {
   const { person } = useAccount()
   return (
     <Page title="Security" lead={`Your own account, ${person.email}.`}>
-      <div className="stack large">
+      <div className="stack large form">
         <AuthenticatorCard isOn={person.twoFactorEnabled === true} />
         <PasskeyCard />
         <SignInsCard />

@@ -138,7 +138,7 @@ function Rotation({ endpoint }: { endpoint: WebhookEndpoint }) {
   const { active, ends_at } = endpoint.secret_rotation
   return (
     <Card title="Signing secret">
-      <div className="stack">
+      <div className="stack form">
         {active && ends_at !== null ? (
           <p>
             Two secrets sign {endpoint.format === 'paylink' ? 'every event' : 'in turns'} until{' '}

@@ -16,6 +16,9 @@ const LABELS_PX = 28
 /** A line along the top would lie on the edge. */
 const HEADROOM = 1.1
 const BAR_SHARE = 0.7
+const BAR_PX_MAX = 56
+/** Between the axis and its labels: closer, the first day lies on the lowest value. */
+const LABELS_GAP_PX = 10
 const VALUES_PX = 64
 /** About, of the axes' font. */
 const LETTER_PX = 7
@@ -138,7 +141,7 @@ function optionsOf(input: {
   const needed = (plot: uPlot) => labelsPx({ labels, isEveryNamed, width: plot.width })
   const style = getComputedStyle(document.documentElement)
   const colour = (name: string) => style.getPropertyValue(name).trim()
-  const bars = uPlot.paths.bars?.({ size: [BAR_SHARE] })
+  const bars = uPlot.paths.bars?.({ size: [BAR_SHARE, BAR_PX_MAX] })
   const axis = {
     stroke: colour('--quiet'),
     grid: { stroke: colour('--line'), width: 1 },
@@ -158,6 +161,7 @@ function optionsOf(input: {
         ...axis,
         ...(isEveryNamed ? { splits: labels.map((_, index) => index) } : {}),
         size: needed,
+        gap: LABELS_GAP_PX,
         rotate: (plot) => (needed(plot) > LABELS_PX ? -45 : 0),
         grid: { show: false },
         values: (_, splits) => splits.map((split) => labels[split] ?? ''),

@@ -82,6 +82,7 @@ export function Select({
         {...select}
         id={id}
         className="input"
+        aria-invalid={fault == null ? undefined : true}
         aria-describedby={describedBy(id, { label, hint, fault })}
       >
         {children}

@@ -1,25 +1,35 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useEffect, useRef } from 'react'
 import { useAccount } from '../app/session.ts'
 import { Button } from './button.tsx'
-import { Note, ProblemNote } from './note.tsx'
+import { faultOf, Note, ProblemNote } from './note.tsx'
 
 /** Settings that owners and admins change and everybody else sees. */
 export function ManagerForm({
   title,
   save,
+  faults,
   onSave,
   spacing = '',
   children,
 }: {
   title: string
   save: { readonly error: unknown; readonly isPending: boolean }
+  /** The fields that say themselves what is wrong with them. */
+  faults: readonly string[]
   onSave: () => void
   spacing?: '' | 'large'
   children: ReactNode
 }) {
   const { isManager } = useAccount()
+  const form = useRef<HTMLFormElement>(null)
+  const isShown = faults.some((field) => faultOf(save.error, field) !== null)
+  // The button may be a long way below the field that was refused.
+  useEffect(() => {
+    if (isShown) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus()
+  }, [isShown])
   return (
     <form
+      ref={form}
       onSubmit={(event) => {
         event.preventDefault()
         onSave()
@@ -28,7 +38,7 @@ export function ManagerForm({
       <fieldset className={`stack plain ${spacing}`} disabled={!isManager}>
         <legend className="unseen">{title}</legend>
         {children}
-        <ProblemNote error={save.error} />
+        {isShown ? null : <ProblemNote error={save.error} />}
         {isManager ? (
           <div className="actions">
             <Button type="submit" look="primary" busy={save.isPending}>

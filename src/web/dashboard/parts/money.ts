@@ -76,10 +76,14 @@ export const coinName = (coin: PaidAssetName): string => ALL_COINS[coin].name
 export const coinAmount = (amount: string, coin: PaidAssetName): string =>
   readableAmount(amount, ALL_COINS[coin].symbol)
 
+/** `20.00 USDC`, below the name of the coin, which says on which network. */
+export const coinAndSymbol = (amount: string, coin: PaidAssetName): string =>
+  `${coinAmount(amount, coin)} ${ALL_COINS[coin].symbol}`
+
 /** `0.015 LTC`, `20.00 USDC on Base`. */
 export function coins(amount: string, coin: PaidAssetName): string {
-  const { symbol, on } = ALL_COINS[coin]
-  const text = `${coinAmount(amount, coin)} ${symbol}`
+  const { on } = ALL_COINS[coin]
+  const text = coinAndSymbol(amount, coin)
   return on === undefined ? text : `${text} on ${on}`
 }
 
