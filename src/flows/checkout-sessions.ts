@@ -1,5 +1,11 @@
-import { type CheckoutSession, isSameCheckout, sessionStatus } from '../core/checkout/checkout-session.ts'
 import {
+  type CheckoutSession,
+  isSameCheckout,
+  sessionStatus,
+  type sessionTotal,
+} from '../core/checkout/checkout-session.ts'
+import {
+  type Charge,
   type PaymentLink,
   type TotalFault,
   totalFault,
@@ -30,8 +36,12 @@ const MS_PER_MINUTE = 60_000
 
 type SessionRequest = Pick<
   CheckoutSession,
-  'paymentLinkId' | 'orderReference' | 'usdCents' | 'requestedMinutes' | 'returnUrl'
->
+  'paymentLinkId' | 'orderReference' | 'requestedMinutes' | 'returnUrl'
+> & {
+  readonly charge: Charge
+  /** The charge in dollars of the moment; null while its currency has no rate. */
+  readonly total: ReturnType<typeof sessionTotal>
+}
 
 type SessionAnswer =
   | { readonly kind: 'new' }
@@ -53,8 +63,8 @@ type SessionAnswer =
 
 /**
  * What a request for a session comes to, before anything is made. Holds the order reference until the
- * transaction ends, so that of requests for one order the later ones find what the first has made. A price that
- * is missing refuses nothing: the coin is chosen, and its minimum looked at again, when the buyer continues.
+ * transaction ends, so that of requests for one order the later ones find what the first has made. A coin's price
+ * that is missing refuses nothing: the coin is chosen, and its minimum looked at again, when the buyer continues.
  */
 export async function answerForOrder(
   tx: Tx,
@@ -71,9 +81,11 @@ export async function answerForOrder(
     const stored = session.invoiceId === null ? null : await loadInvoice(tx, tenant, session.invoiceId)
     return { kind: 'existing', session, link, invoice: stored?.invoice ?? null }
   }
-  const fault = totalFault({ usdCents: request.usdCents, asset: link.asset }, context.market, context.nowMs)
+  const { charge, total } = request
+  const fault = totalFault({ charge, asset: link.asset }, context.market, context.nowMs)
   if (fault !== null && fault.code !== 'rate_unavailable') return { kind: 'refused', ...fault }
   if (session !== null) return { kind: 'order_reference_conflict' }
+  if (total === null) return { kind: 'refused', code: 'rate_unavailable', param: 'price.currency' }
   return link.active ? { kind: 'new' } : { kind: 'payment_link_inactive' }
 }
 
@@ -87,9 +99,12 @@ export async function createCheckoutSession(
   const { market, now } = context
   const link = await loadPaymentLink(tx, tenant, request.paymentLinkId)
   if (link === null) throw new Error(`link ${request.paymentLinkId} was there a moment ago`)
+  const { charge: _charge, total, ...rest } = request
+  if (total === null) throw new Error('a session without a total was refused before')
   const minutes = windowMinutesOf(link, market.rules, request.requestedMinutes)
   const session: CheckoutSession = {
-    ...request,
+    ...rest,
+    ...total,
     merchantId: tenant.merchantId,
     livemode: tenant.livemode,
     id: newId('checkoutSession', now),

@@ -4,10 +4,17 @@ import type { AssetId } from '../core/assets.ts'
 import type { ContinuedCheckout, ContinueRequest } from '../core/checkout/checkout-pages.ts'
 import { isSessionShown } from '../core/checkout/checkout-session.ts'
 import type { AssetRefused } from '../core/checkout/coin-offers.ts'
-import { chargeOf, type PaymentLink, SLUG_PATTERN, windowMinutesOf } from '../core/checkout/payment-link.ts'
+import {
+  type Charge,
+  chargeOf,
+  dollars,
+  namesCharge,
+  type PaymentLink,
+  SLUG_PATTERN,
+  windowMinutesOf,
+} from '../core/checkout/payment-link.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { type InvoicePlan, planInvoice } from '../core/invoice/plan.ts'
-import { formatUsd } from '../core/money.ts'
 import { markAssetPicked } from '../db/checkout/card-purchases.ts'
 import { setSessionInvoice } from '../db/checkout/checkout-sessions.ts'
 import { findLinkOwner, loadPaymentLink } from '../db/checkout/payment-links.ts'
@@ -56,9 +63,9 @@ export async function continueCheckout(
 }
 
 function outcomeOf(deps: ContinueCheckoutDeps, request: ContinueRequest): Promise<Outcome> {
-  const { checkoutToken, usd } = request
+  const { checkoutToken } = request
   if (checkoutToken === undefined) return continuePlainLink(deps, request)
-  return usd === undefined ? continueSession(deps, request, checkoutToken) : Promise.resolve(NEUTRAL)
+  return namesCharge(request) ? Promise.resolve(NEUTRAL) : continueSession(deps, request, checkoutToken)
 }
 
 async function continueSession(
@@ -81,7 +88,10 @@ async function continueSession(
     if (!isSessionToken(deps.keyring, token, reference, session)) return NEUTRAL
     if (!isSessionShown(session, invoice, nowMs)) return NEUTRAL
     if (invoice !== null) return { kind: 'invoice', tenant, invoiceId: invoice.id }
-    const plan = planFor(session.usdCents, request.asset, market, nowMs, session.expiresAtMs)
+    const total = dollars(session.usdCents)
+    const planned = planFor(total, request.asset, market, nowMs, session.expiresAtMs)
+    // The session has fixed the dollars of its price; the invoice shows both.
+    const plan = planned.kind === 'planned' ? { ...planned, price: session.price } : planned
     const created = await makeInvoice(
       deps,
       tx,
@@ -118,11 +128,11 @@ async function continuePlainLink(deps: ContinueCheckoutDeps, request: ContinueRe
     await lockVisit(tx, tenant, digest)
     const before = await findInvoiceOfVisit(tx, tenant, { paymentLinkId: linkId, digest })
     if (before !== null) return { kind: 'invoice', tenant, invoiceId: before }
-    const charge = chargeOf(link, request.usd)
+    const charge = chargeOf(link, request, market.currencyRateOf)
     if (charge.kind === 'bad_amount') return { ...charge, tenant }
     const nowMs = deps.clock().getTime()
     const expiresAtMs = nowMs + windowMinutesOf(link, market.rules) * MS_PER_MINUTE
-    const plan = planFor(charge.usdCents, request.asset, market, nowMs, expiresAtMs)
+    const plan = planFor(charge.charge, request.asset, market, nowMs, expiresAtMs)
     const created = await makeInvoice(
       deps,
       tx,
@@ -145,13 +155,12 @@ async function markPicked(tx: Tx, tenant: Tenant, request: ContinueRequest, crea
 }
 
 const planFor = (
-  usdCents: bigint,
+  charge: Charge,
   asset: AssetId,
   market: Market,
   nowMs: number,
   expiresAtMs: number,
-): InvoicePlan =>
-  planInvoice({ kind: 'usd', usdAmount: formatUsd(usdCents), asset }, { ...market, nowMs, expiresAtMs })
+): InvoicePlan => planInvoice({ ...charge, asset }, { ...market, nowMs, expiresAtMs })
 
 /** The buyer chose the coin on the page and may choose again. */
 const linkDetails = (link: PaymentLink): NewInvoiceDetails => ({

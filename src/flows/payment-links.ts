@@ -1,4 +1,4 @@
-import { type PaymentLink, type TotalFault, totalFault } from '../core/checkout/payment-link.ts'
+import { ownCharge, type PaymentLink, type TotalFault, totalFault } from '../core/checkout/payment-link.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { insertPaymentLink, loadPaymentLink, updatePaymentLink } from '../db/checkout/payment-links.ts'
 import type { Pool } from '../postgres/pool.ts'
@@ -14,7 +14,10 @@ const SLUG_ATTEMPTS_MAX = 5
 export async function createPaymentLink(
   tx: Tx,
   tenant: Tenant,
-  details: Pick<PaymentLink, 'name' | 'usdCents' | 'asset' | 'allowDynamicAmount' | 'durationMinutes'>,
+  details: Pick<
+    PaymentLink,
+    'name' | 'usdCents' | 'price' | 'asset' | 'allowDynamicAmount' | 'durationMinutes'
+  >,
   now: Date,
 ): Promise<PaymentLink> {
   const { merchantId, livemode } = tenant
@@ -46,7 +49,7 @@ export function changePaymentLink(
   input: {
     readonly tenant: Tenant
     readonly linkId: string
-    readonly changes: Partial<Pick<PaymentLink, 'active' | 'name' | 'durationMinutes' | 'usdCents'>>
+    readonly changes: Partial<Pick<PaymentLink, 'active' | 'name' | 'durationMinutes' | 'usdCents' | 'price'>>
     readonly market: Market
     readonly nowMs: number
   },
@@ -56,8 +59,10 @@ export function changePaymentLink(
     const before = await loadPaymentLink(tx, tenant, linkId, { forUpdate: true })
     if (before === null) return { kind: 'not_found' }
     const link = { ...before, ...changes }
-    if (link.usdCents === null && !link.allowDynamicAmount) return { kind: 'amount_needed' }
-    const fault = changes.usdCents == null ? null : totalFault(link, market, nowMs)
+    const charge = ownCharge(link)
+    if (charge === null && !link.allowDynamicAmount) return { kind: 'amount_needed' }
+    const isCharged = changes.usdCents != null || changes.price != null
+    const fault = isCharged ? totalFault({ charge, asset: link.asset }, market, nowMs) : null
     if (fault !== null) return { kind: 'refused', ...fault }
     await updatePaymentLink(tx, tenant, link)
     return { kind: 'updated', link }

@@ -3,6 +3,7 @@ import { ASSET_IDS, type AssetId } from '../core/assets.ts'
 import { cardAsset, cardWaiting, isUnderWay } from '../core/card/card-purchase.ts'
 import type { CheckoutFacts } from '../core/checkout/checkout-pages.ts'
 import { type CoinOffer, coinOffers } from '../core/checkout/coin-offers.ts'
+import { dollars } from '../core/checkout/payment-link.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { isReopenable } from '../core/invoice/reopen.ts'
 import { isSwitchable } from '../core/invoice/switch.ts'
@@ -87,6 +88,6 @@ const NO_PROGRESS = { picked: false, left: [] }
 
 function otherCoinsOf(invoice: Invoice, market: Market, nowMs: number): readonly CoinOffer[] {
   if (invoice.usdCents === null || !isSwitchable(invoice, nowMs)) return []
-  const { coins } = coinOffers(market, invoice.usdCents, invoice.asset, nowMs)
+  const { coins } = coinOffers(market, dollars(invoice.usdCents), invoice.asset, nowMs)
   return coins.filter(({ asset }) => asset !== invoice.asset)
 }

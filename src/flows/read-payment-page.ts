@@ -1,7 +1,14 @@
 import type { PaymentPage, PaymentPageQuery } from '../core/checkout/checkout-pages.ts'
 import { isSessionShown } from '../core/checkout/checkout-session.ts'
 import { coinOffers } from '../core/checkout/coin-offers.ts'
-import { chargeOf, SLUG_PATTERN, windowMinutesOf } from '../core/checkout/payment-link.ts'
+import {
+  chargeOf,
+  dollars,
+  namesCharge,
+  type RequestedCharge,
+  SLUG_PATTERN,
+  windowMinutesOf,
+} from '../core/checkout/payment-link.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { findLinkOwner, loadPaymentLink } from '../db/checkout/payment-links.ts'
 import { loadMerchantName } from '../db/people/merchants.ts'
@@ -28,10 +35,10 @@ export async function readPaymentPage(
   request: PaymentPageQuery,
 ): Promise<PaymentPage> {
   if (!SLUG_PATTERN.test(request.slug)) return NEUTRAL
-  const { checkoutToken, usd, slug } = request
-  if (checkoutToken === undefined) return readPlainLink(deps, slug, usd)
+  const { checkoutToken, slug, ...requested } = request
+  if (checkoutToken === undefined) return readPlainLink(deps, slug, requested)
   // A session's total is the merchant's: a URL that names another beside it was changed.
-  return usd === undefined ? readSessionPage(deps, slug, checkoutToken) : NEUTRAL
+  return namesCharge(requested) ? NEUTRAL : readSessionPage(deps, slug, checkoutToken)
 }
 
 async function readSessionPage(deps: ReadPaymentPageDeps, slug: string, token: string): Promise<PaymentPage> {
@@ -54,10 +61,11 @@ async function readSessionPage(deps: ReadPaymentPageDeps, slug: string, token: s
       linkName: link.name,
       order: session.orderReference,
       usdCents: session.usdCents,
+      price: session.price,
       takesAmount: false,
       expiresAtMs: session.expiresAtMs,
       durationMinutes: windowMinutesOf(link, market.rules, session.requestedMinutes),
-      ...coinOffers(market, session.usdCents, link.asset, nowMs),
+      ...coinOffers(market, dollars(session.usdCents), link.asset, nowMs),
     }
   })
 }
@@ -65,7 +73,7 @@ async function readSessionPage(deps: ReadPaymentPageDeps, slug: string, token: s
 async function readPlainLink(
   deps: ReadPaymentPageDeps,
   slug: string,
-  usd: string | undefined,
+  requested: RequestedCharge,
 ): Promise<PaymentPage> {
   const owner = await findLinkOwner(deps.pool, slug)
   if (owner === null) return NEUTRAL
@@ -74,7 +82,7 @@ async function readPlainLink(
   return withTransaction(deps.pool, tenant, async (tx): Promise<PaymentPage> => {
     const link = await loadPaymentLink(tx, tenant, linkId)
     if (link === null || !link.active) return NEUTRAL
-    const charge = chargeOf(link, usd)
+    const charge = chargeOf(link, requested, market.currencyRateOf)
     if (charge.kind === 'bad_amount' && !link.allowDynamicAmount) return { ...charge, tenant }
     const shop = { tenant, merchantName: await nameOf(tx, tenant), linkName: link.name }
     if (charge.kind === 'bad_amount') return { kind: 'ask_amount', ...shop, reason: charge.reason }
@@ -83,10 +91,11 @@ async function readPlainLink(
       ...shop,
       order: null,
       usdCents: charge.usdCents,
+      price: charge.charge.kind === 'price' ? charge.charge.price : null,
       takesAmount: link.allowDynamicAmount,
       expiresAtMs: null,
       durationMinutes: windowMinutesOf(link, market.rules),
-      ...coinOffers(market, charge.usdCents, link.asset, deps.clock().getTime()),
+      ...coinOffers(market, charge.charge, link.asset, deps.clock().getTime()),
     }
   })
 }

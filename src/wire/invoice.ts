@@ -140,7 +140,13 @@ export const paymentView = z
   })
   .meta({ id: 'Payment' })
 
-const rateView = z.object({
+/** An amount of another currency than the US dollar, as we answer it. */
+export const priceView = z.object({
+  amount: z.string().meta({ examples: ['49.99'] }),
+  currency: z.string(),
+})
+
+export const rateView = z.object({
   usd_per_unit: z.string(),
   quoted_at: timestamp,
   sources: z.array(z.object({ name: z.string(), usd_per_unit: z.string(), at: timestamp })),
@@ -165,13 +171,10 @@ export const invoiceView = z
     status_reason: z.string().nullable(),
     review_reason: z.enum([...PAYMENT_REVIEW_REASONS, 'reorged']).nullable(),
     usd_amount: z.string().nullable().meta({ description: 'Null where a coin amount was asked for.' }),
-    price: z
-      .object({ amount: z.string().meta({ examples: ['49.99'] }), currency: z.string() })
-      .nullable()
-      .meta({
-        description:
-          'What was asked for in your own currency; `usd_amount` was computed from it. Null where dollars or coins were asked for.',
-      }),
+    price: priceView.nullable().meta({
+      description:
+        'What was asked for in your own currency; `usd_amount` was computed from it. Null where dollars or coins were asked for.',
+    }),
     price_rate: rateView.nullable().meta({
       description:
         'The rate that turned `price` into `usd_amount`, in US dollars per unit, and where it came from.',

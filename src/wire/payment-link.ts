@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { WINDOW_MINUTES } from '../core/payment-rules.ts'
-import { idView, returnUrl, text, timestamp, usdAmount } from './fields.ts'
-import { assetName } from './invoice.ts'
+import { currencyAmount, idView, returnUrl, text, timestamp, usdAmount } from './fields.ts'
+import { assetName, priceView, rateView } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
 const DURATION_ERROR = `Must be one of ${WINDOW_MINUTES.join(', ')}`
@@ -22,7 +22,13 @@ export const createPaymentLinkBody = z
     usd_amount: usdAmount
       .meta({
         description:
-          'Charged where a checkout gives no total of its own; needed unless `allow_dynamic_amount` is true. 0.50 to 100000.00, and at least the minimum of the asset.',
+          'Charged where a checkout gives no total of its own; needed, or `price`, unless `allow_dynamic_amount` is true. 0.50 to 100000.00, and at least the minimum of the asset.',
+      })
+      .optional(),
+    price: currencyAmount
+      .meta({
+        description:
+          'Charged in your own currency in place of dollars: each buyer pays what it is worth at the rate of the moment, rounded up to the cent.',
       })
       .optional(),
     asset: assetName
@@ -30,7 +36,10 @@ export const createPaymentLinkBody = z
       .optional(),
     allow_dynamic_amount: z
       .boolean()
-      .meta({ description: 'Whether checkout sessions, and buyers by `?usd=`, give the total.' })
+      .meta({
+        description:
+          'Whether checkout sessions, and buyers by `?usd=` or `?amount=&currency=`, give the total.',
+      })
       .optional(),
     duration_minutes: duration
       .meta({
@@ -40,10 +49,17 @@ export const createPaymentLinkBody = z
       .optional(),
   })
   .superRefine((body, context) => {
+    if (body.price !== undefined) return refuseBoth(body, context)
     if (body.usd_amount !== undefined || body.allow_dynamic_amount === true) return
     context.addIssue({ code: 'custom', path: ['usd_amount'], params: { code: 'parameter_missing' } })
   })
   .meta({ id: 'CreatePaymentLink' })
+
+/** Two totals would be two answers to compare. */
+function refuseBoth(body: { usd_amount?: unknown; price?: unknown }, context: z.RefinementCtx): void {
+  if (body.usd_amount == null || body.price == null) return
+  context.addIssue({ code: 'custom', path: ['price'], message: 'Cannot be combined with usd_amount' })
+}
 
 /** `PATCH /payment-links/:id`. What is left out stays as it is. */
 export const updatePaymentLinkBody = z
@@ -59,9 +75,17 @@ export const updatePaymentLinkBody = z
       .optional(),
     usd_amount: usdAmount
       .nullable()
-      .meta({ description: 'Null takes it away, where the link has dynamic amounts.' })
+      .meta({
+        description:
+          'Null takes it away, where the link has dynamic amounts. An amount takes the place of a `price`.',
+      })
+      .optional(),
+    price: currencyAmount
+      .nullable()
+      .meta({ description: 'Takes the place of `usd_amount`. Null takes the price away.' })
       .optional(),
   })
+  .superRefine(refuseBoth)
   .meta({ id: 'UpdatePaymentLink' })
 
 export const paymentLinkView = z
@@ -72,7 +96,8 @@ export const paymentLinkView = z
     name: z.string(),
     slug: z.string().meta({ examples: ['pl_4fK9sQ2xZa'] }),
     url: z.string().meta({ description: 'What buyers open. Opening it makes nothing.' }),
-    usd_amount: z.string().nullable(),
+    usd_amount: z.string().nullable().meta({ description: 'Null also where the link has a `price`.' }),
+    price: priceView.nullable().meta({ description: 'What it charges in your own currency.' }),
     asset: assetName.nullable().meta({ description: 'Null: your default coin of the moment.' }),
     allow_dynamic_amount: z.boolean(),
     duration_minutes: z.int().nullable().meta({ description: 'Null: your default of the moment.' }),
@@ -99,7 +124,15 @@ export const createCheckoutSessionBody = z
     order_reference: text(1, 255).meta({
       description: 'Your order. One order has one session, for ever and in both modes together.',
     }),
-    usd_amount: usdAmount.meta({ description: 'Total of the order, 0.50 to 100000.00.' }),
+    usd_amount: usdAmount
+      .meta({ description: 'Total of the order, 0.50 to 100000.00; needed unless `price` is given.' })
+      .optional(),
+    price: currencyAmount
+      .meta({
+        description:
+          'Total of the order in your own currency. `usd_amount` is what it is worth when the session is created, rounded up to the cent.',
+      })
+      .optional(),
     expires_in_minutes: z
       .int({ error: SESSION_MINUTES_ERROR })
       .min(SESSION_MINUTES_MIN, SESSION_MINUTES_ERROR)
@@ -110,6 +143,10 @@ export const createCheckoutSessionBody = z
       })
       .optional(),
     return_url: returnUrl.optional(),
+  })
+  .superRefine((body, context) => {
+    if (body.usd_amount !== undefined || body.price !== undefined) return refuseBoth(body, context)
+    context.addIssue({ code: 'custom', path: ['usd_amount'], params: { code: 'parameter_missing' } })
   })
   .meta({ id: 'CreateCheckoutSession' })
 
@@ -122,6 +159,13 @@ export const checkoutSessionView = z
     order_reference: z.string(),
     return_url: z.string().nullable(),
     usd_amount: z.string(),
+    price: priceView.nullable().meta({
+      description: 'What was asked for in your own currency; `usd_amount` was computed from it.',
+    }),
+    price_rate: rateView.nullable().meta({
+      description:
+        'The rate that turned `price` into `usd_amount`, in US dollars per unit, and where it came from.',
+    }),
     status: z.enum(['active', 'completed', 'expired', 'cancelled']),
     invoice_id: idView('inv').nullable().meta({ description: 'Set when the buyer continues.' }),
     expires_at: timestamp.meta({

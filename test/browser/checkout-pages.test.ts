@@ -73,6 +73,7 @@ const OPEN: Extract<PaymentPage, { kind: 'open' }> = {
   linkName: 'The complete guide to wading birds, second edition',
   order: null,
   usdCents: 4_999n,
+  price: null,
   takesAmount: false,
   expiresAtMs: null,
   durationMinutes: 60,

@@ -7,42 +7,27 @@ import { loadInvoice } from '../../src/db/invoices/invoices.ts'
 import { createMarketReader } from '../../src/http/api/market.ts'
 import { withTransaction } from '../../src/postgres/transaction.ts'
 import { type CurrencyRates, createCurrencyRates } from '../../src/rates/currency-rates.ts'
-import { coinbaseRates, ecbRates, type FakeRates, startFakeRates } from '../rates/fake-rates.ts'
-import { createTestApi, START, type TestApi, type TestMerchant } from '../support/api.ts'
+import { coinbaseRates, type FakeRates } from '../rates/fake-rates.ts'
+import { START, type TestApi, type TestMerchant } from '../support/api.ts'
+import { createPricedApi, type PricedApi, RATES_DAY } from '../support/priced-api.ts'
 
-const DAY = '2026-11-20'
 /** Units of each for one dollar: 1 EUR = 1.1 USD, as `usdPerUnit` of the evidence, rounded up. */
 const EUR = { coinbase: '0.909091', rate: '1.099999890001' }
 const MINUTE_MS = 60_000
 
+let priced: PricedApi
 let api: TestApi
 let merchant: TestMerchant
 let fake: FakeRates
 let rates: CurrencyRates
 beforeAll(async () => {
-  fake = await startFakeRates({ coinbase: '', ecb: '' })
-  const urls = { coinbase: fake.url, ecb: fake.url }
-  rates = createCurrencyRates({ urls, clock: () => api.time.now })
-  api = await createTestApi({ currencyRates: rates })
-  merchant = await api.addMerchant()
+  priced = await createPricedApi()
+  ;({ api, merchant, fake, rates } = priced)
 })
 beforeEach(() => say({}))
-afterAll(async () => {
-  await rates.stop()
-  await fake.close()
-  await api.drop()
-})
+afterAll(() => priced.stop())
 
-/** The sources answer so from now on, and are asked once. */
-async function say(changes: {
-  readonly coinbase?: { readonly [currency: string]: string }
-  readonly ecb?: { readonly [currency: string]: string }
-}): Promise<void> {
-  fake.answers = { coinbase: coinbaseRates(changes.coinbase), ecb: ecbRates(DAY, changes.ecb) }
-  // The bank is asked once an hour.
-  api.time.advance(61 * MINUTE_MS)
-  await rates.refresh()
-}
+const say: PricedApi['say'] = (changes) => priced.say(changes)
 
 const create = (body: object, options: { readonly key?: string; readonly once?: string } = {}) =>
   api.call('POST', '/invoices', {
@@ -76,7 +61,7 @@ test('an invoice in euros asks for the dollars that they are worth, and shows pr
       quoted_at: at,
       sources: [
         { name: 'coinbase', usd_per_unit: EUR.rate, at },
-        { name: 'ecb', usd_per_unit: '1.1', at: `${DAY}T00:00:00.000Z` },
+        { name: 'ecb', usd_per_unit: '1.1', at: `${RATES_DAY}T00:00:00.000Z` },
       ],
     },
   }

@@ -113,6 +113,23 @@ export type CheckoutSession = {
   readonly order_reference: string
   readonly return_url: string | null
   readonly usd_amount: string
+  /** What was asked for in your own currency; `usd_amount` was computed from it. */
+  readonly price: {
+    readonly amount: string
+    readonly currency: string
+  } | null
+  /** The rate that turned `price` into `usd_amount`, in US dollars per unit, and where it came from. */
+  readonly price_rate: {
+    readonly usd_per_unit: string
+    /** ISO 8601 UTC with milliseconds. */
+    readonly quoted_at: string
+    readonly sources: readonly {
+      readonly name: string
+      readonly usd_per_unit: string
+      /** ISO 8601 UTC with milliseconds. */
+      readonly at: string
+    }[]
+  } | null
   readonly status: 'active' | 'completed' | 'expired' | 'cancelled'
   /** Set when the buyer continues. */
   readonly invoice_id: string | null
@@ -129,8 +146,13 @@ export type CheckoutSession = {
 export type CreateCheckoutSession = {
   /** Your order. One order has one session, for ever and in both modes together. */
   readonly order_reference: string
-  /** Total of the order, 0.50 to 100000.00. */
-  readonly usd_amount: string
+  /** Total of the order, 0.50 to 100000.00; needed unless `price` is given. */
+  readonly usd_amount?: string | undefined
+  /** Total of the order in your own currency. `usd_amount` is what it is worth when the session is created, rounded up to the cent. */
+  readonly price?: {
+    readonly amount: string
+    readonly currency: 'AUD' | 'BRL' | 'CAD' | 'CHF' | 'CNY' | 'CZK' | 'DKK' | 'EUR' | 'GBP' | 'HKD' | 'HUF' | 'IDR' | 'ILS' | 'INR' | 'ISK' | 'JPY' | 'KRW' | 'MXN' | 'MYR' | 'NOK' | 'NZD' | 'PHP' | 'PLN' | 'RON' | 'SEK' | 'SGD' | 'THB' | 'TRY' | 'ZAR'
+  } | undefined
   /** Payment window of this session, 5 to 1440; the one of the link unless given, then your default. */
   readonly expires_in_minutes?: number | undefined
   /** Your page to which the buyer goes back: a button on the payment’s page once nothing is to be sent any more. Https; in test mode also http on localhost. `{INVOICE_ID}` in it becomes the invoice’s id. Coming back proves no payment. */
@@ -167,11 +189,16 @@ export type CreateInvoice = {
 export type CreatePaymentLink = {
   /** What the buyer pays for. */
   readonly name: string
-  /** Charged where a checkout gives no total of its own; needed unless `allow_dynamic_amount` is true. 0.50 to 100000.00, and at least the minimum of the asset. */
+  /** Charged where a checkout gives no total of its own; needed, or `price`, unless `allow_dynamic_amount` is true. 0.50 to 100000.00, and at least the minimum of the asset. */
   readonly usd_amount?: string | undefined
+  /** Charged in your own currency in place of dollars: each buyer pays what it is worth at the rate of the moment, rounded up to the cent. */
+  readonly price?: {
+    readonly amount: string
+    readonly currency: 'AUD' | 'BRL' | 'CAD' | 'CHF' | 'CNY' | 'CZK' | 'DKK' | 'EUR' | 'GBP' | 'HKD' | 'HUF' | 'IDR' | 'ILS' | 'INR' | 'ISK' | 'JPY' | 'KRW' | 'MXN' | 'MYR' | 'NOK' | 'NZD' | 'PHP' | 'PLN' | 'RON' | 'SEK' | 'SGD' | 'THB' | 'TRY' | 'ZAR'
+  } | undefined
   /** The coin to begin with; your default coin of the moment unless given. */
   readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | undefined
-  /** Whether checkout sessions, and buyers by `?usd=`, give the total. */
+  /** Whether checkout sessions, and buyers by `?usd=` or `?amount=&currency=`, give the total. */
   readonly allow_dynamic_amount?: boolean | undefined
   /** Minutes that a buyer has to pay, one of 15, 30, 60, 180, 720 and 1440; your default of the moment unless given. */
   readonly duration_minutes?: 15 | 30 | 60 | 180 | 720 | 1440 | undefined
@@ -434,7 +461,13 @@ export type PaymentLink = {
   readonly slug: string
   /** What buyers open. Opening it makes nothing. */
   readonly url: string
+  /** Null also where the link has a `price`. */
   readonly usd_amount: string | null
+  /** What it charges in your own currency. */
+  readonly price: {
+    readonly amount: string
+    readonly currency: string
+  } | null
   /** Null: your default coin of the moment. */
   readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | null
   readonly allow_dynamic_amount: boolean
@@ -583,8 +616,13 @@ export type UpdatePaymentLink = {
   readonly name?: string | undefined
   /** Null: your default of the moment. */
   readonly duration_minutes?: 15 | 30 | 60 | 180 | 720 | 1440 | null | undefined
-  /** Null takes it away, where the link has dynamic amounts. */
+  /** Null takes it away, where the link has dynamic amounts. An amount takes the place of a `price`. */
   readonly usd_amount?: string | null | undefined
+  /** Takes the place of `usd_amount`. Null takes the price away. */
+  readonly price?: {
+    readonly amount: string
+    readonly currency: 'AUD' | 'BRL' | 'CAD' | 'CHF' | 'CNY' | 'CZK' | 'DKK' | 'EUR' | 'GBP' | 'HKD' | 'HUF' | 'IDR' | 'ILS' | 'INR' | 'ISK' | 'JPY' | 'KRW' | 'MXN' | 'MYR' | 'NOK' | 'NZD' | 'PHP' | 'PLN' | 'RON' | 'SEK' | 'SGD' | 'THB' | 'TRY' | 'ZAR'
+  } | null | undefined
 }
 
 export type UpdateWebhookEndpoint = {

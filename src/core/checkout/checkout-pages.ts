@@ -3,10 +3,10 @@ import type { CardWaiting } from '../card/card-purchase.ts'
 import type { CardProviderId } from '../card/onramp-provider.ts'
 import type { NetworkFacts } from '../invoice/render.ts'
 import type { SwitchPlan } from '../invoice/switch.ts'
-import type { Invoice } from '../invoice/types.ts'
+import type { CurrencyAmount, Invoice } from '../invoice/types.ts'
 import type { Tenant } from '../tenant.ts'
 import type { AssetRefused, CoinOffer } from './coin-offers.ts'
-import type { BadAmountReason } from './payment-link.ts'
+import type { BadAmountReason, RequestedCharge } from './payment-link.ts'
 
 /** What the flows give the buyers' pages, and what the pages ask them for. */
 
@@ -34,11 +34,9 @@ export type CheckoutFacts = {
 }
 
 /** What a buyer's URL of a payment link says. */
-export type PaymentPageQuery = {
+export type PaymentPageQuery = RequestedCharge & {
   readonly slug: string
   readonly checkoutToken?: string | undefined
-  /** The amount of the compatibility mode, as it stands in the URL. */
-  readonly usd?: string | undefined
 }
 
 /** What such a URL opens. */
@@ -63,7 +61,10 @@ export type PaymentPage =
       readonly linkName: string
       /** The shop's own number of a session's order; null for a plain link. */
       readonly order: string | null
-      readonly usdCents: bigint
+      /** Null while the price's currency has no rate. */
+      readonly usdCents: bigint | null
+      /** What is charged in another currency; null where dollars are. */
+      readonly price: CurrencyAmount | null
       /** The buyer may pay another amount. */
       readonly takesAmount: boolean
       /** Of a checkout session; null where the window begins with Continue. */

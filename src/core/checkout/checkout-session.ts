@@ -1,6 +1,10 @@
+import { type CurrencyQuote, priceInDollars } from '../invoice/price.ts'
 import { deriveStatus, wasSettled } from '../invoice/status.ts'
-import type { Invoice } from '../invoice/types.ts'
+import type { Invoice, InvoicePrice } from '../invoice/types.ts'
+import { parseUsd } from '../money.ts'
+import type { Currency } from '../rates/currencies.ts'
 import { readStrictUrl } from '../strict-url.ts'
+import type { Charge } from './payment-link.ts'
 
 /** One order on a payment link. */
 export type CheckoutSession = {
@@ -10,6 +14,8 @@ export type CheckoutSession = {
   readonly paymentLinkId: string
   readonly orderReference: string
   readonly usdCents: bigint
+  /** What `usdCents` was computed from when the session was made; null where dollars were asked for. */
+  readonly price: InvoicePrice | null
   /** The payment window as it was asked for; null where the link or the merchant decided. */
   readonly requestedMinutes: number | null
   /** Of its invoice. */
@@ -60,20 +66,40 @@ function hasPayments(invoice: Invoice): boolean {
   return invoice.payments.some((payment) => !payment.dust)
 }
 
+/** A charge as a session stores it, in dollars of the moment; null where those cannot be had. */
+export function sessionTotal(
+  charge: Charge,
+  rateOf: (currency: Currency) => CurrencyQuote | null,
+): Pick<CheckoutSession, 'usdCents' | 'price'> | null {
+  if (charge.kind === 'usd') return { usdCents: parseUsd(charge.usdAmount) ?? 0n, price: null }
+  const dollars = priceInDollars(charge.price, rateOf)
+  return dollars.kind === 'priced'
+    ? { usdCents: parseUsd(dollars.usdAmount) ?? 0n, price: dollars.price }
+    : null
+}
+
 /**
  * Whether another request for the same order reference asks for the same checkout (spec §3): link, amount,
- * duration as it was asked for, and mode.
+ * duration as it was asked for, and mode. A price is the same whatever the rate of the moment makes of it.
  */
 export function isSameCheckout(
   session: CheckoutSession,
-  request: Pick<CheckoutSession, 'paymentLinkId' | 'usdCents' | 'requestedMinutes' | 'livemode'>,
+  request: Pick<CheckoutSession, 'paymentLinkId' | 'requestedMinutes' | 'livemode'> & {
+    readonly charge: Charge
+  },
 ): boolean {
   return (
     session.paymentLinkId === request.paymentLinkId &&
-    session.usdCents === request.usdCents &&
+    isSameCharge(session, request.charge) &&
     session.requestedMinutes === request.requestedMinutes &&
     session.livemode === request.livemode
   )
+}
+
+function isSameCharge({ usdCents, price }: CheckoutSession, charge: Charge): boolean {
+  if (charge.kind === 'usd') return price === null && usdCents === parseUsd(charge.usdAmount)
+  const { amount, currency } = charge.price
+  return price !== null && price.amount === amount && price.currency === currency
 }
 
 /** Where a shop that is being built runs: on the machine of whoever builds it. */

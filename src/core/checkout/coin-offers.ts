@@ -1,7 +1,7 @@
 import type { AssetId } from '../assets.ts'
 import { acceptedIn, assetFault, type Market } from '../invoice/market.ts'
 import { planInvoice } from '../invoice/plan.ts'
-import { formatUsd } from '../money.ts'
+import type { Charge } from './payment-link.ts'
 
 /** Why a coin cannot be chosen at the moment. */
 export type CoinFault = 'asset_unavailable' | 'rate_unavailable' | 'amount_too_small' | 'amount_too_large'
@@ -21,22 +21,21 @@ export type CoinOffer = {
   readonly amount: bigint | null
 }
 
-/** The accepted coins for a total of US cents, in the order of the assets, and the one to begin with. */
+/** The accepted coins for a total, in the order of the assets, and the one to begin with. */
 export function coinOffers(
   market: Market,
-  usdCents: bigint,
+  charge: Charge,
   wanted: AssetId | null,
   nowMs: number,
 ): { coins: readonly CoinOffer[]; defaultAsset: AssetId | null } {
   const { accepted, chosen } = acceptedIn(market)
-  const coins = accepted.map((asset) => offerOf(market, usdCents, asset, nowMs))
+  const coins = accepted.map((asset) => offerOf(market, charge, asset, nowMs))
   return { coins, defaultAsset: wanted !== null && accepted.includes(wanted) ? wanted : chosen }
 }
 
-function offerOf(market: Market, usdCents: bigint, asset: AssetId, nowMs: number): CoinOffer {
+function offerOf(market: Market, charge: Charge, asset: AssetId, nowMs: number): CoinOffer {
   const refused = (reason: CoinFault): CoinOffer => ({ asset, available: false, reason, amount: null })
-  const requested = { kind: 'usd', usdAmount: formatUsd(usdCents), asset } as const
-  const plan = planInvoice(requested, { ...market, nowMs })
+  const plan = planInvoice({ ...charge, asset }, { ...market, nowMs })
   if (plan.kind === 'unavailable') return refused(plan.code)
   if (plan.kind === 'refused') {
     return refused(plan.code === 'amount_too_large' ? plan.code : 'amount_too_small')

@@ -12,6 +12,16 @@ type PriceInDollars =
   | { readonly kind: 'rate_unavailable'; readonly currency: Currency }
 
 /**
+ * The same price as it is stored and compared: with all the decimals of its currency. Null where it has more than
+ * those, or is no amount at all.
+ */
+export function wholePrice({ amount, currency }: CurrencyAmount): CurrencyAmount | null {
+  const decimals = currencyDecimals(currency)
+  const units = parseFiat(amount, decimals)
+  return units === null ? null : { amount: formatFiat(units, decimals), currency }
+}
+
+/**
  * A price in a shop's currency as the dollars that the invoice asks for, rounded **up** to the cent, once. The amount
  * may have no more decimals than its currency, and its dollars are what any invoice may ask for.
  */

@@ -4,7 +4,7 @@ import { countOf } from '../finality.ts'
 import { formatCoinAmount, formatUsd } from '../money.ts'
 import { countPayments, dustOf, shownPayments } from './shown.ts'
 import { amountsOf, deriveStatus, reviewReasonOf, statusReasonOf } from './status.ts'
-import type { Invoice, Payment, RateEvidence } from './types.ts'
+import type { CurrencyAmount, Invoice, Payment, RateEvidence } from './types.ts'
 
 /** What rendering needs to know about the networks, apart from the invoice. */
 export type NetworkFacts = {
@@ -33,7 +33,7 @@ export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
     status_reason: statusReasonOf(invoice),
     review_reason: reviewReasonOf(invoice),
     usd_amount: usdAmount,
-    price: invoice.price === null ? null : { amount: invoice.price.amount, currency: invoice.price.currency },
+    price: renderPrice(invoice.price),
     price_rate: renderRate(invoice.price?.rate ?? null),
     amount_source: invoice.amountSource,
     asset: invoice.asset,
@@ -76,7 +76,10 @@ export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
   }
 }
 
-function renderRate(rate: RateEvidence | null) {
+export const renderPrice = (price: CurrencyAmount | null): CurrencyAmount | null =>
+  price === null ? null : { amount: price.amount, currency: price.currency }
+
+export function renderRate(rate: RateEvidence | null) {
   if (rate === null) return null
   return {
     usd_per_unit: rate.usdPerUnit,

@@ -1,6 +1,5 @@
 import { ASSETS } from '../assets.ts'
-import type { PaymentLink } from '../checkout/payment-link.ts'
-import { windowMinutesOf } from '../checkout/payment-link.ts'
+import { ownCharge, type PaymentLink, windowMinutesOf } from '../checkout/payment-link.ts'
 import { formatCoinAmount, formatUsd } from '../money.ts'
 import type { Market } from './market.ts'
 import { type InvoicePlan, planInvoice, type RequestedTotal } from './plan.ts'
@@ -13,7 +12,7 @@ const MS_PER_MINUTE = 60_000
 /** Whether the buyer may reopen an expired invoice at the current price. */
 export function isReopenable(
   invoice: Invoice,
-  link: Pick<PaymentLink, 'active' | 'usdCents' | 'allowDynamicAmount'> | null,
+  link: Pick<PaymentLink, 'active' | 'usdCents' | 'price' | 'allowDynamicAmount'> | null,
   rules: { readonly reopenExpired: boolean },
 ): boolean {
   if (deriveStatus(invoice) !== 'expired') return false
@@ -24,7 +23,7 @@ export function isReopenable(
   if (isTranslated(invoice)) return false
   if (invoice.paymentLinkId === null) return rules.reopenExpired
   if (link === null || !link.active) return false
-  return invoice.amountSource === 'buyer' ? link.allowDynamicAmount : link.usdCents !== null
+  return invoice.amountSource === 'buyer' ? link.allowDynamicAmount : ownCharge(link) !== null
 }
 
 /**
@@ -47,11 +46,11 @@ export function planReopening(
 
 function requestedBy(
   { price, usdCents, amount, asset, amountSource }: Invoice,
-  link: Pick<PaymentLink, 'usdCents'> | null,
+  link: Pick<PaymentLink, 'usdCents' | 'price'> | null,
 ): RequestedTotal {
   // What the merchant charges now: an old invoice may not keep a price that they have changed.
-  if (link !== null && link.usdCents !== null && amountSource !== 'buyer')
-    return { kind: 'usd', usdAmount: formatUsd(link.usdCents) }
+  const current = link === null || amountSource === 'buyer' ? null : ownCharge(link)
+  if (current !== null) return current
   if (price !== null) return { kind: 'price', price }
   if (usdCents !== null) return { kind: 'usd', usdAmount: formatUsd(usdCents) }
   return { kind: 'coin', amount: formatCoinAmount(amount, ASSETS[asset].decimals) }

@@ -1,8 +1,9 @@
 import type { CheckoutSession } from '../../core/checkout/checkout-session.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
+import { jsonOrNull, type PriceRow, priceOf } from '../invoices/invoice-row.ts'
 import { type ListPosition, loadPage } from '../list-page.ts'
 
-type CheckoutSessionRow = {
+type CheckoutSessionRow = PriceRow & {
   merchant_id: string
   id: string
   livemode: boolean
@@ -19,7 +20,7 @@ type CheckoutSessionRow = {
 
 /** The columns of `CheckoutSessionRow`. */
 const COLUMNS = `merchant_id, id, livemode, payment_link_id, order_reference, usd_cents, asked_minutes, return_url, created_at,
-  expires_at, cancelled_at, invoice_id`
+  expires_at, cancelled_at, invoice_id, price_amount, price_currency, price_rate`
 
 /**
  * Holds an order reference of a merchant, in both modes together, until the transaction ends: of requests for the
@@ -49,8 +50,8 @@ export async function findSessionOfOrder(
 export async function insertSession(tx: Tx, tenant: Tenant, session: CheckoutSession): Promise<boolean> {
   const { rowCount } = await tx.query(
     `insert into checkout_session (merchant_id, id, livemode, payment_link_id, order_reference, usd_cents,
-       asked_minutes, created_at, expires_at, return_url)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+       asked_minutes, created_at, expires_at, return_url, price_amount, price_currency, price_rate)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
      on conflict (merchant_id, order_reference) do nothing`,
     [
       tenant.merchantId,
@@ -63,6 +64,9 @@ export async function insertSession(tx: Tx, tenant: Tenant, session: CheckoutSes
       new Date(session.createdAtMs),
       new Date(session.expiresAtMs),
       session.returnUrl,
+      session.price?.amount ?? null,
+      session.price?.currency ?? null,
+      jsonOrNull(session.price?.rate ?? null),
     ],
   )
   return rowCount === 1
@@ -149,6 +153,7 @@ function sessionFromRow(row: CheckoutSessionRow): CheckoutSession {
     paymentLinkId: row.payment_link_id,
     orderReference: row.order_reference,
     usdCents: row.usd_cents,
+    price: priceOf(row),
     requestedMinutes: row.asked_minutes,
     returnUrl: row.return_url,
     createdAtMs: row.created_at.getTime(),

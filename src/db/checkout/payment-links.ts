@@ -1,5 +1,6 @@
 import type { AssetId } from '../../core/assets.ts'
 import type { PaymentLink } from '../../core/checkout/payment-link.ts'
+import type { Currency } from '../../core/rates/currencies.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { holds, type ListPosition, loadPage } from '../list-page.ts'
@@ -11,6 +12,8 @@ type PaymentLinkRow = {
   slug: string
   name: string
   usd_cents: bigint | null
+  price_amount: string | null
+  price_currency: Currency | null
   asset: AssetId | null
   allow_dynamic_amount: boolean
   duration_minutes: number | null
@@ -20,7 +23,7 @@ type PaymentLinkRow = {
 
 /** The columns of `PaymentLinkRow`. */
 const COLUMNS = `merchant_id, id, livemode, slug, name, usd_cents, asset, allow_dynamic_amount, duration_minutes, active,
-  created_at`
+  created_at, price_amount, price_currency`
 
 /** Whose an active link is; null for a slug that names none. Served by payment_link_by_slug. */
 export async function findLinkOwner(
@@ -41,8 +44,8 @@ export async function findLinkOwner(
 export async function insertPaymentLink(tx: Tx, tenant: Tenant, link: PaymentLink): Promise<boolean> {
   const { rowCount } = await tx.query(
     `insert into payment_link (merchant_id, id, livemode, slug, name, usd_cents, asset, allow_dynamic_amount,
-       duration_minutes, active, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+       duration_minutes, active, created_at, price_amount, price_currency)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
      on conflict (slug) do nothing`,
     [
       tenant.merchantId,
@@ -56,6 +59,8 @@ export async function insertPaymentLink(tx: Tx, tenant: Tenant, link: PaymentLin
       link.durationMinutes,
       link.active,
       new Date(link.createdAtMs),
+      link.price?.amount ?? null,
+      link.price?.currency ?? null,
     ],
   )
   return rowCount === 1
@@ -98,7 +103,8 @@ export async function paymentLinkExists(tx: Tx, tenant: Tenant, id: string): Pro
 /** Writes what may change of a link; its row was read with `forUpdate`. */
 export async function updatePaymentLink(tx: Tx, tenant: Tenant, link: PaymentLink): Promise<void> {
   await tx.query(
-    `update payment_link set name = $4, usd_cents = $5, duration_minutes = $6, active = $7
+    `update payment_link set name = $4, usd_cents = $5, duration_minutes = $6, active = $7, price_amount = $8,
+       price_currency = $9
      where merchant_id = $1 and id = $2 and livemode = $3`,
     [
       tenant.merchantId,
@@ -108,6 +114,8 @@ export async function updatePaymentLink(tx: Tx, tenant: Tenant, link: PaymentLin
       link.usdCents,
       link.durationMinutes,
       link.active,
+      link.price?.amount ?? null,
+      link.price?.currency ?? null,
     ],
   )
 }
@@ -141,10 +149,17 @@ function linkFromRow(row: PaymentLinkRow): PaymentLink {
     slug: row.slug,
     name: row.name,
     usdCents: row.usd_cents,
+    price: priceOf(row),
     asset: row.asset,
     allowDynamicAmount: row.allow_dynamic_amount,
     durationMinutes: row.duration_minutes,
     active: row.active,
     createdAtMs: row.created_at.getTime(),
   }
+}
+
+/** The table has both or neither. */
+function priceOf({ price_amount, price_currency }: PaymentLinkRow): PaymentLink['price'] {
+  if (price_amount === null || price_currency === null) return null
+  return { amount: price_amount, currency: price_currency }
 }

@@ -3,16 +3,20 @@ import type { Invoice, InvoicePrice, RateEvidence } from '../../core/invoice/typ
 import type { Currency } from '../../core/rates/currencies.ts'
 import { NOTHING, type Received } from '../ledger/received.ts'
 
-export type InvoiceRow = {
+/** What was asked for in another currency, and the rate that made dollars of it: all three or none. */
+export type PriceRow = {
+  price_amount: string | null
+  price_currency: Currency | null
+  price_rate: RateEvidence | null
+}
+
+export type InvoiceRow = PriceRow & {
   id: string
   merchant_id: string
   livemode: boolean
   asset: AssetId
   amount: bigint
   usd_cents: bigint | null
-  price_amount: string | null
-  price_currency: Currency | null
-  price_rate: RateEvidence | null
   amount_source: Invoice['amountSource']
   rate: RateEvidence | null
   tolerance_under: bigint
@@ -94,7 +98,7 @@ export function invoiceFromRow(row: InvoiceRow, received: Received = NOTHING): I
 }
 
 /** The table has all three or none. */
-function priceOf({ price_amount, price_currency, price_rate }: InvoiceRow): InvoicePrice | null {
+export function priceOf({ price_amount, price_currency, price_rate }: PriceRow): InvoicePrice | null {
   const rate = evidenceOf(price_rate)
   if (price_amount === null || price_currency === null || rate === null) return null
   return { amount: price_amount, currency: price_currency, rate }
@@ -112,3 +116,6 @@ export function evidenceOf(stored: RateEvidence | null): RateEvidence | null {
     sources.every((source) => source !== null && [source.name, source.usdPerUnit, source.at].every(isText))
   return isWhole ? stored : null
 }
+
+/** As a parameter of type `json` or `jsonb`. */
+export const jsonOrNull = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))

@@ -5,7 +5,7 @@ import type { Invoice } from '../../core/invoice/types.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { loadReceived } from '../ledger/received.ts'
-import { INVOICE_COLUMNS, type InvoiceRow, invoiceFromRow } from './invoice-row.ts'
+import { INVOICE_COLUMNS, type InvoiceRow, invoiceFromRow, jsonOrNull } from './invoice-row.ts'
 
 /** An invoice with the number of events it has had. */
 export type StoredInvoice = { readonly invoice: Invoice; readonly eventCount: number }
@@ -269,4 +269,3 @@ export async function findInvoicesPastDeadline(
 }
 
 const dateOrNull = (ms: number | null): Date | null => (ms === null ? null : new Date(ms))
-const jsonOrNull = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))

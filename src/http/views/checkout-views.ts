@@ -5,7 +5,7 @@ import {
   sessionStatus,
 } from '../../core/checkout/checkout-session.ts'
 import type { PaymentLink } from '../../core/checkout/payment-link.ts'
-import { type InvoiceView, renderInvoice } from '../../core/invoice/render.ts'
+import { type InvoiceView, renderInvoice, renderPrice, renderRate } from '../../core/invoice/render.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
 import { formatUsd } from '../../core/money.ts'
 import { invoiceToken, sessionToken } from '../../secrets/checkout-token.ts'
@@ -26,6 +26,7 @@ export function paymentLinkViewOf(deps: Pick<ApiDeps, 'baseUrl'>, link: PaymentL
     slug: link.slug,
     url: linkUrl(deps, link),
     usd_amount: link.usdCents === null ? null : formatUsd(link.usdCents),
+    price: link.price,
     asset: link.asset,
     allow_dynamic_amount: link.allowDynamicAmount,
     duration_minutes: link.durationMinutes,
@@ -51,6 +52,8 @@ export function checkoutSessionViewOf(
     order_reference: session.orderReference,
     return_url: session.returnUrl,
     usd_amount: formatUsd(session.usdCents),
+    price: renderPrice(session.price),
+    price_rate: renderRate(session.price?.rate ?? null),
     status: sessionStatus(session, invoice, deps.clock().getTime()),
     invoice_id: session.invoiceId,
     expires_at: time(session.expiresAtMs),

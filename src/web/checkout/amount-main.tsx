@@ -1,5 +1,7 @@
 import { USD_CENTS_MAX, USD_CENTS_MIN } from '../../core/invoice/quote.ts'
+import type { CurrencyAmount } from '../../core/invoice/types.ts'
 import { formatUsd } from '../../core/money.ts'
+import { currencyDecimals } from '../../core/rates/currencies.ts'
 import { usd as dollars } from './amounts.ts'
 import type { AmountPage } from './checkout-page.ts'
 import { fill } from './language.ts'
@@ -19,7 +21,7 @@ export function AmountMain({ page }: { page: AmountPage }) {
             <bdi>{page.linkName}</bdi>
           </p>
           <NoticeBox page={page} />
-          <AmountForm page={page} usd={page.usd ?? ''} main />
+          <AmountForm page={page} price={null} value={page.requested.usd ?? ''} main />
         </section>
       </div>
     </main>
@@ -27,10 +29,20 @@ export function AmountMain({ page }: { page: AmountPage }) {
 }
 
 /**
- * Asks for the amount and opens the link's page with it: a GET, so that the URL can be sent on. `main`: the page asks for
- * nothing else.
+ * Asks for the amount and opens the link's page with it: a GET, so that the URL can be sent on. `price`: in whose
+ * currency; null for dollars. `main`: the page asks for nothing else.
  */
-export function AmountForm({ page, usd, main = false }: { page: AmountPage; usd: string; main?: boolean }) {
+export function AmountForm({
+  page,
+  price,
+  value,
+  main = false,
+}: {
+  page: AmountPage
+  price: CurrencyAmount | null
+  value: string
+  main?: boolean
+}) {
   const { language, langQuery, slug } = page
   const { messages } = language
   const limits = { min: dollars(language, USD_CENTS_MIN), max: dollars(language, USD_CENTS_MAX) }
@@ -39,28 +51,59 @@ export function AmountForm({ page, usd, main = false }: { page: AmountPage; usd:
       {[...new URLSearchParams(langQuery)].map(([name, value]) => (
         <input type="hidden" name={name} value={value} />
       ))}
-      <label class="input" for="usd">
-        {messages.amount_field}
-        <input
-          type="number"
-          id="usd"
-          name="usd"
-          inputmode="decimal"
-          min={formatUsd(USD_CENTS_MIN)}
-          max={formatUsd(USD_CENTS_MAX)}
-          step="0.01"
-          required
-          value={usd}
-          aria-describedby="usd-limits"
-        />
-      </label>
+      {price === null ? (
+        <label class="input" for="usd">
+          {messages.amount_field}
+          <AmountInput
+            name="usd"
+            min={formatUsd(USD_CENTS_MIN)}
+            max={formatUsd(USD_CENTS_MAX)}
+            value={value}
+          />
+        </label>
+      ) : (
+        <label class="input" for="amount">
+          {fill(messages.amount_field_in, { currency: price.currency })}
+          <AmountInput name="amount" decimals={currencyDecimals(price.currency)} value={value} />
+          <input type="hidden" name="currency" value={price.currency} />
+        </label>
+      )}
       <p class="rate" id="usd-limits">
         {fill(messages.amount_limits, limits)}
       </p>
-      <LocalPrice id="local-usd" dollarsPerCurrency={page.dollarsPerCurrency} />
+      {price === null && <LocalPrice id="local-usd" dollarsPerCurrency={page.dollarsPerCurrency} />}
       <button type="submit" class={main ? 'button' : 'button second'} id="set-amount">
         {messages.amount_action}
       </button>
     </form>
+  )
+}
+
+/** The limits are in dollars: of another currency the server says whether the amount is within them. */
+function AmountInput({
+  name,
+  value,
+  decimals = 2,
+  ...limits
+}: {
+  name: 'usd' | 'amount'
+  value: string
+  decimals?: number
+  min?: string
+  max?: string
+}) {
+  return (
+    <input
+      type="number"
+      id={name}
+      name={name}
+      inputmode="decimal"
+      min="0"
+      {...limits}
+      step={decimals === 0 ? '1' : '0.01'}
+      required
+      value={value}
+      aria-describedby="usd-limits"
+    />
   )
 }

@@ -5,6 +5,7 @@ import { Busy } from '../../core/busy.ts'
 import { CARD_DEFAULT_ASSET } from '../../core/card/card-purchase.ts'
 import type { ContinuedCheckout, PaymentPage, PaymentPageQuery } from '../../core/checkout/checkout-pages.ts'
 import type { AssetRefused } from '../../core/checkout/coin-offers.ts'
+import type { RequestedCharge } from '../../core/checkout/payment-link.ts'
 import { readBuilt } from '../built-files.ts'
 import { limitBody } from '../limit-body.ts'
 import { NO_BRANDING } from './branding.ts'
@@ -67,6 +68,8 @@ export function createCheckoutApp(deps: CheckoutDeps): { app: Hono; streams: Liv
 
 const FORM_BYTES_MAX = 4_096
 const VALUE_LENGTH_MAX = 512
+/** The parameters by which a buyer's URL names an amount. */
+const AMOUNT_NAMES = ['usd', 'amount', 'currency'] as const
 
 type OpenFacts = Extract<PaymentPage, { kind: 'open' }>
 
@@ -74,21 +77,23 @@ type OpenFacts = Extract<PaymentPage, { kind: 'open' }>
 function servePaymentPages(app: Hono, deps: CheckoutDeps): void {
   app.get('/l/:slug', async (c) => {
     const [token, ...moreTokens] = c.req.queries('checkout_token') ?? []
-    const [usd, ...moreAmounts] = c.req.queries('usd') ?? []
     // Our URLs have each parameter once; this one was altered.
     if (moreTokens.length > 0 || isTooLong(token)) return missing(c)
-    if (moreAmounts.length > 0 || isTooLong(usd)) return plainPage(c, 'bad_amount', 400)
-    const query = { slug: c.req.param('slug'), checkoutToken: token, usd }
+    const amounts = AMOUNT_NAMES.map((name) => c.req.queries(name) ?? [])
+    if (amounts.some((values) => values.length > 1 || isTooLong(values[0])))
+      return plainPage(c, 'bad_amount', 400)
+    const [usd, amount, currency] = amounts.map(([value]) => value)
+    const query = { slug: c.req.param('slug'), checkoutToken: token, usd, amount, currency }
     const facts = await deps.readPaymentPage(query)
     return answerPage(c, deps, query, facts)
   })
   const limit = limitBody(FORM_BYTES_MAX, refused)
   app.post('/l/:slug', limit, async (c) => {
     if (!isOwnForm(c)) return refused(c)
-    const fields = await formFields(c, ['checkout_token', 'usd', 'visit', 'asset', 'shown', 'by'])
-    if (fields === null || isTooLong(fields.checkout_token) || isTooLong(fields.usd)) return refused(c)
-    const { visit } = fields
-    const query = { slug: c.req.param('slug'), checkoutToken: fields.checkout_token, usd: fields.usd }
+    const fields = await formFields(c, ['checkout_token', ...AMOUNT_NAMES, 'visit', 'asset', 'shown', 'by'])
+    if (fields === null || Object.values(fields).some(isTooLong)) return refused(c)
+    const { visit, checkout_token: checkoutToken, usd, amount, currency } = fields
+    const query = { slug: c.req.param('slug'), checkoutToken, usd, amount, currency }
     const chosen = ASSET_IDS.find((id) => id === fields.asset)
     if (chosen === undefined) return openAgain(c, deps, query, 'open_choose', 400)
     const picked = fields.shown !== undefined && fields.shown !== chosen
@@ -143,6 +148,12 @@ async function openAgain(
   return answerPage(c, deps, query, facts, { notice, status })
 }
 
+const requestedIn = ({ usd, amount, currency }: PaymentPageQuery): RequestedCharge => ({
+  usd,
+  amount,
+  currency,
+})
+
 /** What the page of a link or session shows, whatever that is. */
 function answerPage(
   c: Context,
@@ -171,7 +182,7 @@ async function answerAskAmount(
     notice: isMissing ? null : ('amount_refused' as const),
     livemode: facts.tenant.livemode,
     slug: query.slug,
-    usd: query.usd,
+    requested: requestedIn(query),
     dollarsPerCurrency: deps.dollarsPerCurrency(facts.tenant.livemode),
   }
   return c.html(renderAmountDocument(page), isMissing ? 200 : 400, {
@@ -197,7 +208,7 @@ async function answerOpen(
     livemode: facts.tenant.livemode,
     slug: query.slug,
     checkoutToken: query.checkoutToken,
-    usd: query.usd,
+    requested: requestedIn(query),
     visit: deps.newVisit(),
     dollarsPerCurrency: deps.dollarsPerCurrency(facts.tenant.livemode),
     chosen: facts.defaultAsset,

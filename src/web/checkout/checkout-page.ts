@@ -3,6 +3,8 @@ import type { CardPurchase } from '../../core/card/card-purchase.ts'
 import type { CheckoutFacts } from '../../core/checkout/checkout-pages.ts'
 import type { CheckoutView } from '../../core/checkout/checkout-state.ts'
 import type { CoinOffer } from '../../core/checkout/coin-offers.ts'
+import type { RequestedCharge } from '../../core/checkout/payment-link.ts'
+import type { CurrencyAmount } from '../../core/invoice/types.ts'
 import type { DollarsPerCurrency } from '../../core/rates/currencies.ts'
 import type { Branding } from './branding.ts'
 import type { PageLanguage } from './page-request.ts'
@@ -91,7 +93,7 @@ export type AmountPage = ShopPage & {
   readonly slug: string
   readonly linkName: string
   /** The amount as it stands in the URL. */
-  readonly usd: string | undefined
+  readonly requested: RequestedCharge
   readonly dollarsPerCurrency: DollarsPerCurrency
 }
 
@@ -103,7 +105,10 @@ export type OpenPage = AmountPage & {
   readonly visit: string
   /** Of a checkout session, the shop's own number of the order. */
   readonly order: string | null
-  readonly usdCents: bigint
+  /** Null while the price's currency has no rate. */
+  readonly usdCents: bigint | null
+  /** What is charged in another currency; null where dollars are. */
+  readonly price: CurrencyAmount | null
   /** The buyer may pay another amount. */
   readonly takesAmount: boolean
   /** Of a checkout session; null where the window begins with Continue. */

@@ -1,6 +1,6 @@
 import { formatUsd } from '../../core/money.ts'
 import { AmountForm } from './amount-main.tsx'
-import { deadlineStyle, duration, usd, utcTime } from './amounts.ts'
+import { deadlineStyle, duration, total, usd, utcTime } from './amounts.ts'
 import type { OpenPage } from './checkout-page.ts'
 import { CoinCards, chosenCoin } from './coin-cards.tsx'
 import { Icon } from './icons.tsx'
@@ -12,7 +12,7 @@ import { NoticeBox, Shop, WhatFor } from './shop.tsx'
 export function openQuery(page: OpenPage): URLSearchParams {
   const query = new URLSearchParams()
   if (page.checkoutToken !== undefined) query.set('checkout_token', page.checkoutToken)
-  if (page.usd !== undefined) query.set('usd', page.usd)
+  for (const [name, value] of Object.entries(page.requested)) if (value !== undefined) query.set(name, value)
   return query
 }
 
@@ -34,8 +34,8 @@ export function OpenMain({ page, nowMs }: { page: OpenPage; nowMs: number }) {
         <Shop page={page} />
         <section class="open columns">
           <div>
-            <h1 id="heading">{usd(language, page.usdCents)}</h1>
-            <LocalPrice cents={page.usdCents} dollarsPerCurrency={page.dollarsPerCurrency} />
+            <h1 id="heading">{total(language, page)}</h1>
+            <InOtherCurrency page={page} />
             <p class="lead">
               <bdi>{page.linkName}</bdi>
             </p>
@@ -43,7 +43,7 @@ export function OpenMain({ page, nowMs }: { page: OpenPage; nowMs: number }) {
             {page.takesAmount && (
               <details class="fold" id="other-amount">
                 <summary>{messages.amount_other}</summary>
-                <AmountForm page={page} usd={formatUsd(page.usdCents)} />
+                <AmountForm page={page} price={page.price} value={amountOf(page)} />
               </details>
             )}
           </div>
@@ -76,6 +76,21 @@ export function OpenMain({ page, nowMs }: { page: OpenPage; nowMs: number }) {
     </main>
   )
 }
+
+/** A price of the shop's own is about so many dollars; dollars are about so much of the buyer's own currency. */
+function InOtherCurrency({ page }: { page: OpenPage }) {
+  const { language, price, usdCents, dollarsPerCurrency } = page
+  if (usdCents === null) return null
+  if (price === null) return <LocalPrice cents={usdCents} dollarsPerCurrency={dollarsPerCurrency} />
+  return (
+    <p class="local-price" dir="ltr">
+      ≈ {usd(language, usdCents)}
+    </p>
+  )
+}
+
+const amountOf = ({ price, usdCents }: OpenPage): string =>
+  price !== null ? price.amount : usdCents === null ? '' : formatUsd(usdCents)
 
 /** The form sends along which coin was chosen when the page was drawn: one that the buyer left as it was is not their choice. */
 function ByCard({ page: { language, byCard, coins, chosen } }: { page: OpenPage }) {

@@ -1,4 +1,7 @@
-import { parseUsd } from '../../../core/money.ts'
+import type { z } from 'zod'
+import { sessionTotal } from '../../../core/checkout/checkout-session.ts'
+import type { Charge } from '../../../core/checkout/payment-link.ts'
+import { wholePrice } from '../../../core/invoice/price.ts'
 import { listSessions, sessionExists } from '../../../db/checkout/checkout-sessions.ts'
 import { loadPaymentLink, paymentLinkExists } from '../../../db/checkout/payment-links.ts'
 import { loadInvoicesById } from '../../../db/invoices/invoice-list.ts'
@@ -43,22 +46,25 @@ export const createCheckoutSessionRoute = defineRoute({
     'amount_too_small',
     'amount_too_large',
     'asset_not_accepted',
+    'rate_unavailable',
     'order_reference_conflict',
     'payment_link_inactive',
   ],
   exists: paymentLinkExists,
 
-  prepare: async (deps, { tenant, id, body }) => ({
-    market: await deps.marketOf(tenant),
-    request: {
+  prepare: async (deps, { tenant, id, body }) => {
+    const market = await deps.marketOf(tenant)
+    const charge = chargeIn(body)
+    const request = {
       paymentLinkId: id,
       orderReference: body.order_reference,
-      // The schema has made sure of the grammar.
-      usdCents: parseUsd(body.usd_amount) ?? 0n,
+      charge,
+      total: sessionTotal(charge, market.currencyRateOf),
       requestedMinutes: body.expires_in_minutes ?? null,
       returnUrl: body.return_url ?? null,
-    },
-  }),
+    }
+    return { market, request }
+  },
 
   answerFirst: async (deps, { tenant, body }, tx, { market, request }) => {
     refuseReturnUrl(body.return_url, tenant.livemode)
@@ -83,6 +89,12 @@ export const createCheckoutSessionRoute = defineRoute({
     return { view: checkoutSessionViewOf(deps, { ...created, invoice: null }) }
   },
 })
+
+/** The schema has made sure of the grammar, and that exactly one of the two is there. */
+function chargeIn({ usd_amount: usdAmount, price }: z.output<typeof createCheckoutSessionBody>): Charge {
+  const whole = price === undefined ? null : wholePrice(price)
+  return whole === null ? { kind: 'usd', usdAmount: usdAmount ?? '' } : { kind: 'price', price: whole }
+}
 
 export const listCheckoutSessionsRoute = defineRoute({
   method: 'get',

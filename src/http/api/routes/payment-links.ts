@@ -1,4 +1,6 @@
-import { totalFault } from '../../../core/checkout/payment-link.ts'
+import { ownCharge, type PaymentLink, totalFault } from '../../../core/checkout/payment-link.ts'
+import { wholePrice } from '../../../core/invoice/price.ts'
+import type { CurrencyAmount } from '../../../core/invoice/types.ts'
 import { parseUsd } from '../../../core/money.ts'
 import { listPaymentLinks, loadPaymentLink, paymentLinkExists } from '../../../db/checkout/payment-links.ts'
 import { changePaymentLink, createPaymentLink } from '../../../flows/payment-links.ts'
@@ -23,7 +25,7 @@ export const createPaymentLinkRoute = defineRoute({
   tag: 'Payment links',
   summary: 'Create a payment link',
   description:
-    'A page that many buyers pay at. With `allow_dynamic_amount` make a checkout session on it for each order; without, every buyer pays `usd_amount`.',
+    'A page that many buyers pay at. With `allow_dynamic_amount` make a checkout session on it for each order; without, every buyer pays `usd_amount`, or `price` in your own currency.',
   scope: 'payment_links:write',
   body: createPaymentLinkBody,
   example: {
@@ -36,12 +38,10 @@ export const createPaymentLinkRoute = defineRoute({
   problems: ['amount_too_small', 'amount_too_large', 'asset_not_accepted', 'rate_unavailable'],
 
   prepare: async (deps, { tenant, body }) => {
-    const total = {
-      usdCents: body.usd_amount === undefined ? null : parseUsd(body.usd_amount),
-      asset: body.asset ?? null,
-    }
+    const total = { usdCents: null, price: null, ...chargeIn(body), asset: body.asset ?? null }
     const market = await deps.marketOf(tenant)
-    return { total, fault: totalFault(total, market, deps.clock().getTime()) }
+    const { asset } = total
+    return { total, fault: totalFault({ charge: ownCharge(total), asset }, market, deps.clock().getTime()) }
   },
 
   refuse: (_deps, _request, { fault }) => {
@@ -65,6 +65,19 @@ export const createPaymentLinkRoute = defineRoute({
     return { view: paymentLinkViewOf(deps, link) }
   },
 })
+
+/** What a body changes of a link's charge: dollars and a price take each other's place. */
+function chargeIn({
+  usd_amount: usdAmount,
+  price,
+}: {
+  readonly usd_amount?: string | null | undefined
+  readonly price?: CurrencyAmount | null | undefined
+}): Partial<Pick<PaymentLink, 'usdCents' | 'price'>> {
+  if (usdAmount != null) return { usdCents: parseUsd(usdAmount), price: null }
+  if (price != null) return { usdCents: null, price: wholePrice(price) }
+  return { ...(usdAmount === null ? { usdCents: null } : {}), ...(price === null ? { price: null } : {}) }
+}
 
 export const listPaymentLinksRoute = defineRoute({
   method: 'get',
@@ -121,7 +134,7 @@ export const updatePaymentLinkRoute = defineRoute({
   exists: paymentLinkExists,
 
   handler: async (deps, { tenant, id, body }) => {
-    const { active, name, duration_minutes: durationMinutes, usd_amount: usdAmount } = body
+    const { active, name, duration_minutes: durationMinutes } = body
     const outcome = await changePaymentLink(deps, {
       tenant,
       linkId: id,
@@ -129,7 +142,7 @@ export const updatePaymentLinkRoute = defineRoute({
         ...(active === undefined ? {} : { active }),
         ...(name === undefined ? {} : { name }),
         ...(durationMinutes === undefined ? {} : { durationMinutes }),
-        ...(usdAmount === undefined ? {} : { usdCents: usdAmount === null ? null : parseUsd(usdAmount) }),
+        ...chargeIn(body),
       },
       market: await deps.marketOf(tenant),
       nowMs: deps.clock().getTime(),
