@@ -1,8 +1,19 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
-import type { Invoice, Paylink } from 'paylink-sdk'
+import type { CreateInvoice, Invoice, Paylink } from 'paylink-sdk'
 import { z } from 'zod'
 import { explainInvoice } from './explain-invoice.ts'
-import { CREATES, idempotencyKey, json, limit, optionsOf, pick, READS, startingAfter, text } from './tool.ts'
+import {
+  CREATES,
+  idempotencyKey,
+  json,
+  limit,
+  optionsOf,
+  pick,
+  price,
+  READS,
+  startingAfter,
+  text,
+} from './tool.ts'
 
 const invoiceId = z.string().describe('inv_…')
 const PAYMENTS_TOLD_MAX = 100
@@ -12,6 +23,7 @@ const LISTED = [
   'status',
   'review_reason',
   'usd_amount',
+  'price',
   'asset',
   'amount',
   'amount_confirmed',
@@ -35,10 +47,11 @@ function addCreate(server: McpServer, { invoices }: Paylink): void {
     {
       title: 'Create an invoice',
       description:
-        'Creates an invoice in US dollars (usd_amount) or in coins (amount and asset). Give checkout_url to the buyer: the page to pay on. Needs the scope invoices:write.',
+        'Creates an invoice in US dollars (usd_amount), in another currency (price) or in coins (amount and asset). Give checkout_url to the buyer: the page to pay on. Needs the scope invoices:write.',
       inputSchema: z.strictObject({
         idempotency_key: idempotencyKey,
         usd_amount: z.string().optional().describe('Such as 49.99'),
+        price,
         asset: z
           .string()
           .optional()
@@ -54,13 +67,8 @@ function addCreate(server: McpServer, { invoices }: Paylink): void {
       }),
       annotations: CREATES,
     },
-    async ({ idempotency_key, asset, ...body }) =>
-      json(
-        await invoices.create(
-          { ...body, asset: asset as Invoice['asset'] | undefined },
-          optionsOf(idempotency_key),
-        ),
-      ),
+    async ({ idempotency_key: key, ...body }) =>
+      json(await invoices.create(body as CreateInvoice, optionsOf(key))),
   )
 }
 

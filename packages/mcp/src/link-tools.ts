@@ -1,7 +1,7 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
-import type { Paylink } from 'paylink-sdk'
+import type { CreatePaymentLink, Paylink } from 'paylink-sdk'
 import { z } from 'zod'
-import { CREATES, idempotencyKey, json, limit, optionsOf, READS, startingAfter } from './tool.ts'
+import { CREATES, idempotencyKey, json, limit, optionsOf, price, READS, startingAfter } from './tool.ts'
 
 export function addLinkTools(server: McpServer, { paymentLinks }: Paylink): void {
   server.registerTool(
@@ -9,16 +9,18 @@ export function addLinkTools(server: McpServer, { paymentLinks }: Paylink): void
     {
       title: 'Create a payment link',
       description:
-        'Creates a page that many buyers can pay on. Give usd_amount, or allow_dynamic_amount for a price that the buyer or the shop names. Needs the scope payment_links:write.',
+        'Creates a page that many buyers can pay on. Give usd_amount, price, or allow_dynamic_amount for a price that the buyer or the shop names. Needs the scope payment_links:write.',
       inputSchema: z.strictObject({
         idempotency_key: idempotencyKey,
         name: z.string().describe('What the buyer pays for'),
         usd_amount: z.string().optional().describe('Such as 49.99'),
+        price,
         allow_dynamic_amount: z.boolean().optional(),
       }),
       annotations: CREATES,
     },
-    async ({ idempotency_key: key, ...body }) => json(await paymentLinks.create(body, optionsOf(key))),
+    async ({ idempotency_key: key, ...body }) =>
+      json(await paymentLinks.create(body as CreatePaymentLink, optionsOf(key))),
   )
   server.registerTool(
     'find_payment_links',

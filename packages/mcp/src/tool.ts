@@ -25,6 +25,15 @@ export const limit = z.number().int().min(1).max(ITEMS_MAX).default(ITEMS_DEFAUL
 /** Reads, and changes nothing. */
 export const READS = { readOnlyHint: true, openWorldHint: false } as const
 /** Creates, once for each idempotency key. */
+/** A total in another currency than the US dollar. */
+export const price = z
+  .strictObject({
+    amount: z.string().describe('Such as 49.99'),
+    currency: z.string().describe('Such as EUR'),
+  })
+  .optional()
+  .describe("In the merchant's own currency, in place of usd_amount")
+
 export const CREATES = {
   readOnlyHint: false,
   destructiveHint: false,

@@ -19,7 +19,7 @@ import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { Field } from '../parts/field.tsx'
 import { invoiceAmount, invoiceName } from '../parts/invoice-title.ts'
-import { COINS, usd } from '../parts/money.ts'
+import { COINS, totalOf } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
@@ -27,6 +27,7 @@ import { ResourcePage } from '../parts/read.tsx'
 import { Share } from '../parts/share.tsx'
 import { type Column, DataTable, Narrow } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
+import { type Total, TotalFields, totalBody, totalLike } from '../parts/total-fields.tsx'
 import { NewLinkDialog } from './new-link.tsx'
 
 const route = getRouteApi('/inside/links/$id')
@@ -84,9 +85,10 @@ function Shown({ link }: { link: PaymentLink }) {
   )
 }
 
-function amountOf({ usd_amount, allow_dynamic_amount }: PaymentLink): string {
-  if (usd_amount === null) return 'The buyer enters it, unless an order sets it'
-  return allow_dynamic_amount ? `${usd(usd_amount)} suggested; the buyer can enter another` : usd(usd_amount)
+function amountOf(link: PaymentLink): string {
+  const charged = totalOf(link)
+  if (charged === null) return 'The buyer enters it, unless an order sets it'
+  return link.allow_dynamic_amount ? `${charged} suggested; the buyer can enter another` : charged
 }
 
 const LATEST = '10'
@@ -183,7 +185,7 @@ const SESSION_COLUMNS: readonly Column<CheckoutSession>[] = [
     title: 'Status',
     cell: ({ status }) => <Badge tone={SESSIONS[status].tone}>{SESSIONS[status].label}</Badge>,
   },
-  { title: 'Total', align: 'end', cell: ({ usd_amount }) => usd(usd_amount) },
+  { title: 'Total', align: 'end', cell: (session) => totalOf(session) },
   { title: 'Until', wide: true, cell: ({ expires_at }) => <Time at={expires_at} /> },
 ]
 
@@ -192,6 +194,8 @@ const SESSION_CSV_COLUMNS: readonly CsvColumn<CheckoutSession>[] = [
   ['id', ({ id }) => id],
   ['order_reference', ({ order_reference }) => order_reference],
   ['usd_amount', ({ usd_amount }) => usd_amount],
+  ['price_amount', ({ price }) => price?.amount ?? null],
+  ['price_currency', ({ price }) => price?.currency ?? null],
   ['status', ({ status }) => status],
   ['invoice_id', ({ invoice_id }) => invoice_id],
   ['created_at', ({ created_at }) => created_at],
@@ -238,7 +242,7 @@ function Sessions({ link }: { link: PaymentLink }) {
 
 function NewSession({ link }: { link: PaymentLink }) {
   const [order, setOrder] = useState('')
-  const [total, setTotal] = useState('')
+  const [total, setTotal] = useState<Total>(totalLike(undefined))
   const make = useChange<CreateCheckoutSession, CheckoutSession>(
     (body) => ({ path: `/payment-links/${link.id}/checkout-sessions`, body }),
     {
@@ -250,7 +254,7 @@ function NewSession({ link }: { link: PaymentLink }) {
       className="row-form"
       onSubmit={(event) => {
         event.preventDefault()
-        make.mutate({ order_reference: order, usd_amount: total.trim() })
+        make.mutate({ order_reference: order, ...totalBody(total) })
       }}
     >
       <Field
@@ -260,13 +264,7 @@ function NewSession({ link }: { link: PaymentLink }) {
         value={order}
         onChange={(event) => setOrder(event.target.value)}
       />
-      <Field
-        label="Total in US dollars"
-        inputMode="decimal"
-        required
-        value={total}
-        onChange={(event) => setTotal(event.target.value)}
-      />
+      <TotalFields label="Total" total={total} onChange={setTotal} error={make.error} />
       <Button type="submit" busy={make.isPending}>
         Create checkout
       </Button>

@@ -10,7 +10,7 @@ import { Button } from '../parts/button.tsx'
 import { CopyButton, PostSnippet } from '../parts/copy.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
-import { COINS, usd } from '../parts/money.ts'
+import { COINS, totalOf } from '../parts/money.ts'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
@@ -94,8 +94,7 @@ const COLUMNS: readonly Column<PaymentLink>[] = [
   {
     title: 'Amount',
     align: 'end',
-    cell: ({ usd_amount, allow_dynamic_amount }) =>
-      usd_amount === null && allow_dynamic_amount ? 'Buyer enters it' : usd(usd_amount),
+    cell: (link) => totalOf(link) ?? 'Buyer enters it',
   },
   {
     title: 'Coin',
@@ -118,6 +117,8 @@ const CSV_COLUMNS: readonly CsvColumn<PaymentLink>[] = [
   ['id', ({ id }) => id],
   ['name', ({ name }) => name],
   ['usd_amount', ({ usd_amount }) => usd_amount],
+  ['price_amount', ({ price }) => price?.amount ?? null],
+  ['price_currency', ({ price }) => price?.currency ?? null],
   ['asset', ({ asset }) => asset],
   ['allow_dynamic_amount', ({ allow_dynamic_amount }) => String(allow_dynamic_amount)],
   ['active', ({ active }) => String(active)],

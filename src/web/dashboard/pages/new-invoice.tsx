@@ -8,9 +8,10 @@ import { useMode } from '../app/session.ts'
 import { DialogForm } from '../parts/dialog-form.tsx'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
 import { faultOf } from '../parts/note.tsx'
+import { TOTAL_FAULTS, type Total, TotalFields, totalBody, totalLike } from '../parts/total-fields.tsx'
 
 type Form = {
-  readonly usd: string
+  readonly total: Total
   readonly asset: string
   readonly reference: string
   readonly description: string
@@ -18,17 +19,19 @@ type Form = {
   readonly canChoose: boolean
 }
 
-type SetText = (name: Exclude<keyof Form, 'canChoose'>) => (event: { target: { value: string } }) => void
+type SetText = (
+  name: Exclude<keyof Form, 'canChoose' | 'total'>,
+) => (event: { target: { value: string } }) => void
 
 const chosenOf = (available: readonly Asset[], wanted: string) =>
   available.find(({ asset }) => asset === wanted) ?? available.find((one) => one.is_default) ?? available[0]
 
 const bodyOf = (
-  { usd, reference, description, email, canChoose }: Form,
+  { total, reference, description, email, canChoose }: Form,
   asset: AssetName | undefined,
   metadata: Invoice['metadata'] | undefined,
 ): CreateInvoice => ({
-  usd_amount: usd.trim(),
+  ...totalBody(total),
   allow_asset_selection: canChoose,
   ...(asset === undefined ? {} : { asset }),
   ...(reference === '' ? {} : { external_reference: reference }),
@@ -44,8 +47,7 @@ export function NewInvoiceDialog({ like, onClose }: { like?: Invoice; onClose: (
   const assets = useQuery(assetsOf(mode))
   const available = (assets.data?.data ?? []).filter((asset) => asset.available)
   const [form, setForm] = useState<Form>({
-    // The dollars of a price in another currency were worth it then.
-    usd: like === undefined || like.price !== null ? '' : (like.usd_amount ?? ''),
+    total: totalLike(like),
     asset: like?.asset ?? '',
     reference: '',
     description: like?.description ?? '',
@@ -66,22 +68,16 @@ export function NewInvoiceDialog({ like, onClose }: { like?: Invoice; onClose: (
       title={like === undefined ? 'New invoice' : 'Duplicate invoice'}
       action="Create invoice"
       change={make}
-      faults={['usd_amount', 'asset', 'description', 'external_reference', 'customer_email']}
+      faults={[...TOTAL_FAULTS, 'asset', 'description', 'external_reference', 'customer_email']}
       onClose={onClose}
       onSubmit={() => {
         make.mutate(bodyOf(form, chosen?.asset, like?.metadata))
       }}
     >
-      <Field
-        label="Amount in US dollars"
-        inputMode="decimal"
-        placeholder="49.99"
-        pattern="(0|[1-9][0-9]{0,5})(\.[0-9]{1,2})?"
-        title="A dollar amount such as 49.99"
-        required
-        value={form.usd}
-        onChange={set('usd')}
-        fault={faultOf(make.error, 'usd_amount')}
+      <TotalFields
+        total={form.total}
+        onChange={(total) => setForm((old) => ({ ...old, total }))}
+        error={make.error}
       />
       <Select
         label="Default coin"

@@ -6,6 +6,7 @@ import { DialogForm } from '../parts/dialog-form.tsx'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
 import { COIN_NAMES, COINS } from '../parts/money.ts'
 import { faultOf } from '../parts/note.tsx'
+import { TOTAL_FAULTS, TotalFields, totalBody, totalLike } from '../parts/total-fields.tsx'
 import { isWindow, WINDOW_LABELS, WINDOWS } from '../parts/windows.ts'
 
 /** Asks for what a new link needs; `like` fills in another one's. */
@@ -13,12 +14,12 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
   const navigate = useNavigate()
   const [form, setForm] = useState({
     name: like?.name ?? '',
-    usd: like?.usd_amount ?? '',
+    total: totalLike(like),
     asset: like?.asset ?? '',
     minutes: String(like?.duration_minutes ?? ''),
     isDynamic: like?.allow_dynamic_amount ?? false,
   })
-  const set = (name: 'name' | 'usd' | 'asset' | 'minutes') => (event: { target: { value: string } }) =>
+  const set = (name: 'name' | 'asset' | 'minutes') => (event: { target: { value: string } }) =>
     setForm((old) => ({ ...old, [name]: event.target.value }))
   const make = useChange<CreatePaymentLink, PaymentLink>((body) => ({ path: '/payment-links', body }), {
     done: 'Payment link created',
@@ -31,7 +32,7 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
   const body: CreatePaymentLink = {
     name: form.name.trim(),
     allow_dynamic_amount: form.isDynamic,
-    ...(form.usd.trim() === '' ? {} : { usd_amount: form.usd.trim() }),
+    ...totalBody(form.total),
     ...(form.asset === '' ? {} : { asset: form.asset as AssetName }),
     ...(isWindow(minutes) ? { duration_minutes: minutes } : {}),
   }
@@ -40,7 +41,7 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
       title={like === undefined ? 'New payment link' : 'Duplicate payment link'}
       action="Create link"
       change={make}
-      faults={['name', 'usd_amount', 'asset', 'duration_minutes']}
+      faults={['name', ...TOTAL_FAULTS, 'asset', 'duration_minutes']}
       onClose={onClose}
       onSubmit={() => {
         make.mutate(body)
@@ -56,21 +57,16 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
       />
       <Checkbox
         label="Dynamic amount"
-        hint="The buyer enters the amount, unless an order sets it. ?usd=12.50 in the link suggests one."
+        hint="The buyer enters the amount, unless an order sets it. ?usd=12.50, or ?amount=12.50&currency=EUR, in the link suggests one."
         checked={form.isDynamic}
         onChange={(event) => setForm((old) => ({ ...old, isDynamic: event.target.checked }))}
       />
-      <Field
-        label="Amount in US dollars"
-        inputMode="decimal"
-        placeholder="49.99"
-        pattern="(0|[1-9][0-9]{0,5})(\.[0-9]{1,2})?"
-        title="A dollar amount such as 49.99"
+      <TotalFields
+        total={form.total}
+        onChange={(total) => setForm((old) => ({ ...old, total }))}
         required={!form.isDynamic}
         hint={form.isDynamic ? 'Optional: suggested to the buyer.' : undefined}
-        value={form.usd}
-        onChange={set('usd')}
-        fault={faultOf(make.error, 'usd_amount')}
+        error={make.error}
       />
       <Select
         label="Default coin"

@@ -1,5 +1,5 @@
 import type { Invoice } from '../api/types.ts'
-import { coins, money, usd } from './money.ts'
+import { coins, totalOf } from './money.ts'
 
 const DESCRIPTION_SHOWN_MAX = 60
 
@@ -20,11 +20,8 @@ export const invoiceName = (invoice: Invoice): string =>
   `…${invoice.id.slice(-8)}`
 
 /** What was asked for: the shop's own currency, else dollars, else coins. */
-export function invoiceAmount({ price, usd_amount, amount, asset }: Invoice): string {
-  // An API of the release before knows no price.
-  if (price) return money(price)
-  return usd_amount === null ? coins(amount, asset) : usd(usd_amount)
-}
+export const invoiceAmount = (invoice: Invoice): string =>
+  totalOf(invoice) ?? coins(invoice.amount, invoice.asset)
 
 /** `$49.99 from anna@example.com`, `$49.99 for order-1042`, `$49.99 for Coffee`. */
 export function invoiceTitle(invoice: Invoice): string {

@@ -16,6 +16,19 @@ export function money({ amount, currency }: { readonly amount: string; readonly 
   return new Intl.NumberFormat('en-US', { style: 'currency', currency, ...digits }).format(Number(amount))
 }
 
+/** What is asked for: the shop's own currency, else dollars; null where it is neither. */
+export function totalOf({
+  price,
+  usd_amount,
+}: {
+  readonly price: { readonly amount: string; readonly currency: string } | null
+  readonly usd_amount: string | null
+}): string | null {
+  // An API of the release before knows no price.
+  if (price) return money(price)
+  return usd_amount === null ? null : usd(usd_amount)
+}
+
 type Coin = {
   readonly symbol: string
   readonly on?: string

@@ -1,0 +1,86 @@
+import { CURRENCIES, type Currency, currencyDecimals } from '../../../core/rates/currencies.ts'
+import type { CreateInvoice } from '../api/types.ts'
+import { Field, Select } from './field.tsx'
+import { faultOf } from './note.tsx'
+
+/** What is asked for, as it is typed: in US dollars, or in the shop's own currency. */
+export type Total = { readonly amount: string; readonly currency: Currency | 'USD' }
+
+/** Which parameters of the API's refusals stand at these fields. */
+export const TOTAL_FAULTS = ['usd_amount', 'price', 'price.amount', 'price.currency'] as const
+
+const NAMES = new Intl.DisplayNames('en', { type: 'currency' })
+
+/** The total of something that there is already; dollars that are to be typed where it has none. */
+export function totalLike(
+  like:
+    | {
+        readonly price: Total | null | { amount: string; currency: string }
+        readonly usd_amount: string | null
+      }
+    | undefined,
+): Total {
+  const currency = CURRENCIES.find((each) => each === like?.price?.currency)
+  // The dollars of a price in another currency were worth it then.
+  if (like?.price && currency !== undefined) return { amount: like.price.amount, currency }
+  return { amount: like?.usd_amount ?? '', currency: 'USD' }
+}
+
+/** The fields of a request; none where nothing is typed. */
+export function totalBody({ amount, currency }: Total): Pick<CreateInvoice, 'usd_amount' | 'price'> {
+  const typed = amount.trim()
+  if (typed === '') return {}
+  return currency === 'USD' ? { usd_amount: typed } : { price: { amount: typed, currency } }
+}
+
+/** Asks for an amount and its currency. */
+export function TotalFields({
+  label = 'Amount',
+  total,
+  onChange,
+  required = true,
+  hint,
+  error,
+}: {
+  label?: string
+  total: Total
+  onChange: (total: Total) => void
+  required?: boolean
+  hint?: string | undefined
+  error: Error | null
+}) {
+  const { amount, currency } = total
+  const isWhole = currency !== 'USD' && currencyDecimals(currency) === 0
+  const example = isWhole ? '5000' : '49.99'
+  return (
+    <div className="row-form total-fields">
+      <Field
+        label={`${label} in ${currency === 'USD' ? 'US dollars' : currency}`}
+        inputMode={isWhole ? 'numeric' : 'decimal'}
+        placeholder={example}
+        pattern={`(0|[1-9][0-9]{0,11})${isWhole ? '' : '(\\.[0-9]{1,2})?'}`}
+        title={`An amount such as ${example}`}
+        required={required}
+        hint={hint}
+        value={amount}
+        onChange={(event) => onChange({ amount: event.target.value, currency })}
+        fault={faultOf(error, 'usd_amount') ?? faultOf(error, 'price.amount') ?? faultOf(error, 'price')}
+      />
+      <Select
+        label="Currency"
+        value={currency}
+        onChange={(event) =>
+          onChange({ amount, currency: CURRENCIES.find((each) => each === event.target.value) ?? 'USD' })
+        }
+        fault={faultOf(error, 'price.currency')}
+      >
+        <option value="USD">USD · US Dollar</option>
+        {CURRENCIES.map((each) => (
+          <option key={each} value={each}>
+            {each} · {NAMES.of(each)}
+          </option>
+        ))}
+      </Select>
+    </div>
+  )
+}
