@@ -203,7 +203,9 @@ test('a list is exported as filtered, all pages of it, harmless to a spreadsheet
   const rows = await saved()
   await page.getByText('251 rows exported.').waitFor()
   expect(rows).toHaveLength(253)
-  expect(rows[0]).toBe('id,name,usd_amount,asset,allow_dynamic_amount,active,url,created_at')
+  expect(rows[0]).toBe(
+    'id,name,usd_amount,asset,allow_dynamic_amount,active,url,created_at,price_amount,price_currency',
+  )
   expect(rows[1]).toContain(`,"'=HYPERLINK(""http://evil.example"",""bulk 250"")",1.00,`)
   expect(new Set(rows).size).toBe(253)
   await open('/links?q=bulk%20250')
@@ -326,10 +328,44 @@ test('a price in the shop’s currency is shown first, beside its dollars, and i
   expect(await overflow(page)).toBe(0)
   await photograph(page, 'invoices-price-phone')
   await page.setViewportSize({ width: 1280, height: 900 })
-  // The dollars of then are not what it costs now.
+  // The dollars of then are not what it costs now: another one has the price again.
   await open(`/invoices/${id}`)
   await press(page, 'Duplicate')
-  expect(await page.getByLabel('Amount in US dollars').inputValue()).toBe('')
+  expect(await page.getByLabel('Amount in JPY').inputValue()).toBe('4999')
+  await press(page, 'Create invoice')
+  await heading(page, /^Invoice of ¥4,999$/)
+})
+
+test('a link and an order are priced in the shop’s currency, and a fault stands at its field', async () => {
+  const { page, open } = shop
+  await open('/links')
+  await page.getByRole('button', { name: 'New link' }).first().click()
+  await page.getByLabel('Product or description').fill('Workshop')
+  await page.getByLabel('Dynamic amount').check()
+  await page.getByLabel('Currency', { exact: true }).selectOption('EUR')
+  await page.getByLabel('Amount in EUR').fill('0.10')
+  await press(page, 'Create link')
+  await page.locator('.fault').waitFor()
+  expect(await page.getByLabel('Amount in EUR').getAttribute('aria-invalid')).toBe('true')
+  await page.getByLabel('Amount in EUR').fill('24.90')
+  await photograph(page, 'new-link-price')
+  await page.setViewportSize({ width: 320, height: 900 })
+  expect(await overflow(page)).toBe(0)
+  await photograph(page, 'new-link-price-phone')
+  await page.setViewportSize({ width: 1280, height: 900 })
+  await press(page, 'Create link')
+  await heading(page, 'Workshop')
+  await page.getByText('€24.90 suggested; the buyer can enter another').waitFor()
+  await page.getByLabel('Order').fill('seat-1')
+  await page.getByLabel('Currency', { exact: true }).selectOption('JPY')
+  await page.getByLabel('Total in JPY').fill('5000')
+  await press(page, 'Create checkout')
+  await page.getByText('Send the buyer here').waitFor()
+  await page.getByRole('row').filter({ hasText: 'seat-1' }).getByText('¥5,000').waitFor()
+  expect(await axeContrastFaults(page)).toEqual([])
+  await photograph(page, 'link-price')
+  await open('/links')
+  await page.getByRole('row').filter({ hasText: 'Workshop' }).getByText('€24.90').waitFor()
 })
 
 test('an amount of USDC is shown with its cents', async () => {

@@ -7,7 +7,7 @@ import { expireInvoices } from '../../src/flows/expire-invoices.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { randomBase62 } from '../../src/secrets/random-base62.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
-import { launchBrowser } from '../support/browser.ts'
+import { launchBrowser, photograph } from '../support/browser.ts'
 import { startBuyersSite } from '../support/buyers-site.ts'
 import { inBlock } from '../support/invoice.ts'
 import { complaintsOf } from '../support/page-checks.ts'
@@ -312,6 +312,37 @@ test('a link’s hostile name is only ever text, in its own language and in the 
       0,
     )
   }
+  expect(alerts).toEqual([])
+  await page.close()
+})
+
+test('a link in euros shows them first, takes another amount in euros, and asks for their dollars', async () => {
+  const price = { amount: '24.90', currency: 'EUR' }
+  const { slug } = await makeLink({ usd_amount: undefined, price })
+  const page = await browser.newPage({ locale: 'de-DE', viewport: { width: 390, height: 900 } })
+  const alerts = complaintsOf(page)
+  const text = async (selector: string) =>
+    (await page.locator(selector).textContent())?.replaceAll(/\s/gu, ' ').trim()
+  await page.goto(`${baseUrl}/l/${slug}`)
+  expect([await text('h1'), await text('.open .price')]).toEqual(['24,90 €', '≈ 27,39 $'])
+  expect(await page.locator('.open .price').isVisible()).toBe(true)
+  await page.locator('#other-amount summary').click()
+  expect(await text('label[for=amount]')).toBe('Betrag in EUR')
+  expect(await page.locator('#amount').inputValue()).toBe('24.90')
+  await page.locator('#amount').fill('30')
+  await photograph(page, 'open-price-amount')
+  await page.locator('#set-amount').click()
+  await page.waitForURL('**/l/*amount=30&currency=EUR')
+  expect([await text('h1'), await text('.open .price')]).toEqual(['30,00 €', '≈ 33,00 $'])
+  await photograph(page, 'open-price')
+  await page.locator('#continue').click()
+  await page.waitForURL('**/i/*')
+  const { rows } = await api.database.owner.query(
+    'select usd_cents::int, price_amount, price_currency, amount_source from invoice order by created_at desc, id desc limit 1',
+  )
+  expect(rows).toEqual([
+    { usd_cents: 3_300, price_amount: '30.00', price_currency: 'EUR', amount_source: 'buyer' },
+  ])
   expect(alerts).toEqual([])
   await page.close()
 })

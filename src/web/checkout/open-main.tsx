@@ -82,11 +82,7 @@ function InOtherCurrency({ page }: { page: OpenPage }) {
   const { language, price, usdCents, dollarsPerCurrency } = page
   if (usdCents === null) return null
   if (price === null) return <LocalPrice cents={usdCents} dollarsPerCurrency={dollarsPerCurrency} />
-  return (
-    <p class="local-price" dir="ltr">
-      ≈ {usd(language, usdCents)}
-    </p>
-  )
+  return <p class="price">≈ {usd(language, usdCents)}</p>
 }
 
 const amountOf = ({ price, usdCents }: OpenPage): string =>

@@ -194,12 +194,12 @@ const SESSION_CSV_COLUMNS: readonly CsvColumn<CheckoutSession>[] = [
   ['id', ({ id }) => id],
   ['order_reference', ({ order_reference }) => order_reference],
   ['usd_amount', ({ usd_amount }) => usd_amount],
-  ['price_amount', ({ price }) => price?.amount ?? null],
-  ['price_currency', ({ price }) => price?.currency ?? null],
   ['status', ({ status }) => status],
   ['invoice_id', ({ invoice_id }) => invoice_id],
   ['created_at', ({ created_at }) => created_at],
   ['expires_at', ({ expires_at }) => expires_at],
+  ['price_amount', ({ price }) => price?.amount ?? null],
+  ['price_currency', ({ price }) => price?.currency ?? null],
 ]
 
 /** One checkout an order: made by the shop's server, or here to try it. */

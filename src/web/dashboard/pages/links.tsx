@@ -117,11 +117,11 @@ const CSV_COLUMNS: readonly CsvColumn<PaymentLink>[] = [
   ['id', ({ id }) => id],
   ['name', ({ name }) => name],
   ['usd_amount', ({ usd_amount }) => usd_amount],
-  ['price_amount', ({ price }) => price?.amount ?? null],
-  ['price_currency', ({ price }) => price?.currency ?? null],
   ['asset', ({ asset }) => asset],
   ['allow_dynamic_amount', ({ allow_dynamic_amount }) => String(allow_dynamic_amount)],
   ['active', ({ active }) => String(active)],
   ['url', ({ url }) => url],
   ['created_at', ({ created_at }) => created_at],
+  ['price_amount', ({ price }) => price?.amount ?? null],
+  ['price_currency', ({ price }) => price?.currency ?? null],
 ]

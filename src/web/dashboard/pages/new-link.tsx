@@ -57,7 +57,7 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
       />
       <Checkbox
         label="Dynamic amount"
-        hint="The buyer enters the amount, unless an order sets it. ?usd=12.50, or ?amount=12.50&currency=EUR, in the link suggests one."
+        hint="The buyer enters the amount, unless an order sets it. ?usd=12.50 in the link suggests one."
         checked={form.isDynamic}
         onChange={(event) => setForm((old) => ({ ...old, isDynamic: event.target.checked }))}
       />
