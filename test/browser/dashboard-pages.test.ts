@@ -162,6 +162,31 @@ async function walkByTab(page: Page): Promise<{ reached: number; outside: string
 const FOCUSABLE =
   'a[href]:not([tabindex="-1"]), button:not([disabled]), input:not([type=radio]), input[type=radio]:checked, select, summary, [tabindex="0"]'
 
+/** Four lines. */
+const NAME_PX_MAX = 96
+
+test('beside the menu of a tablet no table is cut, and no name falls to pieces', async () => {
+  const visitor = await dashboard.visitor({ width: 900 })
+  const { page, open, context } = visitor
+  await signIn(visitor, dashboard.owner)
+  const faults: string[] = []
+  for (const [name, path] of Object.entries(INSIDE)) {
+    await open(path())
+    await page.locator('[aria-busy=true], .bone').first().waitFor({ state: 'detached' })
+    const tall = await page
+      .locator('.row-link')
+      .evaluateAll(
+        (links, max) =>
+          links.filter(({ clientHeight }) => clientHeight > max).map((link) => link.textContent),
+        NAME_PX_MAX,
+      )
+    faults.push(...[...(await cutTables(page)), ...tall].map((fault) => `${name}: ${fault}`))
+    await photograph(page, `dashboard/${name}-light-900`)
+  }
+  expect(faults).toEqual([])
+  await context.close()
+})
+
 describe.each(LAYOUTS)('in $colorScheme, $width pixels wide', (layout) => {
   let visitor: Visitor
   beforeAll(async () => {

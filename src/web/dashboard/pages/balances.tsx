@@ -164,10 +164,10 @@ const COLUMNS: readonly Column<BalanceEntry>[] = [
   {
     title: 'Balance after',
     align: 'end',
-    wide: true,
+    roomy: true,
     cell: ({ balance_after, asset }) => coins(balance_after, asset),
   },
-  { title: 'Amount (USD)', align: 'end', wide: true, cell: ({ usd_value }) => usd(usd_value) },
+  { title: 'Amount (USD)', align: 'end', roomy: true, cell: ({ usd_value }) => usd(usd_value) },
 ]
 
 /** What made the entry, with the way to it. */

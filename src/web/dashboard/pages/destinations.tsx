@@ -108,7 +108,7 @@ const columnsOf = ({
         <Badge tone="warn">{`From ${formatMoment(usable_at)}`}</Badge>
       ),
   },
-  { title: 'Added', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'Added', roomy: true, cell: ({ created_at }) => <Time at={created_at} /> },
   {
     title: 'Change',
     align: 'end',

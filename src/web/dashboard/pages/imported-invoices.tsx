@@ -84,9 +84,10 @@ const SOURCES: { readonly [source: string]: string } = {
 const COLUMNS: readonly Column<ImportedInvoice>[] = [
   {
     title: 'Order',
-    cell: ({ order_reference, source_id, created_at }) => (
+    cell: ({ order_reference, source_id, customer_email, created_at }) => (
       <>
         <strong className="break">{order_reference ?? source_id}</strong>
+        {customer_email === null ? null : <p className="cramped quiet small-text break">{customer_email}</p>}
         <Narrow>
           <Time at={created_at} />
         </Narrow>
@@ -116,7 +117,7 @@ const COLUMNS: readonly Column<ImportedInvoice>[] = [
   { title: 'Status there', wide: true, cell: ({ status }) => status },
   {
     title: 'Paid with',
-    wide: true,
+    roomy: true,
     cell: ({ payments }) =>
       payments.length === 0
         ? '–'
@@ -124,7 +125,7 @@ const COLUMNS: readonly Column<ImportedInvoice>[] = [
   },
   {
     title: 'Buyer',
-    wide: true,
+    roomy: true,
     cell: ({ customer_email }) => <span className="break">{customer_email ?? '–'}</span>,
   },
   { title: 'Created', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },

@@ -187,8 +187,8 @@ const COLUMNS: readonly Column<Invoice>[] = [
     cell: ({ usd_amount, price, amount, asset }) =>
       usd_amount === null ? (
         <>
-          <span className="wide">–</span>
-          <Narrow>{coins(amount, asset)}</Narrow>
+          <span className="roomy">–</span>
+          <span className="cramped">{coins(amount, asset)}</span>
         </>
       ) : (
         <>
@@ -197,8 +197,12 @@ const COLUMNS: readonly Column<Invoice>[] = [
         </>
       ),
   },
-  { title: 'Amount (crypto)', align: 'end', wide: true, cell: ({ amount, asset }) => coins(amount, asset) },
-  { title: 'Buyer', wide: true, cell: ({ customer_email }) => customer_email ?? '–' },
+  { title: 'Amount (crypto)', align: 'end', roomy: true, cell: ({ amount, asset }) => coins(amount, asset) },
+  {
+    title: 'Buyer',
+    roomy: true,
+    cell: ({ customer_email }) => <span className="break">{customer_email ?? '–'}</span>,
+  },
   { title: 'Created', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ]
 

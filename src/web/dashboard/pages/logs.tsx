@@ -151,7 +151,7 @@ const columnsOf = (nameOf: (caller: string) => string): readonly Column<RequestL
   },
   {
     title: 'By',
-    wide: true,
+    roomy: true,
     cell: ({ caller }) => {
       const name = nameOf(caller)
       return <span className={name.startsWith('API key …') ? 'short' : 'break'}>{name}</span>

@@ -123,8 +123,8 @@ const columnsOf = (nameOf: (payout: Payout) => string): readonly Column<Payout>[
   },
   { title: 'To', cell: (payout) => <span className="break">{nameOf(payout)}</span> },
   { title: 'Status', wide: true, cell: ({ status }) => <PayoutBadge status={status} /> },
-  { title: 'Fee', align: 'end', wide: true, cell: ({ network_fee, asset }) => coins(network_fee, asset) },
-  { title: 'Arrives', align: 'end', wide: true, cell: ({ net_amount, asset }) => coins(net_amount, asset) },
+  { title: 'Fee', align: 'end', roomy: true, cell: ({ network_fee, asset }) => coins(network_fee, asset) },
+  { title: 'Arrives', align: 'end', roomy: true, cell: ({ net_amount, asset }) => coins(net_amount, asset) },
   { title: 'Requested', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ]
 

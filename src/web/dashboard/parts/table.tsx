@@ -8,6 +8,8 @@ export type Column<Item> = {
   readonly align?: 'end'
   /** Left out on a phone, where the row's page shows it. */
   readonly wide?: boolean
+  /** Left out beside the menu of a tablet, too. */
+  readonly roomy?: boolean
   /** Of text that can break anywhere: on a phone it still gets room to be read. */
   readonly long?: boolean
 }
@@ -78,8 +80,13 @@ function followRow({ target, currentTarget }: MouseEvent<HTMLTableRowElement>): 
   currentTarget.querySelector<HTMLAnchorElement>('a.row-link')?.click()
 }
 
-const classOf = <Item,>({ align, wide, long }: Column<Item>): string | undefined =>
-  [align === 'end' ? 'number' : '', wide === true ? 'wide' : '', long === true ? 'long' : '']
+const classOf = <Item,>({ align, wide, roomy, long }: Column<Item>): string | undefined =>
+  [
+    align === 'end' ? 'number' : '',
+    wide === true ? 'wide' : '',
+    roomy === true ? 'roomy' : '',
+    long === true ? 'long' : '',
+  ]
     .filter(Boolean)
     .join(' ') || undefined
 
