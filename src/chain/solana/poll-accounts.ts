@@ -2,38 +2,27 @@ import { address, getAddressEncoder, getProgramDerivedAddress } from '@solana/ki
 import { LRUCache } from 'lru-cache'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import { entriesUpTo } from '../../runtime/cache-size.ts'
-import { ChainUnavailable, type ChainUpdate, type FoundTransfer, type ScannedBlock } from '../adapter.ts'
+import type { ChainUpdate, FoundTransfer, ScannedBlock } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
-import { findTransfers, NATIVE_MINT } from './find-transfers.ts'
+import { AccountHistories, OVERLAP_SLOTS, type Reading, type Touch } from './account-histories.ts'
+import { NATIVE_MINT } from './find-transfers.ts'
 import type { ReadParts } from './read-blocks.ts'
-import { ACCOUNTS_PER_CALL, SIGNATURES_PER_CALL } from './solana-rpc.ts'
+import { ACCOUNTS_PER_CALL, SOLANA_CODES, SolanaCallFailed } from './solana-rpc.ts'
 
 const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 const ASSOCIATED_TOKEN_PROGRAM = address('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL')
 const CALLS_IN_FLIGHT = 4
-/** Lists of signatures are in no order within a slot, and late by some: they are read this much further back. */
-const OVERLAP_SLOTS = 32
-/** If more transactions than this name one address, blocks are read instead. */
-const SIGNATURE_PAGES_MAX = 5
-/** Looks at a list of signatures that does not explain an account's balance. */
-const EXPLAIN_ATTEMPTS_MAX = 4
-const EXPLAIN_RETRY_MS = 80
 /** Of all addresses that no open checkout has, so many are looked at in each round. */
 const CLOSED_PER_ROUND = ACCOUNTS_PER_CALL
 /** Accounts, two for each address, that are remembered: one that is forgotten is explained from its beginning again. */
 const REMEMBERED_MAX = 200_000
-/** What transactions did to accounts; catching up in steps reads each of them once. */
-const TOUCHES_MAX = 50_000
 
-/** An account as we last saw it, all of whose transactions up to that slot were reported. */
-type KnownAccount = { readonly lamports: bigint; readonly slot: number; readonly touchedSlot: number }
-
-type Reading = { readonly account: string; readonly lamports: bigint; readonly slot: number }
-type Touch = {
-  readonly signature: string
-  readonly slot: number
-  readonly delta: bigint
-  readonly transfers: readonly FoundTransfer[]
+/** An account as we last saw it, in `seenSlot`. All its transactions up to `since` were reported, and made it this. */
+type KnownAccount = {
+  readonly lamports: bigint
+  readonly since: number
+  readonly seenSlot: number
+  readonly touchedSlot: number
 }
 
 /** The chain left our checkpoint: only its blocks show where each payment above the fork is now. */
@@ -51,14 +40,9 @@ export class Unexplained extends Error {
   override name = 'Unexplained'
 }
 
-/** More transactions name an address than can be asked for one by one. */
-export class TooManySignatures extends Error {
-  override name = 'TooManySignatures'
-}
-
 /**
  * Finds transfers by the balances of the accounts that somebody may pay now, and asks for the transactions of those
- * that changed. A balance must be explained in full by transactions that are reported: where a list of signatures lags
+ * that changed, and in turns of those that hold something. A balance must be explained in full by transactions that are reported: where a list of signatures lags
  * behind the accounts, blocks are read.
  */
 export class AccountPolling {
@@ -68,15 +52,19 @@ export class AccountPolling {
   /** The slot up to which an account's transactions were reported and recorded; nothing is known of those above it. */
   readonly #reportedThrough = new LRUCache<string, number>(entriesUpTo(REMEMBERED_MAX))
   /** What was reported last. It counts as recorded once the caller continues from its last block. */
-  #reported: { readonly hash: string; readonly slot: number; readonly accounts: readonly string[] } | null =
-    null
-  readonly #touched = new LRUCache<string, Touch>(entriesUpTo(TOUCHES_MAX))
+  #reported: {
+    readonly hash: string
+    readonly slot: number
+    readonly through: ReadonlyMap<string, number>
+  } | null = null
   /** The block up to which `#known` was reported; another checkpoint makes it worthless. */
   #at: string | null = null
   #closedFrom = 0
+  readonly #histories: AccountHistories
 
   constructor(parts: ReadParts) {
     this.#parts = parts
+    this.#histories = new AccountHistories(parts)
   }
 
   forget(): void {
@@ -93,7 +81,7 @@ export class AccountPolling {
 
   /** Whether the balance of any of these owners was not looked at since the checkpoint. */
   hasUnseen(open: readonly string[], checkpoint: BlockRef): boolean {
-    return open.some((owner) => (this.#known.get(owner)?.slot ?? -1) < checkpoint.height)
+    return open.some((owner) => (this.#known.get(owner)?.seenSlot ?? -1) < checkpoint.height)
   }
 
   /**
@@ -122,14 +110,14 @@ export class AccountPolling {
     }
     const isOpen = new Set(open)
     for (const owner of open) isOpen.add(await this.#tokenAccountOf(owner))
-    const { touches, looked } = await this.#explain(readings, checkpoint, tip.height, isOpen)
+    const { touches, through } = await this.#explain(readings, checkpoint, tip.height, isOpen)
     const update = await this.#update(checkpoint, tip, touches, range.maxBlocks)
     if (!(await rpc.hasBlock(end))) {
       this.forget()
       throw new TipLeft()
     }
     const last = update.blocks.at(-1)?.block ?? checkpoint
-    this.#reported = { hash: last.hash, slot: last.height, accounts: looked }
+    this.#reported = { hash: last.hash, slot: last.height, through }
     const hasChanges =
       tip.hash !== checkpoint.hash || update.blocks.some(({ transfers }) => transfers.length > 0)
     return hasChanges ? update : null
@@ -215,82 +203,102 @@ export class AccountPolling {
     return derived
   }
 
-  /** The transactions above the ancestor and up to `slot` that explain every balance which changed. */
+  /** The transactions up to `slot` that were not reported yet, and through which slot each account's now are. */
   async #explain(
     readings: readonly Reading[],
     ancestor: BlockRef,
     slot: number,
     isOpen: ReadonlySet<string>,
-  ): Promise<{ touches: Touch[]; looked: string[] }> {
+  ): Promise<{ touches: Touch[]; through: Map<string, number> }> {
     const changed = readings.filter((reading) => {
       const known = this.#known.get(reading.account)
       if (known === undefined) return reading.lamports > 0n
       return known.lamports !== reading.lamports || known.touchedSlot > ancestor.height
     })
     const isChanged = new Set(changed.map(({ account }) => account))
-    const explained = await concurrently(changed, CALLS_IN_FLIGHT, async (reading) => {
-      const touches = await this.#history(reading, ancestor)
-      if (touches === null) {
+    const unchanged = readings.filter(({ account }) => !isChanged.has(account))
+    const due = this.#due(unchanged, isOpen)
+    const explained = await concurrently([...changed, ...due], CALLS_IN_FLIGHT, async (reading) => {
+      const history = await this.#history(reading, ancestor).catch((error: unknown) => {
+        // One of several nodes is behind the one that gave the balance, which did not change: it has time.
+        const isBehind = error instanceof SolanaCallFailed && error.code === SOLANA_CODES.minContextSlot
+        if (isBehind && !isChanged.has(reading.account)) return 'behind' as const
+        throw error
+      })
+      if (history === 'behind') return null
+      if (history === null) {
         if (!isOpen.has(reading.account)) return null
         throw new Unexplained(
           `the node reports a balance of ${reading.account} that its list of transactions does not explain`,
         )
       }
-      const later = touches.filter((touch) => touch.slot > slot)
+      const later = history.touches.filter((touch) => touch.slot > slot)
       const lamports = reading.lamports - later.reduce((sum, { delta }) => sum + delta, 0n)
-      const reported = touches.filter((touch) => touch.slot <= slot)
-      const touchedSlot = reported.reduce((highest, touch) => Math.max(highest, touch.slot), 0)
-      return { account: reading.account, known: { lamports, slot, touchedSlot }, reported }
+      const upTo = history.touches.filter((touch) => touch.slot <= slot)
+      const touchedSlot = upTo.reduce((highest, touch) => Math.max(highest, touch.slot), 0)
+      // What a late list leaves out may stand below the newest that it has, and leave the balance as it is.
+      const since = lamports === 0n ? slot : Math.max(history.since, touchedSlot, slot - OVERLAP_SLOTS)
+      const reported = upTo.filter((touch) => touch.slot > history.reported)
+      return { account: reading.account, known: { lamports, since, seenSlot: slot, touchedSlot }, reported }
     })
-    const looked: string[] = []
-    for (const { account, lamports } of readings) {
-      if (isChanged.has(account)) continue
-      looked.push(account)
-      const touchedSlot = this.#known.get(account)?.touchedSlot ?? 0
-      this.#known.set(account, { lamports, slot, touchedSlot })
+    const through = new Map<string, number>()
+    for (const { account, lamports } of unchanged) {
+      const known = this.#known.get(account)
+      if (known !== undefined && lamports > 0n) {
+        this.#known.set(account, { ...known, seenSlot: slot })
+        continue
+      }
+      through.set(account, slot)
+      const touchedSlot = known?.touchedSlot ?? 0
+      this.#known.set(account, { lamports, since: slot, seenSlot: slot, touchedSlot })
     }
     // What no list explains of an address that nobody is to pay now is looked at again in its turn.
     const whole = explained.filter((each) => each !== null)
     for (const { account, known } of whole) {
-      looked.push(account)
+      through.set(account, known.since)
       this.#known.set(account, known)
     }
-    return { touches: whole.flatMap(({ reported }) => reported), looked }
+    return { touches: whole.flatMap(({ reported }) => reported), through }
   }
 
-  /** The account's transactions that were not reported yet; null where they do not explain its balance. */
-  async #history(reading: Reading, ancestor: BlockRef): Promise<Touch[] | null> {
-    const known = this.#known.get(reading.account)
-    if (known === undefined || known.slot > ancestor.height) {
-      // Without a balance to begin from the whole history must add up, so that a late list hides nothing.
-      const reported = Math.min(this.#reportedThrough.get(reading.account) ?? 0, ancestor.height)
-      return this.#explained(reading, { since: 0, lamports: 0n, reported })
+  /**
+   * The open and the closed account that hold something and whose list was read longest ago. What a sweep took and
+   * somebody paid again leaves their balance as it was, and so does wrapping what a token account has: only lists tell. Of
+   * an account that is empty nothing was swept that is not in the books.
+   */
+  #due(unchanged: readonly Reading[], isOpen: ReadonlySet<string>): Reading[] {
+    const oldest = new Map<boolean, { readonly reading: Reading; readonly since: number }>()
+    for (const reading of unchanged) {
+      const since = this.#known.get(reading.account)?.since
+      if (since === undefined || reading.lamports === 0n) continue
+      const kind = isOpen.has(reading.account)
+      if (since < (oldest.get(kind)?.since ?? Number.POSITIVE_INFINITY)) oldest.set(kind, { reading, since })
     }
-    const { slot: since, lamports } = known
-    const touches = await this.#explained(reading, { since, lamports, reported: since })
-    if (touches !== null) return touches
-    // The balance to begin from may be one of a fork that the chain left while it was read: all is reported again.
-    return this.#explained(reading, { since: 0, lamports: 0n, reported: 0 })
+    return [...oldest.values()].map(({ reading }) => reading)
   }
 
-  /** The transactions above `reported`, where all those above `since` make the reading of the balance at `since`. */
-  async #explained(
+  /** The account's transactions above `since`, reported up to `reported`; null where they do not explain its balance. */
+  async #history(
     reading: Reading,
-    from: { readonly since: number; readonly lamports: bigint; readonly reported: number },
-  ): Promise<Touch[] | null> {
-    for (let attempt = 1; attempt <= EXPLAIN_ATTEMPTS_MAX; attempt++) {
-      const touches = await this.#touches(reading, from.since)
-      const before = reading.lamports - touches.reduce((total, { delta }) => total + delta, 0n)
-      if (before === from.lamports) return touches.filter((touch) => touch.slot > from.reported)
-      this.#touched.clear()
-      await new Promise((resolve) => setTimeout(resolve, EXPLAIN_RETRY_MS))
+    ancestor: BlockRef,
+  ): Promise<{ readonly touches: Touch[]; readonly since: number; readonly reported: number } | null> {
+    const known = this.#known.get(reading.account)
+    const explained = async (since: number, lamports: bigint, reported: number) => {
+      const touches = await this.#histories.explain(reading, { since, lamports })
+      return touches === null ? null : { touches, since, reported }
     }
-    return null
+    if (known === undefined || known.since > ancestor.height) {
+      // Without a balance to begin from the whole history must add up, so that a late list hides nothing.
+      return explained(0, 0n, Math.min(this.#reportedThrough.get(reading.account) ?? 0, ancestor.height))
+    }
+    const { since, lamports } = known
+    // The balance to begin from may be one of a fork that the chain left while it was read: all is reported again.
+    return (await explained(since, lamports, since)) ?? (await explained(0, 0n, 0))
   }
 
-  /** Another fork may have other differences under the same names, and what was reported above the ancestor was of this one. */
+  /** What was reported above the ancestor was of this fork. */
   #leaveFork({ height }: BlockRef): void {
-    this.#touched.clear()
+    this.#histories.leaveFork()
     const reported = this.#reportedThrough.dump()
     this.#reportedThrough.load(
       reported.map(([account, { value }]) => [account, { value: Math.min(value, height) }]),
@@ -302,47 +310,7 @@ export class AccountPolling {
     const reported = this.#reported
     this.#reported = null
     if (reported?.hash !== hash) return
-    for (const account of reported.accounts) this.#reportedThrough.set(account, reported.slot)
-  }
-
-  /** The account's transactions above `since` and up to the reading, each once. */
-  async #touches(reading: Reading, since: number): Promise<Touch[]> {
-    const signatures = new Map<string, number>()
-    let before: string | null = null
-    for (let page = 1; ; page++) {
-      const entries = await this.#parts.rpc.signaturesFor(reading.account, before, reading.slot)
-      for (const { signature, slot, err } of entries) {
-        if (slot > since && slot <= reading.slot && err === null) signatures.set(signature, slot)
-      }
-      const isPast = entries.every(({ slot }) => slot < since - OVERLAP_SLOTS)
-      if (entries.length < SIGNATURES_PER_CALL || isPast) break
-      if (page >= SIGNATURE_PAGES_MAX) throw new TooManySignatures(reading.account)
-      before = entries.at(-1)?.signature ?? null
-    }
-    const touches = await concurrently([...signatures], CALLS_IN_FLIGHT, ([signature, slot]) =>
-      this.#touch(signature, slot, reading),
-    )
-    return touches.flatMap((touch) =>
-      touch !== null && touch.slot > since && touch.slot <= reading.slot ? [touch] : [],
-    )
-  }
-
-  async #touch(signature: string, slot: number, { account }: Reading): Promise<Touch | null> {
-    const key = `${signature} ${slot} ${account}`
-    const known = this.#touched.get(key)
-    if (known !== undefined) return known
-    const transaction = await this.#parts.rpc.transaction(signature)
-    if (transaction === null) return null
-    if (transaction.signature !== signature)
-      throw new ChainUnavailable(`the node gave another transaction than ${signature}`)
-    const index = transaction.accounts.indexOf(account)
-    const touch = {
-      signature,
-      slot: transaction.slot,
-      delta: (transaction.post[index] ?? 0n) - (transaction.pre[index] ?? 0n),
-      transfers: findTransfers(transaction, this.#parts.watched),
-    }
-    if (touch.slot === slot) this.#touched.set(key, touch)
-    return touch
+    for (const [account, slot] of reported.through)
+      this.#reportedThrough.set(account, Math.min(slot, reported.slot))
   }
 }
