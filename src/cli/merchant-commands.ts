@@ -1,11 +1,13 @@
 import { readFile, stat } from 'node:fs/promises'
 import type { Config } from '../config/config.ts'
 import { parseId } from '../core/ids.ts'
+import { NO_SELLER } from '../core/receipt/seller.ts'
 import { type BrandingWish, setBranding } from '../flows/branding.ts'
 import { createMerchant, renewPasswordToken } from '../flows/create-merchant.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { encodeLogo, LOGO_BYTES_IN_MAX } from '../runtime/encode-logo.ts'
+import { updateMerchantBody } from '../wire/dashboard.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { openCommandSeals } from './open-seals.ts'
 import { UsageError } from './usage-error.ts'
@@ -79,6 +81,9 @@ export type BrandArguments = {
   readonly name?: string
   readonly colour?: string
   readonly logo?: string
+  readonly legalName?: string
+  readonly postalAddress?: readonly string[]
+  readonly taxNumber?: string
   readonly reset: boolean
 }
 
@@ -88,12 +93,15 @@ const REFUSALS = {
   not_a_picture: '--logo must be a PNG, JPEG or WebP picture of at least 8 × 8 pixels',
 }
 
-/** `paylink merchant brand`: the name, colour and logo that buyers see. What is not given stays as it is. */
+/** `paylink merchant brand`: the name, colour and logo that buyers see, and who sells. What is not given stays as it is. */
 export async function brandMerchantCommand(options: BrandArguments, output: Output): Promise<number> {
   if (parseId('merchant', options.merchant) === null)
     throw new UsageError('--merchant must be a merchant’s id')
   const wish = await wishOf(options)
-  if (Object.keys(wish).length === 0) throw new UsageError('give --name, --colour, --logo or --reset')
+  if (Object.keys(wish).length === 0)
+    throw new UsageError(
+      'give --name, --colour, --logo, --legal-name, --postal-address, --tax-number or --reset',
+    )
   const result = await withOwnerPool((pool) =>
     setBranding({ pool, clock: systemClock }, options.merchant, wish),
   )
@@ -109,13 +117,30 @@ export async function brandMerchantCommand(options: BrandArguments, output: Outp
   return 0
 }
 
-async function wishOf({ name, colour, logo, reset }: BrandArguments): Promise<BrandingWish> {
+async function wishOf(options: BrandArguments): Promise<BrandingWish> {
+  const { name, colour, logo, legalName, postalAddress, taxNumber, reset } = options
   return {
-    ...(reset ? { name: null, colour: null, logo: null } : {}),
+    ...(reset ? { name: null, colour: null, logo: null, ...NO_SELLER } : {}),
     ...(name === undefined ? {} : { name }),
     ...(colour === undefined ? {} : { colour }),
     ...(logo === undefined ? {} : { logo: await logoFrom(logo) }),
+    ...(legalName === undefined ? {} : { legalName: sellerPart('--legal-name', 'legal_name', legalName) }),
+    ...(postalAddress === undefined
+      ? {}
+      : { postalAddress: sellerPart('--postal-address', 'postal_address', postalAddress.join('\n')) }),
+    ...(taxNumber === undefined ? {} : { taxNumber: sellerPart('--tax-number', 'tax_number', taxNumber) }),
   }
+}
+
+/** One of the seller's details, checked as the API checks it. */
+function sellerPart(
+  option: string,
+  field: 'legal_name' | 'postal_address' | 'tax_number',
+  value: string,
+): string {
+  const [issue] = updateMerchantBody.shape[field].safeParse(value).error?.issues ?? []
+  if (issue !== undefined) throw new UsageError(`${option} ${issue.message.replace('Must', 'must')}`)
+  return value
 }
 
 async function logoFrom(path: string) {

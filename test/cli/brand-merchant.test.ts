@@ -57,13 +57,42 @@ test('sets name, colour and logo, leaves alone what is not given, and takes colo
   expect(await looks()).toMatchObject({ colour: null, logo: null })
 })
 
+test('sets who sells for receipts, line by line of the address, and forgets it with the rest', async () => {
+  const seller = [
+    '--legal-name',
+    'Blue Heron Ltd',
+    '--postal-address',
+    '1 Marsh Lane',
+    'Norwich',
+    '--tax-number',
+    'GB 1',
+  ]
+  const set = await brand('--merchant', merchant, ...seller)
+  expect([set.stderr, set.code]).toEqual(['', 0])
+  expect((await looks()).seller).toEqual({
+    legalName: 'Blue Heron Ltd',
+    postalAddress: '1 Marsh Lane\nNorwich',
+    taxNumber: 'GB 1',
+  })
+  expect((await brand('--merchant', merchant, '--reset')).code).toBe(0)
+  expect((await looks()).seller).toEqual({ legalName: null, postalAddress: null, taxNumber: null })
+})
+
 test('refuses what is wrong in one line that names the option, and changes nothing', async () => {
   const before = await looks()
   const text = join(place.dataDir, '..', 'logo.txt')
   await writeFile(text, '<svg onload=alert(1)>')
   const wrong: [string[], RegExp][] = [
-    [['--merchant', merchant], /give --name, --colour, --logo or --reset/],
+    [
+      ['--merchant', merchant],
+      /give --name, --colour, --logo, --legal-name, --postal-address, --tax-number or --reset/,
+    ],
     [['--merchant', merchant, '--colour', 'red'], /--colour must have # and six digits/],
+    [
+      ['--merchant', merchant, '--postal-address', '1', '2', '3', '4', '5', '6'],
+      /--postal-address must be at most 5 lines/,
+    ],
+    [['--merchant', merchant, '--tax-number', 'a\nb'], /--tax-number must be words on one line/],
     [['--merchant', merchant, '--name', ''], /--name must have 1 to 120 characters/],
     [['--merchant', merchant, '--logo', text], /--logo must be a PNG, JPEG or WebP picture/],
     [['--merchant', merchant, '--logo', join(place.dataDir, 'absent.png')], /--logo: .* cannot be read/],
