@@ -10,7 +10,7 @@ import { SIGNATURES_PER_CALL } from './solana-rpc.ts'
 const CALLS_IN_FLIGHT = 4
 /** Lists of signatures are in no order within a slot, and late by some: they are read this much further back. */
 export const OVERLAP_SLOTS = 32
-/** If more transactions than this name one address, blocks are read instead. */
+/** If more transactions than this name one open address, blocks are read instead. */
 const SIGNATURE_PAGES_MAX = 5
 /** Looks at a list of signatures that does not explain an account's balance. */
 const EXPLAIN_ATTEMPTS_MAX = 4
@@ -29,6 +29,28 @@ export type Touch = {
 /** More transactions name an address than can be asked for one by one. */
 export class TooManySignatures extends Error {
   override name = 'TooManySignatures'
+}
+
+/** Closed addresses whose lists tell nothing: what came to them is found only where blocks are read. */
+export class UnreadAddresses {
+  readonly #unread = new Set<string>()
+
+  get notice(): string | null {
+    const [first] = this.#unread
+    if (first === undefined) return null
+    const { size } = this.#unread
+    const which = size === 1 ? `closed address ${first}` : `${size} closed addresses, as ${first},`
+    return `the node's list of transactions of ${which} is too long to read: what came there is found by paylink rescan`
+  }
+
+  tell(account: string, isUnread: boolean): void {
+    if (isUnread) this.#unread.add(account)
+    else this.#unread.delete(account)
+  }
+
+  clear(): void {
+    this.#unread.clear()
+  }
 }
 
 /** What an account's transactions did to it, by the node's lists of signatures. */

@@ -1,29 +1,39 @@
-import { address, getAddressEncoder, getProgramDerivedAddress } from '@solana/kit'
 import { LRUCache } from 'lru-cache'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import { entriesUpTo } from '../../runtime/cache-size.ts'
 import type { ChainUpdate, FoundTransfer, ScannedBlock } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
-import { AccountHistories, OVERLAP_SLOTS, type Reading, type Touch } from './account-histories.ts'
-import { NATIVE_MINT } from './find-transfers.ts'
+import {
+  AccountHistories,
+  OVERLAP_SLOTS,
+  type Reading,
+  TooManySignatures,
+  type Touch,
+  UnreadAddresses,
+} from './account-histories.ts'
 import type { ReadParts } from './read-blocks.ts'
 import { ACCOUNTS_PER_CALL, SOLANA_CODES, SolanaCallFailed } from './solana-rpc.ts'
+import { TokenAccounts } from './token-accounts.ts'
 
-const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
-const ASSOCIATED_TOKEN_PROGRAM = address('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL')
 const CALLS_IN_FLIGHT = 4
 /** Of all addresses that no open checkout has, so many are looked at in each round. */
 const CLOSED_PER_ROUND = ACCOUNTS_PER_CALL
 /** Accounts, two for each address, that are remembered: one that is forgotten is explained from its beginning again. */
 const REMEMBERED_MAX = 200_000
 
-/** An account as we last saw it, in `seenSlot`. All its transactions up to `since` were reported, and made it this. */
+/**
+ * An account as we last saw it, in `seenSlot`. All its transactions up to `since` were reported, and made it this; its list
+ * was last asked for in `triedSlot`.
+ */
 type KnownAccount = {
   readonly lamports: bigint
   readonly since: number
   readonly seenSlot: number
+  readonly triedSlot: number
   readonly touchedSlot: number
 }
+
+type History = { readonly touches: Touch[]; readonly since: number; readonly reported: number }
 
 /** The chain left our checkpoint: only its blocks show where each payment above the fork is now. */
 export class ForkLeft extends Error {
@@ -48,7 +58,7 @@ export class Unexplained extends Error {
 export class AccountPolling {
   readonly #parts: ReadParts
   readonly #known = new LRUCache<string, KnownAccount>(entriesUpTo(REMEMBERED_MAX))
-  readonly #tokenAccounts = new LRUCache<string, string>(entriesUpTo(REMEMBERED_MAX))
+  readonly #tokenAccounts = new TokenAccounts(REMEMBERED_MAX)
   /** The slot up to which an account's transactions were reported and recorded; nothing is known of those above it. */
   readonly #reportedThrough = new LRUCache<string, number>(entriesUpTo(REMEMBERED_MAX))
   /** What was reported last. It counts as recorded once the caller continues from its last block. */
@@ -61,10 +71,15 @@ export class AccountPolling {
   #at: string | null = null
   #closedFrom = 0
   readonly #histories: AccountHistories
+  readonly #unread = new UnreadAddresses()
 
   constructor(parts: ReadParts) {
     this.#parts = parts
     this.#histories = new AccountHistories(parts)
+  }
+
+  get notice(): string | null {
+    return this.#unread.notice
   }
 
   forget(): void {
@@ -77,6 +92,7 @@ export class AccountPolling {
     this.forget()
     this.#reported = null
     this.#reportedThrough.clear()
+    this.#unread.clear()
   }
 
   /** Whether the balance of any of these owners was not looked at since the checkpoint. */
@@ -85,8 +101,8 @@ export class AccountPolling {
   }
 
   /**
-   * See `ChainAdapter.nextUpdate`. `open` are the owners of open checkouts. Throws `TipLeft`, `TooManySignatures`,
-   * `Unexplained`, and `ForkLeft`: what was paid to closed checkouts is looked at in turns, and must not count as gone until then.
+   * See `ChainAdapter.nextUpdate`. `open` are the owners of open checkouts. Throws `TipLeft`, for an open one
+   * `TooManySignatures` and `Unexplained`, and `ForkLeft`: what was paid to closed checkouts is looked at in turns, and must not count as gone until then.
    */
   async read(
     checkpoint: BlockRef,
@@ -109,7 +125,7 @@ export class AccountPolling {
       throw new ForkLeft()
     }
     const isOpen = new Set(open)
-    for (const owner of open) isOpen.add(await this.#tokenAccountOf(owner))
+    for (const owner of open) isOpen.add(await this.#tokenAccounts.of(owner))
     const { touches, through } = await this.#explain(readings, checkpoint, tip.height, isOpen)
     const update = await this.#update(checkpoint, tip, touches, range.maxBlocks)
     if (!(await rpc.hasBlock(end))) {
@@ -178,7 +194,7 @@ export class AccountPolling {
     const accounts = new Set<string>()
     for (const owner of owners) {
       accounts.add(owner)
-      accounts.add(await this.#tokenAccountOf(owner))
+      accounts.add(await this.#tokenAccounts.of(owner))
     }
     const all = [...accounts]
     const batches: string[][] = []
@@ -189,18 +205,6 @@ export class AccountPolling {
       return batch.map((account, index): Reading => ({ account, lamports: lamports[index] ?? 0n, slot }))
     })
     return readings.flat()
-  }
-
-  async #tokenAccountOf(owner: string): Promise<string> {
-    const known = this.#tokenAccounts.get(owner)
-    if (known !== undefined) return known
-    const bytes = (text: string) => getAddressEncoder().encode(address(text))
-    const [derived] = await getProgramDerivedAddress({
-      programAddress: ASSOCIATED_TOKEN_PROGRAM,
-      seeds: [bytes(owner), bytes(TOKEN_PROGRAM), bytes(NATIVE_MINT)],
-    })
-    this.#tokenAccounts.set(owner, derived)
-    return derived
   }
 
   /** The transactions up to `slot` that were not reported yet, and through which slot each account's now are. */
@@ -219,19 +223,10 @@ export class AccountPolling {
     const unchanged = readings.filter(({ account }) => !isChanged.has(account))
     const due = this.#due(unchanged, isOpen)
     const explained = await concurrently([...changed, ...due], CALLS_IN_FLIGHT, async (reading) => {
-      const history = await this.#history(reading, ancestor).catch((error: unknown) => {
-        // One of several nodes is behind the one that gave the balance, which did not change: it has time.
-        const isBehind = error instanceof SolanaCallFailed && error.code === SOLANA_CODES.minContextSlot
-        if (isBehind && !isChanged.has(reading.account)) return 'behind' as const
-        throw error
-      })
-      if (history === 'behind') return null
-      if (history === null) {
-        if (!isOpen.has(reading.account)) return null
-        throw new Unexplained(
-          `the node reports a balance of ${reading.account} that its list of transactions does not explain`,
-        )
-      }
+      const { account } = reading
+      const how = { isOpen: isOpen.has(account), isChanged: isChanged.has(account) }
+      const history = await this.#historyInTurn(reading, ancestor, how)
+      if (history === null) return null
       const later = history.touches.filter((touch) => touch.slot > slot)
       const lamports = reading.lamports - later.reduce((sum, { delta }) => sum + delta, 0n)
       const upTo = history.touches.filter((touch) => touch.slot <= slot)
@@ -239,18 +234,21 @@ export class AccountPolling {
       // What a late list leaves out may stand below the newest that it has, and leave the balance as it is.
       const since = lamports === 0n ? slot : Math.max(history.since, touchedSlot, slot - OVERLAP_SLOTS)
       const reported = upTo.filter((touch) => touch.slot > history.reported)
-      return { account: reading.account, known: { lamports, since, seenSlot: slot, touchedSlot }, reported }
+      const known = { lamports, since, seenSlot: slot, triedSlot: slot, touchedSlot }
+      return { account, known, reported }
     })
+    const isDue = new Set(due.map(({ account }) => account))
     const through = new Map<string, number>()
     for (const { account, lamports } of unchanged) {
       const known = this.#known.get(account)
       if (known !== undefined && lamports > 0n) {
-        this.#known.set(account, { ...known, seenSlot: slot })
+        const triedSlot = isDue.has(account) ? slot : known.triedSlot
+        this.#known.set(account, { ...known, seenSlot: slot, triedSlot })
         continue
       }
       through.set(account, slot)
       const touchedSlot = known?.touchedSlot ?? 0
-      this.#known.set(account, { lamports, since: slot, seenSlot: slot, touchedSlot })
+      this.#known.set(account, { lamports, since: slot, seenSlot: slot, triedSlot: slot, touchedSlot })
     }
     // What no list explains of an address that nobody is to pay now is looked at again in its turn.
     const whole = explained.filter((each) => each !== null)
@@ -262,26 +260,49 @@ export class AccountPolling {
   }
 
   /**
-   * The open and the closed account that hold something and whose list was read longest ago. What a sweep took and
+   * The open and the closed account that hold something and whose list was asked for longest ago. What a sweep took and
    * somebody paid again leaves their balance as it was, and so does wrapping what a token account has: only lists tell. Of
    * an account that is empty nothing was swept that is not in the books.
    */
   #due(unchanged: readonly Reading[], isOpen: ReadonlySet<string>): Reading[] {
-    const oldest = new Map<boolean, { readonly reading: Reading; readonly since: number }>()
+    const oldest = new Map<boolean, { readonly reading: Reading; readonly triedSlot: number }>()
     for (const reading of unchanged) {
-      const since = this.#known.get(reading.account)?.since
-      if (since === undefined || reading.lamports === 0n) continue
+      const triedSlot = this.#known.get(reading.account)?.triedSlot
+      if (triedSlot === undefined || reading.lamports === 0n) continue
       const kind = isOpen.has(reading.account)
-      if (since < (oldest.get(kind)?.since ?? Number.POSITIVE_INFINITY)) oldest.set(kind, { reading, since })
+      if (triedSlot < (oldest.get(kind)?.triedSlot ?? Number.POSITIVE_INFINITY))
+        oldest.set(kind, { reading, triedSlot })
     }
     return [...oldest.values()].map(({ reading }) => reading)
   }
 
-  /** The account's transactions above `since`, reported up to `reported`; null where they do not explain its balance. */
-  async #history(
+  /** Null where there is nothing to report before the account's next turn. */
+  async #historyInTurn(
     reading: Reading,
     ancestor: BlockRef,
-  ): Promise<{ readonly touches: Touch[]; readonly since: number; readonly reported: number } | null> {
+    { isOpen, isChanged }: { readonly isOpen: boolean; readonly isChanged: boolean },
+  ): Promise<History | null> {
+    const { account } = reading
+    try {
+      const history = await this.#history(reading, ancestor)
+      this.#unread.tell(account, false)
+      if (history !== null || !isOpen) return history
+    } catch (error) {
+      // One of several nodes is behind the one that gave the balance, which did not change: it has time.
+      const isBehind = error instanceof SolanaCallFailed && error.code === SOLANA_CODES.minContextSlot
+      if (isBehind && !isChanged) return null
+      // A stranger can name an old address as often as he pays for: it must not keep others from being read.
+      if (isOpen || !(error instanceof TooManySignatures)) throw error
+      this.#unread.tell(account, true)
+      return null
+    }
+    throw new Unexplained(
+      `the node reports a balance of ${account} that its list of transactions does not explain`,
+    )
+  }
+
+  /** The account's transactions above `since`, reported up to `reported`; null where they do not explain its balance. */
+  async #history(reading: Reading, ancestor: BlockRef): Promise<History | null> {
     const known = this.#known.get(reading.account)
     const explained = async (since: number, lamports: bigint, reported: number) => {
       const touches = await this.#histories.explain(reading, { since, lamports })

@@ -103,7 +103,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
 
   get notice(): string | null {
     if (this.#passedOver !== null && performance.now() > this.#passedOver.untilMs) this.#passedOver = null
-    return this.#blocks?.notice ?? this.#passedOver?.notice ?? null
+    return this.#blocks?.notice ?? this.#passedOver?.notice ?? this.#polling.notice
   }
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {

@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto'
+import { getBase58Decoder } from '@solana/kit'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { SolanaAdapter } from '../../src/chain/solana/solana-adapter.ts'
+import type { BlockRef } from '../../src/core/invoice/types.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
+import { type DrivenSolana, solanaDriver } from '../support/solana-driver.ts'
+
+const SIGNATURES_PER_CALL = 1_000
+const OLD_AMOUNT = 5_000_000n
+
+const { start, amount } = solanaDriver('accounts')
+let chain: DrivenSolana
+let proxy: RpcProxy
+let adapter: SolanaAdapter
+let at: BlockRef
+
+beforeAll(async () => {
+  chain = await start()
+})
+beforeEach(async () => {
+  proxy = await startRpcProxy(chain.url)
+  adapter = new SolanaAdapter({
+    ...(chain.recipe.options as ConstructorParameters<typeof SolanaAdapter>[0]),
+    rpcUrl: proxy.url,
+    clock: systemClock,
+    openAddresses: async () => [],
+  })
+})
+afterEach(async () => {
+  await adapter.close()
+  await proxy.close()
+})
+afterAll(() => chain.remove())
+
+test('a closed address named in thousands of transactions hides no late payment to others', async () => {
+  const [named, late] = [await chain.newAddress(), await chain.newAddress()]
+  adapter.watched.add([...strangers(150), named.addressBytes, late.addressBytes, ...strangers(150)])
+  await chain.pay(named.address, OLD_AMOUNT)
+  await begin()
+  const entry = { slot: 10, err: { InstructionError: [0, 'Custom'] }, memo: null, blockTime: null }
+  proxy.lie('getSignaturesForAddress', (told, { params }) => {
+    if (params[0] !== named.address) return told
+    return Array.from({ length: SIGNATURES_PER_CALL }, () => ({
+      ...entry,
+      signature: getBase58Decoder().decode(randomBytes(64)),
+      confirmationStatus: 'finalized',
+    }))
+  })
+  await chain.pay(late.address, amount)
+  expect(await read(6)).toEqual([amount])
+  expect(adapter.notice).toMatch(new RegExp(`${named.address} is too long to read.*paylink rescan`))
+  proxy.tellTheTruth()
+  expect(await read(6)).toEqual([OLD_AMOUNT])
+  expect(adapter.notice).toBeNull()
+})
+
+const strangers = (count: number) => Array.from({ length: count }, () => randomBytes(32))
+
+async function begin(): Promise<void> {
+  await chain.mine(1)
+  await adapter.connect()
+  at = await adapter.tip()
+}
+
+/** What is found in so many rounds, each at a block of its own. */
+async function read(rounds: number): Promise<bigint[]> {
+  const found: bigint[] = []
+  for (let round = 0; round < rounds; round++) {
+    await chain.mine(1)
+    const update = await adapter.nextUpdate(at, 100)
+    at = update?.blocks.at(-1)?.block ?? at
+    found.push(...(update?.blocks ?? []).flatMap(({ transfers }) => transfers.map((each) => each.amount)))
+  }
+  return found
+}
