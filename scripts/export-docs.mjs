@@ -14,15 +14,13 @@ if (folder === undefined || baseUrl === undefined) {
   process.exit(2)
 }
 const routes = ROUTES.filter((route) => route.dashboardOnly !== true)
-const { files, pages, pictures } = documentationOf(routes, baseUrl)
+const { files, pages, pictures, missing } = documentationOf(routes, baseUrl)
 const shown = await Promise.all(
   [...pictures].map(async ([path, picture]) => [path, await readFile(builtFile(picture))]),
 )
-const dashboard = `href="${new URL('/dashboard/', baseUrl)}"`
-const asFiles = [...pages].map(([path, page]) => [
-  `${path}/index.html`,
-  page.replace('href="/dashboard/"', dashboard),
-])
+const dashboard = `href="${new URL('/dashboard/', baseUrl)}`
+const named = [...[...pages].map(([path, page]) => [`${path}/index.html`, page]), ['/404.html', missing]]
+const asFiles = named.map(([name, page]) => [name, page.replaceAll('href="/dashboard/', dashboard)])
 const all = [...files, ...shown, ...asFiles]
 for (const [path, content] of all) {
   const file = join(folder, path)

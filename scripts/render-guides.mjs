@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
-import { Marked } from 'marked'
+import { Lexer, Marked } from 'marked'
 import { getHeadingList, gfmHeadingId } from 'marked-gfm-heading-id'
 
 /** Below docs/, the folders whose Markdown the program serves. */
 const FOLDERS = ['', 'decisions']
 const HEADING_DEPTH_MAX = 3
+/** The text of a link that names a document by its file. */
+const FILE_NAME = /^[\w/-]+\.md$/
 /** A link in Markdown to another file, no picture. */
 const LINK = /(?<!!)\[([^\]]+)\]\(((?:\.\.?\/|[\w-]+[/.])[^)\s]*)\)/g
 
@@ -18,11 +20,9 @@ const LINK = /(?<!!)\[([^\]]+)\]\(((?:\.\.?\/|[\w-]+[/.])[^)\s]*)\)/g
  */
 export async function renderGuides(root) {
   const names = (await Promise.all(FOLDERS.map((folder) => namesIn(root, folder)))).flat().sort()
-  return Promise.all(
-    names.map(async (name) =>
-      render(root, name, await readFile(join(root, 'docs', `${name}.md`), 'utf8'), names),
-    ),
-  )
+  const texts = await Promise.all(names.map((name) => readFile(join(root, 'docs', `${name}.md`), 'utf8')))
+  const titles = new Map(names.map((name, index) => [name, /^# (.+)/.exec(texts[index])?.[1] ?? name]))
+  return names.map((name, index) => render(root, name, texts[index], titles))
 }
 
 async function namesIn(root, folder) {
@@ -40,14 +40,19 @@ function sizeOf(bytes) {
     : { width, height }
 }
 
-function render(root, name, text, names) {
+function render(root, name, text, titles) {
   const pictures = []
   const marked = new Marked(gfmHeadingId())
   marked.use({
     renderer: {
       link({ href, tokens }) {
-        const inner = this.parser.parseInline(tokens)
-        const target = targetOf(name, href, names)
+        const target = targetOf(name, href, titles)
+        const title = target === null ? undefined : titles.get(pathBelowDocs(name, href))
+        // A reader of the site knows no files: what names one there is the title of its page.
+        const inner =
+          title !== undefined && FILE_NAME.test(tokens[0]?.raw ?? '')
+            ? this.parser.parseInline(Lexer.lexInline(title))
+            : this.parser.parseInline(tokens)
         return target === null ? inner : `<a href="${escapeHtml(target)}">${inner}</a>`
       },
       image({ href, text: description }) {
@@ -81,19 +86,23 @@ function render(root, name, text, names) {
     pictures,
     html,
     markdown: text.replace(LINK, (link, inner, href) =>
-      targetOf(name, href, names) === null ? inner : link,
+      targetOf(name, href, titles) === null ? inner : link,
     ),
   }
 }
 
 /** Where a link of a document leads on the site; null where the site has no such page. */
-function targetOf(name, href, names) {
+function targetOf(name, href, titles) {
   if (/^(?:https?:|mailto:|#)/.test(href)) return href
   const [path = '', anchor] = href.split('#')
-  const to = posix.normalize(posix.join(posix.dirname(name), path)).replace(/\.md$/, '')
-  if (!path.endsWith('.md') || !names.includes(to)) return null
+  const to = pathBelowDocs(name, href)
+  if (!path.endsWith('.md') || !titles.has(to)) return null
   return `/docs/guides/${to}${anchor === undefined ? '' : `#${anchor}`}`
 }
+
+/** The path below docs/, without `.md`, of what a document links to. */
+const pathBelowDocs = (name, href) =>
+  posix.normalize(posix.join(posix.dirname(name), href.split('#')[0])).replace(/\.md$/, '')
 
 const escapeHtml = (text) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')

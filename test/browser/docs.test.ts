@@ -93,6 +93,55 @@ test('an address that leads nowhere says so in the reader’s language, and whom
   await page.context().close()
 })
 
+test('an unknown page of the documentation leads on to the guides, the reference and the search', async () => {
+  const page = await openPage('/docs/guides/no-such-guide')
+  await page.getByRole('heading', { name: 'Page not found' }).waitFor()
+  expect(await axeFaults(page)).toEqual([])
+  await page.getByRole('searchbox').fill('payouts')
+  await page.locator('search li').first().waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('main').getByRole('link', { name: 'Guides', exact: true }).click()
+  await page.getByRole('heading', { level: 1, name: 'Guides' }).waitFor()
+  await page.context().close()
+})
+
+test('on a phone one press leads to the contents, and no button covers a sample', async () => {
+  const page = await openPage('/docs/guides/receiving-webhooks', { viewport: { width: 360, height: 740 } })
+  const contents = page.getByRole('navigation', { name: 'Contents' })
+  await page.getByRole('banner').getByRole('link', { name: 'Contents' }).click()
+  await expect.poll(async () => (await contents.boundingBox())?.y).toBeLessThan(740)
+  await contents.getByRole('link', { name: '3. Verify the signature first' }).click()
+  const covered = await page.locator('.sample').evaluateAll((samples) =>
+    samples.filter((sample) => {
+      const [button, code] = ['button', 'code'].map((tag) =>
+        sample.querySelector(tag)?.getBoundingClientRect(),
+      )
+      return button === undefined || code === undefined || button.bottom > code.top
+    }),
+  )
+  expect(covered).toEqual([])
+  await page.context().close()
+})
+
+test('who opens one sample in a language reads all of the reference in it, and stays in place', async () => {
+  const page = await openPage('/docs#getPayout')
+  const summary = page.locator('#getPayout summary', { hasText: 'Python' })
+  await summary.scrollIntoViewIfNeeded()
+  const before = await summary.boundingBox()
+  await summary.click()
+  const open = () =>
+    page
+      .locator('details[name$="-request"][open] > summary')
+      .evaluateAll((all) => [...new Set(all.map((each) => each.textContent))])
+  await expect.poll(open).toEqual(['Python'])
+  await expect
+    .poll(async () => Math.abs(((await summary.boundingBox())?.y ?? 0) - (before?.y ?? 0)))
+    .toBeLessThan(2)
+  await page.reload()
+  expect(await open()).toEqual(['Python'])
+  await page.context().close()
+})
+
 test('search finds guides, requests and errors by the keyboard alone', async () => {
   const page = await openPage('/docs/guides')
   await page.keyboard.press('/')

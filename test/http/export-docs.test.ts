@@ -29,6 +29,7 @@ const fileAt = (path: string): string | undefined =>
 test('the exported documentation has its pages, the search, the pictures and what machines read', async () => {
   expect([...names]).toEqual(
     expect.arrayContaining([
+      '/404.html',
       '/docs/index.html',
       '/docs/errors/index.html',
       '/docs/guides/index.html',

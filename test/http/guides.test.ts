@@ -21,7 +21,7 @@ test('every link of the documentation that stays here leads to a page, and to a 
   const links = entries.map(({ url }) => ({ from: 'search', url }))
   for (const [from, page] of pages)
     for (const [, href = ''] of page.matchAll(/<a href="([^"]+)"/g))
-      if (!/^(https?:|mailto:|\/openapi|\/dashboard\/$)/.test(href))
+      if (!/^(https?:|mailto:|\/openapi|\/dashboard\/)/.test(href))
         links.push({ from, url: href.startsWith('#') ? from + href : href })
   const broken = links.filter(({ url }) => {
     const [path = '', id] = url.split('#')
@@ -54,6 +54,12 @@ test('nothing of a document is lost: tables, code and headings are there', () =>
   for (const part of ['<table>', '<pre tabindex="0"><code>', 'href="/docs/guides/', 'aria-current="page"'])
     expect(page).toContain(part)
   expect(page).not.toContain('.md"')
+})
+
+test('a link to a document reads as its title, not as its file', () => {
+  const page = pages.get('/docs/guides/receiving-webhooks')
+  expect(page).toContain('<a href="/docs/guides/events">Events</a>')
+  for (const [path, text] of pages) expect(text, path).not.toMatch(/<a [^>]+>[\w/-]+\.md<\/a>/)
 })
 
 test('every picture of a guide is described, and is a PNG or SVG of the size that the page keeps free', async () => {

@@ -8,7 +8,7 @@ import { NO_BRANDING } from '../../web/checkout/branding.ts'
 import { contentSecurityPolicy, SECURITY_HEADERS } from '../../web/checkout/content-security.ts'
 import { unknownPage } from '../../web/checkout/plain-pages.ts'
 import { ERRORS, type ErrorCode } from '../../wire/errors.ts'
-import { addDocumentation } from '../docs/documentation.ts'
+import { addDocumentation, missingPage } from '../docs/documentation.ts'
 import type { Answer } from './answer.ts'
 import { type ApiContext, type ApiVariables, answerRequest, type Gate } from './answer-request.ts'
 import { createAuthenticate } from './credentials.ts'
@@ -104,6 +104,7 @@ const isBrowsing = (c: Context<Variables>): boolean =>
   !c.req.path.startsWith(`${API_PREFIX}/`) && c.req.header('accept')?.includes('text/html') === true
 
 function notFoundPage(c: Context<Variables>): Response {
+  if (c.req.path.startsWith('/docs/')) return missingPage(c)
   const headers = {
     ...c.get('headers'),
     ...SECURITY_HEADERS,

@@ -13,7 +13,7 @@ const SCRIPT = readBuilt('docs.js')
 export const DOCS_CSP = `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 /** From every page of the documentation. */
-const DASHBOARD = '/dashboard/'
+export const DASHBOARD = '/dashboard/'
 
 const PARTS = {
   guides: { name: 'Guides', path: '/docs/guides' },
@@ -24,7 +24,12 @@ const PARTS = {
 /**
  * One page of the documentation: what leads to its parts, and the parts. Complete without its script.
  */
-export function docsPage(title: string, part: keyof typeof PARTS, navigation: Child, content: Child): string {
+export function docsPage(
+  title: string,
+  part: keyof typeof PARTS | null,
+  navigation: Child,
+  content: Child,
+): string {
   const body = (
     <html lang="en">
       <head>
@@ -38,7 +43,7 @@ export function docsPage(title: string, part: keyof typeof PARTS, navigation: Ch
         <Header part={part} />
         <div class="page">
           <main>{content}</main>
-          <nav class="contents" aria-label="Contents">
+          <nav class="contents" id="contents" aria-label="Contents">
             {navigation}
           </nav>
         </div>
@@ -49,7 +54,7 @@ export function docsPage(title: string, part: keyof typeof PARTS, navigation: Ch
   return String(html`<!doctype html>${body}`)
 }
 
-const Header = ({ part }: { part: keyof typeof PARTS }) => (
+const Header = ({ part }: { part: keyof typeof PARTS | null }) => (
   <header>
     <nav aria-label="Documentation">
       {Object.entries(PARTS).map(([key, { name, path }]) => (
@@ -58,6 +63,9 @@ const Header = ({ part }: { part: keyof typeof PARTS }) => (
         </a>
       ))}
       <a href={DASHBOARD}>Dashboard</a>
+      <a class="to-contents" href="#contents">
+        Contents
+      </a>
     </nav>
     <search hidden>
       <input type="search" id="search" placeholder="Search  /" aria-label="Search the documentation" />

@@ -1,18 +1,25 @@
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
-import type { Hono } from 'hono'
+import type { Context, Hono } from 'hono'
 import { builtFile } from '../../web/built-files.ts'
 import type { ApiVariables } from '../api/answer-request.ts'
 import { ApiProblem } from '../api/problem.ts'
 import { API_PREFIX, type Route } from '../api/route.ts'
 import { DOCS_CSP } from './docs-layout.tsx'
 import { renderErrorCatalogue } from './errors-page.tsx'
-import { GUIDE_PICTURES, GUIDE_SOURCES, llmsTxt, renderGuides } from './guides.tsx'
+import { GUIDE_PICTURES, GUIDE_SOURCES, llmsTxt, renderGuides, renderMissing } from './guides.tsx'
 import { openApiDocument } from './openapi.ts'
 import { renderReference } from './reference-page.tsx'
 import { searchEntries } from './search-entries.ts'
 
 const CACHE_SECONDS = 300
+const PAGE_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': DOCS_CSP,
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
+}
+const MISSING = renderMissing()
 const FILE_TYPES: { readonly [extension: string]: string } = {
   '.json': 'application/json; charset=utf-8',
   '.md': 'text/markdown; charset=utf-8',
@@ -35,6 +42,7 @@ export function documentationOf(routes: readonly Route[], baseUrl: string) {
       ...GUIDE_SOURCES,
     ]),
     pictures: GUIDE_PICTURES,
+    missing: MISSING,
     pages: new Map([
       ['/docs', renderReference(document)],
       ['/docs/errors', renderErrorCatalogue()],
@@ -42,6 +50,10 @@ export function documentationOf(routes: readonly Route[], baseUrl: string) {
     ]),
   }
 }
+
+/** For a person whose link leads to no page of the documentation. */
+export const missingPage = (c: Context<ApiVariables>): Response =>
+  c.body(MISSING, 404, { ...c.get('headers'), ...PAGE_HEADERS, 'cache-control': 'no-store' })
 
 /** Serves the documentation, made once from the routes and the documents. */
 export function addDocumentation(app: Hono<ApiVariables>, routes: readonly Route[], baseUrl: string): void {
@@ -61,11 +73,8 @@ export function addDocumentation(app: Hono<ApiVariables>, routes: readonly Route
     app.get(path, (c) =>
       c.body(page, 200, {
         ...c.get('headers'),
-        'content-type': 'text/html; charset=utf-8',
+        ...PAGE_HEADERS,
         'cache-control': `public, max-age=${CACHE_SECONDS}`,
-        'content-security-policy': DOCS_CSP,
-        'referrer-policy': 'no-referrer',
-        'x-frame-options': 'DENY',
       }),
     )
   }

@@ -101,6 +101,21 @@ export function renderGuides(): ReadonlyMap<string, string> {
   ])
 }
 
+/** What an address below `/docs` that leads nowhere answers. */
+export const renderMissing = (): string =>
+  docsPage(
+    'Page not found',
+    null,
+    <Contents />,
+    <>
+      <h1>Page not found</h1>
+      <p>
+        The documentation has no such page. Use the search, or go to the <a href={GUIDES_PATH}>Guides</a>, the{' '}
+        <a href="/docs">API reference</a> or the <a href="/docs/errors">Errors</a>.
+      </p>
+    </>,
+  )
+
 function renderGuide(guide: Guide): string {
   const navigation = (
     <>

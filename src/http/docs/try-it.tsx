@@ -1,4 +1,5 @@
 import type { FC } from 'hono/jsx'
+import { DASHBOARD } from './docs-layout.tsx'
 import type { OpenApiOperation } from './openapi.ts'
 
 export type OperationProps = {
@@ -19,7 +20,9 @@ export const TestKey: FC = () => (
       aria-describedby="api-key-use"
     />
     <span id="api-key-use" class="soft">
-      For “Try it” below each request. This browser tab keeps it, until you close it. Live keys are refused.
+      For “Try it” below each request. A sandbox prints one when it starts, and the dashboard makes more under{' '}
+      <a href={`${DASHBOARD}developers/keys`}>API keys</a>. This browser tab keeps it, until you close it.
+      Live keys are refused.
     </span>
   </p>
 )

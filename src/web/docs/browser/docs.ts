@@ -15,6 +15,7 @@ const COPIED_MS = 2_000
 /** As `new-api-key.ts` makes them; whoever pastes a live key would move real money. */
 const TEST_KEY = /^sk_test_[0-9A-Za-z]+$/
 const KEY_KEPT_AS = 'paylink-test-key'
+const LANGUAGE_KEPT_AS = 'paylink-language'
 
 function element<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
@@ -127,6 +128,29 @@ function addCopyButtons(): void {
   }
 }
 
+/** Who opens a sample in one language reads all of the page in it; what they pressed stays where it is. */
+function keepLanguage(): void {
+  const samples = [...document.querySelectorAll<HTMLDetailsElement>('details[name$="-request"]')]
+  const languageOf = (sample: Element) => sample.querySelector('summary')?.textContent
+  const open = (language: string, except?: Element) => {
+    for (const sample of samples) if (sample !== except && languageOf(sample) === language) sample.open = true
+  }
+  const kept = sessionStorage.getItem(LANGUAGE_KEPT_AS)
+  if (kept !== null) open(kept)
+  for (const sample of samples) {
+    const summary = sample.querySelector('summary')
+    summary?.addEventListener('click', () => {
+      const language = languageOf(sample)
+      if (sample.open || !language) return
+      const { top } = summary.getBoundingClientRect()
+      sessionStorage.setItem(LANGUAGE_KEPT_AS, language)
+      // The press itself opens this one, after all listeners.
+      open(language, sample)
+      requestAnimationFrame(() => scrollBy(0, summary.getBoundingClientRect().top - top))
+    })
+  }
+}
+
 function startTrying(): void {
   const field = document.querySelector<HTMLInputElement>('#api-key')
   if (field === null) return
@@ -202,4 +226,5 @@ function pretty(text: string): string {
 
 startSearch()
 addCopyButtons()
+keepLanguage()
 startTrying()
