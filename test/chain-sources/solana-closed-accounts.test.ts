@@ -8,6 +8,7 @@ import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { type DrivenSolana, solanaDriver } from '../support/solana-driver.ts'
 
 const SIGNATURES_PER_CALL = 1_000
+const SLOTS_IN_A_MINUTE = 150
 const OLD_AMOUNT = 5_000_000n
 
 const { start, amount } = solanaDriver('accounts')
@@ -53,6 +54,43 @@ test('a closed address named in thousands of transactions hides no late payment 
   expect(adapter.notice).toMatch(new RegExp(`${named.address} is too long to read.*paylink rescan`))
   proxy.tellTheTruth()
   expect(await read(6)).toEqual([OLD_AMOUNT])
+  expect(adapter.notice).toBeNull()
+})
+
+test('a late payment is found where the node put the older transactions of its address away', async () => {
+  const late = await chain.newAddress()
+  adapter.watched.add([late.addressBytes, ...strangers(20)])
+  await chain.pay(late.address, OLD_AMOUNT)
+  await begin()
+  const kept = at.height
+  proxy.lie('getSignaturesForAddress', (told) =>
+    (told as { slot: number }[]).filter(({ slot }) => slot > kept),
+  )
+  expect(await read(2)).toEqual([])
+  await chain.pay(late.address, amount)
+  expect(await read(10)).toEqual([amount])
+  await chain.pay(late.address, amount + 1n)
+  expect(await read(10)).toEqual([amount + 1n])
+  expect(adapter.notice).toBeNull()
+})
+
+test('a closed address whose listed transactions do not make its balance is named after a minute', async () => {
+  const late = await chain.newAddress()
+  adapter.watched.add([late.addressBytes])
+  await chain.pay(late.address, OLD_AMOUNT)
+  const left = await chain.pay(late.address, OLD_AMOUNT + 1n)
+  await begin()
+  await chain.pay(late.address, amount)
+  proxy.lie('getSignaturesForAddress', (told) =>
+    (told as { signature: string }[]).filter(({ signature }) => signature !== left),
+  )
+  expect(await read(2)).toEqual([])
+  expect(adapter.notice).toBeNull()
+  await chain.mine(SLOTS_IN_A_MINUTE)
+  expect(await read(1)).toEqual([])
+  expect(adapter.notice).toMatch(new RegExp(`${late.address} is not whole.*paylink rescan`))
+  proxy.tellTheTruth()
+  expect((await read(2)).toSorted()).toEqual([OLD_AMOUNT, OLD_AMOUNT + 1n, amount].toSorted())
   expect(adapter.notice).toBeNull()
 })
 

@@ -12,6 +12,8 @@ const CALLS_IN_FLIGHT = 4
 export const OVERLAP_SLOTS = 32
 /** If more transactions than this name one open address, blocks are read instead. */
 const SIGNATURE_PAGES_MAX = 5
+/** A list that is not whole for longer than these, a minute, is not only late. */
+const LATE_SLOTS = 150
 /** Looks at a list of signatures that does not explain an account's balance. */
 const EXPLAIN_ATTEMPTS_MAX = 4
 const EXPLAIN_RETRY_MS = 80
@@ -23,7 +25,14 @@ export type Touch = {
   readonly signature: string
   readonly slot: number
   readonly delta: bigint
+  /** What the account had after it. */
+  readonly after: bigint
   readonly transfers: readonly FoundTransfer[]
+}
+
+/** The node's list of transactions does not explain a balance: it lags, is not whole, or lamports came outside of all. */
+export class Unexplained extends Error {
+  override name = 'Unexplained'
 }
 
 /** More transactions name an address than can be asked for one by one. */
@@ -31,21 +40,30 @@ export class TooManySignatures extends Error {
   override name = 'TooManySignatures'
 }
 
-/** Closed addresses whose lists tell nothing: what came to them is found only where blocks are read. */
+type Unread = { readonly why: 'too long to read' | 'not whole'; readonly slot: number }
+
+/** Closed addresses whose lists do not tell what came there: it is found only where blocks are read. */
 export class UnreadAddresses {
-  readonly #unread = new Set<string>()
+  readonly #unread = new Map<string, Unread>()
+  #slot = 0
 
   get notice(): string | null {
-    const [first] = this.#unread
+    const told = [...this.#unread].filter(
+      ([, { why, slot }]) => why === 'too long to read' || this.#slot - slot >= LATE_SLOTS,
+    )
+    const [first] = told
     if (first === undefined) return null
-    const { size } = this.#unread
-    const which = size === 1 ? `closed address ${first}` : `${size} closed addresses, as ${first},`
-    return `the node's list of transactions of ${which} is too long to read: what came there is found by paylink rescan`
+    const [account, { why }] = first
+    const which =
+      told.length === 1 ? `closed address ${account}` : `${told.length} closed addresses, as ${account},`
+    return `the node's list of transactions of ${which} is ${why}: what came there is found by paylink rescan`
   }
 
-  tell(account: string, isUnread: boolean): void {
-    if (isUnread) this.#unread.add(account)
-    else this.#unread.delete(account)
+  /** `why` is null where the list was read. */
+  tell(account: string, why: Unread['why'] | null, slot: number): void {
+    this.#slot = Math.max(this.#slot, slot)
+    if (why === null) this.#unread.delete(account)
+    else if (this.#unread.get(account)?.why !== why) this.#unread.set(account, { why, slot })
   }
 
   clear(): void {
@@ -80,6 +98,26 @@ export class AccountHistories {
       await pause(EXPLAIN_RETRY_MS)
     }
     return null
+  }
+
+  /**
+   * All of the account's transactions that the node lists, where each begins with the balance that the one before left and
+   * the newest left the reading: only older ones can be missing, and these are on the chain that has this balance. Null
+   * where there is none; 'gap' where they do not follow one another.
+   */
+  async newest(reading: Reading): Promise<Touch[] | 'gap' | null> {
+    const touches = await this.#touches(reading, 0)
+    if (touches.length === 0) return null
+    const left = touches.toSorted((a, b) => b.slot - a.slot)
+    let balance = reading.lamports
+    while (left.length > 0) {
+      // In no order within a slot.
+      const at = left.findIndex(({ slot, after }) => slot === left[0]?.slot && after === balance)
+      const [touch] = at < 0 ? [] : left.splice(at, 1)
+      if (touch === undefined) return 'gap'
+      balance -= touch.delta
+    }
+    return touches
   }
 
   /** The account's transactions above `since` and up to the reading, each once. */
@@ -117,6 +155,7 @@ export class AccountHistories {
       signature,
       slot: transaction.slot,
       delta: (transaction.post[index] ?? 0n) - (transaction.pre[index] ?? 0n),
+      after: transaction.post[index] ?? 0n,
       transfers: findTransfers(transaction, this.#parts.watched),
     }
     if (touch.slot === slot) this.#touched.set(key, touch)

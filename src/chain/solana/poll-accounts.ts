@@ -9,6 +9,7 @@ import {
   type Reading,
   TooManySignatures,
   type Touch,
+  Unexplained,
   UnreadAddresses,
 } from './account-histories.ts'
 import type { ReadParts } from './read-blocks.ts'
@@ -33,7 +34,13 @@ type KnownAccount = {
   readonly touchedSlot: number
 }
 
-type History = { readonly touches: Touch[]; readonly since: number; readonly reported: number }
+type History = {
+  readonly touches: Touch[]
+  readonly since: number
+  readonly reported: number
+  /** Whether these are all from `since` on. */
+  readonly isWhole: boolean
+}
 
 /** The chain left our checkpoint: only its blocks show where each payment above the fork is now. */
 export class ForkLeft extends Error {
@@ -43,11 +50,6 @@ export class ForkLeft extends Error {
 /** The chain left the tip of a reading before its end: there is another tip to read to. */
 export class TipLeft extends Error {
   override name = 'TipLeft'
-}
-
-/** The node's list of transactions does not explain a balance: it lags, is not whole, or lamports came outside of all. */
-export class Unexplained extends Error {
-  override name = 'Unexplained'
 }
 
 /**
@@ -235,7 +237,7 @@ export class AccountPolling {
       const since = lamports === 0n ? slot : Math.max(history.since, touchedSlot, slot - OVERLAP_SLOTS)
       const reported = upTo.filter((touch) => touch.slot > history.reported)
       const known = { lamports, since, seenSlot: slot, triedSlot: slot, touchedSlot }
-      return { account, known, reported }
+      return { account, known, reported, isWhole: history.isWhole }
     })
     const isDue = new Set(due.map(({ account }) => account))
     const through = new Map<string, number>()
@@ -247,13 +249,14 @@ export class AccountPolling {
         continue
       }
       through.set(account, slot)
+      this.#unread.tell(account, null, slot)
       const touchedSlot = known?.touchedSlot ?? 0
       this.#known.set(account, { lamports, since: slot, seenSlot: slot, triedSlot: slot, touchedSlot })
     }
     // What no list explains of an address that nobody is to pay now is looked at again in its turn.
     const whole = explained.filter((each) => each !== null)
-    for (const { account, known } of whole) {
-      through.set(account, known.since)
+    for (const { account, known, isWhole } of whole) {
+      if (isWhole) through.set(account, known.since)
       this.#known.set(account, known)
     }
     return { touches: whole.flatMap(({ reported }) => reported), through }
@@ -285,15 +288,16 @@ export class AccountPolling {
     const { account } = reading
     try {
       const history = await this.#history(reading, ancestor)
-      this.#unread.tell(account, false)
-      if (history !== null || !isOpen) return history
+      if (history !== null) this.#unread.tell(account, null, reading.slot)
+      if (history !== null) return history
+      if (!isOpen) return await this.#newest(reading)
     } catch (error) {
       // One of several nodes is behind the one that gave the balance, which did not change: it has time.
       const isBehind = error instanceof SolanaCallFailed && error.code === SOLANA_CODES.minContextSlot
       if (isBehind && !isChanged) return null
       // A stranger can name an old address as often as he pays for: it must not keep others from being read.
       if (isOpen || !(error instanceof TooManySignatures)) throw error
-      this.#unread.tell(account, true)
+      this.#unread.tell(account, 'too long to read', reading.slot)
       return null
     }
     throw new Unexplained(
@@ -301,12 +305,19 @@ export class AccountPolling {
     )
   }
 
+  /** Of a closed account whose oldest transactions the node put away; null where that is not all that is missing. */
+  async #newest(reading: Reading): Promise<History | null> {
+    const touches = await this.#histories.newest(reading)
+    this.#unread.tell(reading.account, touches === 'gap' ? 'not whole' : null, reading.slot)
+    return touches === null || touches === 'gap' ? null : { touches, since: 0, reported: 0, isWhole: false }
+  }
+
   /** The account's transactions above `since`, reported up to `reported`; null where they do not explain its balance. */
   async #history(reading: Reading, ancestor: BlockRef): Promise<History | null> {
     const known = this.#known.get(reading.account)
     const explained = async (since: number, lamports: bigint, reported: number) => {
       const touches = await this.#histories.explain(reading, { since, lamports })
-      return touches === null ? null : { touches, since, reported }
+      return touches === null ? null : { touches, since, reported, isWhole: true }
     }
     if (known === undefined || known.since > ancestor.height) {
       // Without a balance to begin from the whole history must add up, so that a late list hides nothing.
