@@ -113,6 +113,13 @@ export interface ChainAdapter {
   identity(): Promise<string | null>
   /** Whether the node has this block, on its best chain or beside it. */
   knows(block: { readonly height: number; readonly hash: string }): Promise<boolean>
+  /** Hash of the block at this height on the node's best chain; null where that chain ends below. */
+  hashAt(height: number): Promise<string | null>
+  /**
+   * Hash of the block at this height on the chain that was read up to `checkpoint`, asking nobody; absent or null where it
+   * is not remembered.
+   */
+  rememberedAt?(checkpoint: BlockRef, height: number): string | null
   /** The node's tip. */
   tip(): Promise<BlockRef>
   /** The next step from `checkpoint`, of at most `maxBlocks` blocks; null at the tip. */
@@ -121,9 +128,10 @@ export interface ChainAdapter {
   readMempool(): Promise<MempoolReading | null>
   /**
    * The outcome of transactions that we saw unconfirmed and that are now in neither the mempool nor a block: still
-   * acceptable to the node (it is offered them again), or conflicting and dead.
+   * acceptable to the node (it is offered them again), or conflicting and dead. Null where one of them stands in a block that
+   * came after the last step, so that there is nothing to judge before the next.
    */
-  outcomesOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>>
+  outcomesOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'> | null>
   /**
    * The chain's own block tags, provided `checkpoint` is on the node's best chain; null where it is not, and
    * nothing is proved. Absent on chains where confirmations are counted.

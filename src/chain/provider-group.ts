@@ -120,6 +120,14 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     return this.#request((chain) => chain.knows(block))
   }
 
+  hashAt(height: number): Promise<string | null> {
+    return this.#request((chain) => chain.hashAt(height))
+  }
+
+  rememberedAt(checkpoint: BlockRef, height: number): string | null {
+    return this.#followed.chain.rememberedAt?.(checkpoint, height) ?? null
+  }
+
   tip(): Promise<BlockRef> {
     return this.#request((chain) => chain.tip())
   }
@@ -134,7 +142,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     return this.#request((chain) => chain.readMempool())
   }
 
-  outcomesOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
+  outcomesOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'> | null> {
     return this.#request((chain) => chain.outcomesOf(txids))
   }
 

@@ -107,14 +107,17 @@ export async function recordUpdate(
   return last
 }
 
-/** Whatever is recorded stands at or above this ancestor, or the node's chain has it too. Else throws `ChainHalted`. */
+/**
+ * Whatever is recorded stands above this ancestor, or on the node's best chain: that the node knows it is not enough, since
+ * it may be what was left. Else throws `ChainHalted`.
+ */
 async function requireRecorded(
   { adapter, pool }: RecordingParts,
   checkpoint: BlockRef,
   ancestor: BlockRef,
 ): Promise<void> {
   const recorded = await loadRecordedBlock(pool, adapter.network, ancestor.height)
-  if (recorded !== null && !(await adapter.knows(recorded)))
+  if (recorded !== null && (await adapter.hashAt(recorded.height)) !== recorded.hash)
     throw forkTooDeep(checkpoint, checkpoint.height - ancestor.height)
 }
 
@@ -139,6 +142,7 @@ export async function recordMempool(parts: RecordingParts, mempool: MempoolReadi
   }
   const vanished = vanishedFrom(contents)
   const outcomes = vanished.length === 0 ? new Map() : await adapter.outcomesOf(txidsOf(vanished))
+  if (outcomes === null) return
   const dead = new Set([...outcomes].flatMap(([txid, outcome]) => (outcome === 'dead' ? [txid] : [])))
   await recordFacts(parts, reconcileMempool(contents, dead), tipHeight)
 }
@@ -169,6 +173,7 @@ async function judgeDisconnected(
   const waiting = new Set(mempool.transfers.map((transfer) => transfer.txid))
   const unknown = disconnected.filter(({ payment }) => !payment.isBlockSum && !waiting.has(payment.txid))
   const outcomes = await adapter.outcomesOf(txidsOf(unknown))
+  if (outcomes === null) return 'moved'
   for (const [txid, outcome] of outcomes) if (outcome === 'alive') waiting.add(txid)
   return waiting
 }

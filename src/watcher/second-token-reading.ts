@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { ChainHalted, type TokenReading } from '../chain/adapter.ts'
+import { type ChainAdapter, ChainHalted, type TokenReading } from '../chain/adapter.ts'
 import { type Comparison, compareReadings, withdrawn } from '../core/chain/second-reading.ts'
 import type { BlockRef } from '../core/invoice/types.ts'
 import {
@@ -39,7 +39,10 @@ export async function readTokensAgain(
   for (let round = 0; round < READINGS_PER_ROUND && at !== null && at.height < target; round++) {
     if (performance.now() - beganAt > ROUND_MS_MAX) break
     const next = await readOnce(parts, at, Math.min(target, at.height + TOKEN_BLOCKS_MAX), checkpoint)
-    if (next === null) return { through: at.height, hasMore: false }
+    if (next === null) {
+      const lowered = await leaveFork(parts, at, checkpoint)
+      return { through: (lowered ?? at).height, hasMore: lowered !== null }
+    }
     at = next
   }
   return { through: at?.height ?? 0, hasMore: at !== null && at.height < target }
@@ -54,12 +57,49 @@ async function readOnce(
 ): Promise<SecondCheckpoint | null> {
   const { adapter } = parts
   const reading = await readTokens(parts, { ...at, timeMs: 0 }, toHeight)
-  if (reading === null || (reading.end.height === checkpoint.height && reading.end.hash !== checkpoint.hash))
-    return null
+  if (reading === null || !(await isBelow(adapter, reading.end, checkpoint))) return null
   const { end, compared } = reading
   if (compared.kind === 'contradicted') await takeBack(parts, compared, checkpoint.height)
   else await recordFacts(parts, compared.missed, checkpoint.height)
   return (await whileLeading(parts, (tx) => moveSecondReading(tx, adapter.network, at, end))) ? end : null
+}
+
+/**
+ * Whether a block is the checkpoint or an ancestor of it. An endpoint may stand for several nodes, of which one is on
+ * another fork: what it answers proves itself, and is not of our chain.
+ */
+async function isBelow(
+  adapter: ChainAdapter,
+  block: SecondCheckpoint,
+  checkpoint: BlockRef,
+): Promise<boolean> {
+  const { height, hash } = block
+  if (height === checkpoint.height) return hash === checkpoint.hash
+  const remembered = adapter.rememberedAt?.(checkpoint, height) ?? null
+  if (remembered !== null) return remembered === hash
+  return (await isOnChain(adapter, block)) && (await isOnChain(adapter, checkpoint))
+}
+
+const isOnChain = async (adapter: ChainAdapter, { height, hash }: SecondCheckpoint): Promise<boolean> =>
+  (await adapter.hashAt(height)) === hash
+
+/**
+ * Where the second reading itself stands on another fork, nothing would ever follow it: it is put back as far as one reading
+ * may have come. Null where it stands on our chain, or nobody can tell.
+ */
+async function leaveFork(
+  parts: TokenReadingParts,
+  at: SecondCheckpoint,
+  checkpoint: BlockRef,
+): Promise<SecondCheckpoint | null> {
+  const { adapter } = parts
+  if (at.height === 0 || (await isBelow(adapter, at, checkpoint))) return null
+  const height = Math.max(0, at.height - TOKEN_BLOCKS_MAX)
+  const hash = adapter.rememberedAt?.(checkpoint, height) ?? (await adapter.hashAt(height))
+  // Asked last: our chain is still the node's, and the block below it ours.
+  if (hash === null || !(await isOnChain(adapter, checkpoint))) return null
+  const lower = { height, hash }
+  return (await whileLeading(parts, (tx) => moveSecondReading(tx, adapter.network, at, lower))) ? lower : null
 }
 
 type ComparedReading = { readonly end: BlockRef; readonly compared: Comparison }

@@ -154,6 +154,10 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     return (await this.#node.headerAt(height))?.hash ?? null
   }
 
+  rememberedAt(checkpoint: BlockRef, height: number): string | null {
+    return this.#walk.rememberedAt(checkpoint, height)
+  }
+
   async isOnChain({ height, hash }: { readonly height: number; readonly hash: string }): Promise<boolean> {
     return (await this.hashAt(height)) === hash
   }
@@ -196,10 +200,18 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     return { tip, readAtMs, transfers: [] }
   }
 
-  /** What left the chain and waits for another block is alive; of the rest nobody can say that it comes back. */
-  async outcomesOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
+  /**
+   * What left the chain and waits for another block is alive; of the rest nobody can say that it comes back. What stands in a
+   * block above those that were read is read with that block.
+   */
+  async outcomesOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'> | null> {
     const outcomes = new Map<string, 'alive' | 'dead'>()
-    for (const txid of txids) outcomes.set(txid, (await this.#node.isWaiting(txid)) ? 'alive' : 'dead')
+    for (const txid of txids) {
+      const place = await this.#node.placeOf(txid)
+      const isInBlock = place !== null && place !== 'waiting'
+      if (isInBlock && place.height > (this.#tip?.height ?? 0) && (await this.isOnChain(place))) return null
+      outcomes.set(txid, place === 'waiting' ? 'alive' : 'dead')
+    }
     return outcomes
   }
 

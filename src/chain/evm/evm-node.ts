@@ -12,6 +12,7 @@ import {
   type EvmReceipt,
   type EvmSenders,
   type EvmTraces,
+  hash,
   headerSchema,
   logsSchema,
   receiptsSchema,
@@ -201,11 +202,15 @@ export class EvmNode {
     return answer === '0x' ? null : Number(BigInt(answer))
   }
 
-  /** Whether the node knows this transaction and no block of its chain has it. */
-  async isWaiting(txid: string): Promise<boolean> {
-    const waiting = z.object({ blockHash: z.string().nullish() }).nullable()
-    const reported = await this.rpc.call('eth_getTransactionByHash', [txid], waiting)
-    return reported !== null && reported.blockHash == null
+  /** Where this transaction is: in no block yet, or in this one; null where the node does not know it. */
+  async placeOf(
+    txid: string,
+  ): Promise<'waiting' | { readonly height: number; readonly hash: string } | null> {
+    const place = z.object({ blockNumber: count.nullish(), blockHash: hash.nullish() }).nullable()
+    const reported = await this.rpc.call('eth_getTransactionByHash', [txid], place)
+    if (reported === null) return null
+    const { blockNumber, blockHash } = reported
+    return blockNumber == null || blockHash == null ? 'waiting' : { height: blockNumber, hash: blockHash }
   }
 
   /** Whether the node traces blocks. */

@@ -17,6 +17,8 @@ const HEADERS_IN_FLIGHT = 8
 const WALK_ATTEMPTS_MAX = 8
 const WALK_PAUSE_MS = 80
 
+type Ancestor = Pick<ChainUpdate, 'ancestor' | 'isAncestorAssumed'>
+
 /**
  * Walks the node's best chain from a checkpoint. Every step is proved by the parent hashes in the headers; heights
  * are only a way to ask.
@@ -27,6 +29,8 @@ export class EvmWalk {
   readonly #depthMax: number
   /** The newest blocks of the chain as we walked it: a node forgets what was reorganised away. */
   #trail: readonly BlockRef[] = []
+  /** The same before the last step, which may not have been taken. */
+  #trailBefore: readonly BlockRef[] = []
 
   /** `depthMax`: blocks that a reorganisation may take back. */
   constructor(
@@ -41,6 +45,7 @@ export class EvmWalk {
 
   /** See `ChainAdapter.nextUpdate`. One call at the tip, and where one block has come its contents besides. */
   async next(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
+    if (this.#trailBefore.at(-1)?.hash === checkpoint.hash) this.#trail = this.#trailBefore
     for (let attempt = 1; attempt <= WALK_ATTEMPTS_MAX; attempt++) {
       if (attempt > 1) await setTimeout(WALK_PAUSE_MS)
       const tip = await this.tip()
@@ -52,12 +57,20 @@ export class EvmWalk {
       const headers = await this.#headersAbove(checkpoint, tip, maxBlocks)
       if (headers === null) continue
       const blocks = await this.#read(headers.above)
-      const step = { ancestor: headers.ancestor, blocks, tip: referenceOf(tip) }
+      const { above: _above, ...from } = headers
+      const step: ChainUpdate = { ...from, blocks, tip: referenceOf(tip) }
       const read = blocks.map(({ block }) => block)
+      this.#trailBefore = this.#trail
       this.#trail = trailAfter(this.#trail, step.ancestor, read, this.#depthMax + 1)
       return step
     }
     throw new ChainUnavailable('the node gives blocks that do not follow one another')
+  }
+
+  /** See `ChainAdapter.rememberedAt`. */
+  rememberedAt(checkpoint: BlockRef, height: number): string | null {
+    if (this.#trail.at(-1)?.hash !== checkpoint.hash) return null
+    return this.#trail[this.#trail.length - 1 - (checkpoint.height - height)]?.hash ?? null
   }
 
   async tip(): Promise<EvmHeader> {
@@ -74,8 +87,9 @@ export class EvmWalk {
         throw new ChainHalted(`the node gives block ${tip.hash} a wrong height`)
       return { ancestor: checkpoint, above: [tip] }
     }
-    const ancestor = await this.#commonAncestor(checkpoint)
-    if (ancestor === null) return null
+    const shared = await this.#commonAncestor(checkpoint)
+    if (shared === null) return null
+    const { ancestor } = shared
     // A reorganisation is connected up to the new tip in one step, so that a payment which only moved never left.
     const limit = ancestor.hash === checkpoint.hash ? maxBlocks : Math.max(maxBlocks, this.#depthMax * 2)
     const heights = Array.from(
@@ -87,19 +101,19 @@ export class EvmWalk {
     )
     const headers = above.flatMap((header) => header ?? [])
     return headers.length === heights.length && isChain(ancestor, headers)
-      ? { ancestor, above: headers }
+      ? { ...shared, above: headers }
       : null
   }
 
   /** The highest block that our chain and the node's best one share; null where the chain moves. */
-  async #commonAncestor(checkpoint: BlockRef): Promise<BlockRef | null> {
+  async #commonAncestor(checkpoint: BlockRef): Promise<Ancestor | null> {
     const theirs = await this.#node.headerAt(checkpoint.height)
     if (theirs === null) return null
-    if (theirs.hash === checkpoint.hash) return checkpoint
+    if (theirs.hash === checkpoint.hash) return { ancestor: checkpoint }
     const lowest = Math.max(0, checkpoint.height - this.#depthMax)
     const isRemembered = this.#trail.at(-1)?.hash === checkpoint.hash
     const shared = isRemembered ? await this.#highestShared(this.#trail.slice(0, -1)) : undefined
-    if (shared !== undefined && shared.height >= lowest) return shared
+    if (shared !== undefined && shared.height >= lowest) return { ancestor: shared }
     return isRemembered && (this.#trail[0]?.height ?? 0) <= lowest
       ? this.#tooDeep(checkpoint)
       : this.#ancestorBySideChain(checkpoint, lowest)
@@ -119,19 +133,21 @@ export class EvmWalk {
   }
 
   /** We do not remember how we came to our block: the node may still hold its parents, beside its own chain. */
-  async #ancestorBySideChain(checkpoint: BlockRef, lowest: number): Promise<BlockRef> {
+  async #ancestorBySideChain(checkpoint: BlockRef, lowest: number): Promise<Ancestor> {
     let ours = await this.#node.headerOf(checkpoint.hash)
     while (ours !== null && ours.number > lowest) {
       const parent: EvmHeader | null = await this.#node.headerOf(ours.parentHash)
       if (parent === null) break
-      if ((await this.#node.headerAt(parent.number))?.hash === parent.hash) return referenceOf(parent)
+      if ((await this.#node.headerAt(parent.number))?.hash === parent.hash)
+        return { ancestor: referenceOf(parent) }
       ours = parent
     }
     if (ours !== null && ours.number <= lowest) return this.#tooDeep(checkpoint)
-    // As far back as any reorganisation went: what both chains share is found again in the same blocks.
+    // As far back as any reorganisation went: what both chains share is found again in the same blocks. Nothing says that
+    // they share this one.
     const shared = await this.#node.headerAt(lowest)
     if (shared === null) throw new ChainUnavailable(`the node does not have block ${lowest}`)
-    return referenceOf(shared)
+    return { ancestor: referenceOf(shared), isAncestorAssumed: true }
   }
 
   #tooDeep(checkpoint: BlockRef): never {
