@@ -6,6 +6,7 @@ import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { startBuyersSite } from '../support/buyers-site.ts'
 import { createTestPeople } from '../support/people.ts'
 import { until } from '../support/until.ts'
+import { answerChallenges, startReceiver } from '../support/webhook-receiver.ts'
 
 const CALM_INVOICES = 40
 const CALM_PAUSE_MS = 250
@@ -74,6 +75,40 @@ test('while one merchant floods with several keys, another’s invoices are all 
     expect(retryAfter).toMatch(/^[1-9][0-9]*$/)
   }
 }, 300_000)
+
+test('receivers that are slow to answer in test mode hold up nothing but one another', async () => {
+  const api = await createTestApi()
+  const answers: (() => void)[] = []
+  const receiver = await startReceiver({
+    respond: (...asked) => void answers.push(() => answerChallenges(...asked)),
+  })
+  try {
+    const { testKey, liveKey } = await api.addMerchant()
+    const hook = { url: receiver.url, subscribed_events: ['*'] }
+    const endpoint = await api.call('POST', '/webhook-endpoints', { key: testKey, body: hook })
+    const ask = (act: string) =>
+      api.call('POST', `/webhook-endpoints/${endpoint.body.id}/${act}`, { key: testKey })
+    const statuses: number[] = []
+    const verify = async () => void statuses.push((await ask('verify')).status)
+    const verifications = Array.from({ length: 24 }, verify)
+    await receiver.waitFor(2)
+    await until(() => statuses.length >= 2, { what: 'those beyond the queue were refused' })
+    const body = { usd_amount: '25.00', asset: 'LTC' }
+    for (const key of [liveKey, testKey])
+      expect((await api.call('POST', '/invoices', { key, body })).status).toBe(201)
+    const rotation = await ask('rotate-secret')
+    expect([rotation.status, rotation.headers.get('retry-after')]).toEqual([429, '10'])
+    expect(answers).toHaveLength(2)
+    receiver.respond = answerChallenges
+    for (const answer of answers) answer()
+    await Promise.all(verifications)
+    expect(statuses).toEqual([429, 429, ...Array.from({ length: 22 }, () => 200)])
+    expect((await ask('rotate-secret')).status).toBe(200)
+  } finally {
+    await receiver.close()
+    await api.drop()
+  }
+})
 
 test('the last addresses of a pool are left to merchants who took fewer than others', async () => {
   const api = await createTestApi()

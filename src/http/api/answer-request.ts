@@ -33,6 +33,8 @@ export type Gate = {
   readonly readSession?: ReadSession
   readonly limiter: RateLimiter
   readonly slots: Slots
+  /** Of routes with `awaitsReceiver`. */
+  readonly receiverSlots: Slots
 }
 
 /**
@@ -47,7 +49,11 @@ export async function answerRequest(gate: Gate, route: Route, c: ApiContext): Pr
   checkRights(route, credential, deps.clock().getTime())
   const bytes = route.method === 'get' ? null : await readBody(c.req.raw, needsBody(route))
   const received = { credential, bytes, id: readId(route, c) }
-  return gate.slots.run(credential.tenant.merchantId, () => answerInTurn(deps, route, c, received))
+  const { merchantId, livemode } = credential.tenant
+  const slots = route.awaitsReceiver === true ? gate.receiverSlots : gate.slots
+  return slots.run(`${merchantId} ${livemode ? 'live' : 'test'}`, () =>
+    answerInTurn(deps, route, c, received),
+  )
 }
 
 async function answerInTurn(

@@ -1,11 +1,16 @@
 import { createSlots, type Slots } from '../../runtime/slots.ts'
 import { ApiProblem } from './problem.ts'
 
-/** Requests of one merchant handled at the same time: well below a process's 20 database connections. */
+/** Requests of one merchant in one mode handled at the same time: well below a process's 20 database connections. */
 const RUNNING_MAX = 8
-/** Those that wait their turn: more than a full budget in both modes lets through at once. */
+/** Those that wait their turn: more than a full budget lets through at once. */
 const WAITING_MAX = 400
 const WAIT_MS_MAX = 10_000
+
+/** Those that wait for a receiver of webhooks, which may take its ten seconds, three times over in an older format. */
+const AWAITING_RECEIVER_MAX = 2
+/** As many as a merchant has endpoints in a mode. */
+const WAITING_FOR_THOSE_MAX = 20
 
 /**
  * Lets each merchant have some requests handled at a time, and the next ones wait for its own: a burst of one leaves the
@@ -16,9 +21,20 @@ export const createMerchantSlots = (): Slots =>
     runningMax: RUNNING_MAX,
     waitingMax: WAITING_MAX,
     waitMsMax: WAIT_MS_MAX,
-    refusal: () =>
-      new ApiProblem('rate_limited', {
-        message: 'Too many requests at the same time. Wait as long as the Retry-After header says.',
-        headers: { 'retry-after': '1' },
-      }),
+    refusal: () => refusal('1'),
+  })
+
+/** The same for requests that wait for a receiver: however slow it is, the others have their turns. */
+export const createReceiverSlots = (): Slots =>
+  createSlots({
+    runningMax: AWAITING_RECEIVER_MAX,
+    waitingMax: WAITING_FOR_THOSE_MAX,
+    waitMsMax: WAIT_MS_MAX,
+    refusal: () => refusal('10'),
+  })
+
+const refusal = (retryAfterSeconds: string): ApiProblem =>
+  new ApiProblem('rate_limited', {
+    message: 'Too many requests at the same time. Wait as long as the Retry-After header says.',
+    headers: { 'retry-after': retryAfterSeconds },
   })

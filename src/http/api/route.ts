@@ -82,6 +82,8 @@ type RouteFacts = {
   readonly dashboardOnly?: true
   /** Of the people, only owners and admins. */
   readonly managers?: true
+  /** May wait for a receiver of webhooks, for seconds: takes its turn among the merchant's requests of that kind. */
+  readonly awaitsReceiver?: true
   /** Codes beyond those that any route of its kind can answer with. */
   readonly problems: readonly ErrorCode[]
   /** Whether `:id` names something of the tenant's; used only to answer 404 before a 400, 409 or 422. */
