@@ -124,9 +124,13 @@ async function forgetBoth({ pool, guesses }: CountDeps, subject: string): Promis
   await forgetGuesses(pool, subject)
 }
 
+/** What each request's guess was counted under: a sign-in makes its place a known one before it has ended. */
+const countedUnder = new WeakMap<Context['context'], string>()
+
 async function countPasswordGuess(deps: GuardDeps, ctx: Context): Promise<void> {
   const subject = await passwordGuessed(deps, ctx)
   if (subject === null) return
+  countedUnder.set(ctx.context, subject)
   if (!(await isCounted(deps, subject, PASSWORD_GUESSES_MAX))) throw tooManyGuesses()
 }
 
@@ -180,8 +184,8 @@ function emailOfLink(token: unknown): string | null {
 }
 
 async function forgetPasswordGuesses(deps: GuardDeps, ctx: Context): Promise<void> {
-  const subject = await passwordGuessed(deps, ctx)
-  if (subject !== null) await forgetBoth(deps, subject)
+  const subject = countedUnder.get(ctx.context)
+  if (subject !== undefined) await forgetBoth(deps, subject)
 }
 
 async function countCodeGuess(deps: GuardDeps, ctx: Context): Promise<void> {

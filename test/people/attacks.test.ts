@@ -225,6 +225,16 @@ describe('guesses', () => {
     expect((await post(away, '/sign-in/email', { email, password: newPassword })).status).toBe(200)
   })
 
+  test('that came before the right password from a new place are forgotten with it', async () => {
+    const { email } = await people.signUp('Rosa')
+    const enter = async (address: string, password: string) =>
+      (await post(people.browser(address), '/sign-in/email', { email, password })).status
+    for (let at = 0; at < 9; at++) expect(await enter(`198.25.${at}.1`, `guess number ${at}`)).toBe(401)
+    expect(await enter('198.26.0.1', PASSWORD)).toBe(200)
+    for (let at = 0; at < 10; at++) expect(await enter(`198.27.${at}.1`, `guess number ${at}`)).toBe(401)
+    expect(await enter('198.28.0.1', PASSWORD)).toBe(429)
+  })
+
   test('from one household’s addresses are one caller’s, however they are written', async () => {
     const spell = (at: number): string =>
       [
