@@ -19,7 +19,13 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
         <Shop page={page} />
         <section class="paper">
           <h1 id="heading">
-            {messages.receipt_heading} {!view.livemode && <span class="test">TEST</span>}
+            {messages.receipt_heading}
+            {!view.livemode && (
+              <>
+                {' '}
+                <span class="test">TEST</span>
+              </>
+            )}
           </h1>
           <dl class="receipt">
             <SellerRows page={page} />
