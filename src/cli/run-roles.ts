@@ -10,6 +10,7 @@ import { createRequestRecorder } from '../http/api/request-recorder.ts'
 import { createAuditPart } from '../http/public/audit-page.tsx'
 import { createDashboardPart } from '../http/public/dashboard-files.ts'
 import { createHealthApp } from '../http/public/health.ts'
+import { createPageTurns } from '../http/public/page-turns.ts'
 import type { HttpPart } from '../http/server.ts'
 import { type ChainNode, configuredNodes, evmIdentitiesOf } from '../nodes/chain-nodes.ts'
 import { openOnramps } from '../onramp/open-onramps.ts'
@@ -24,6 +25,7 @@ import { type Clock, systemClock } from '../runtime/clock.ts'
 import { DeduplicatedLog } from '../runtime/deduplicated-log.ts'
 import type { Log } from '../runtime/log.ts'
 import { createMetrics, serveMetrics } from '../runtime/metrics.ts'
+import type { InTurn } from '../runtime/slots.ts'
 import type { SandboxControl } from '../sandbox/sandbox-control.ts'
 import { openAccessSeals } from '../secrets/access-seals.ts'
 import { readSealKey } from '../secrets/address-keys.ts'
@@ -168,7 +170,7 @@ async function startSite(
   const context = { ...of, sandbox: openSandboxControl(of) }
   stops.add('the test payments', () => context.sandbox.stop())
   const { config, clock, log, keyring, metrics } = context
-  const shared = openShared(context, stops)
+  const shared = { ...openShared(context, stops), inTurn: createPageTurns() }
   const { pool, prices } = shared
   const health = createHealthApp({
     pool,
@@ -280,7 +282,7 @@ function openShared(context: SiteContext, stops: StopList) {
 /** The API with the sign-in, the dashboard and the compatibility APIs. */
 async function openApiParts(
   { config }: SiteContext,
-  shared: ReturnType<typeof openShared>,
+  shared: ReturnType<typeof openShared> & { readonly inTurn: InTurn },
   stops: StopList,
 ): Promise<HttpPart[]> {
   const { baseUrl, rateLimits, webhookAllowPrivate, smtpUrl, serviceFeeBps, compatApis, signUp, staging } =

@@ -18,6 +18,7 @@ import { createRateLimiter } from '../http/api/rate-limit.ts'
 import { createShortCache } from '../http/api/short-cache.ts'
 import { createX402Part } from '../http/api/x402.ts'
 import { createOnrampWebhookPart } from '../http/public/onramp-webhooks.ts'
+import { createPageTurns } from '../http/public/page-turns.ts'
 import { createReceiptPart } from '../http/public/receipts.ts'
 import type { HttpPart } from '../http/server.ts'
 import { createCardOnramps } from '../onramp/card-onramps.ts'
@@ -30,7 +31,7 @@ import type { CurrencyRates } from '../rates/currency-rates.ts'
 import type { PriceBook } from '../rates/price-book.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
-import { createSlots, type InTurn } from '../runtime/slots.ts'
+import type { InTurn } from '../runtime/slots.ts'
 import type { SandboxControl } from '../sandbox/sandbox-control.ts'
 import { invoiceToken } from '../secrets/checkout-token.ts'
 import type { Keyring } from '../secrets/keyring.ts'
@@ -50,12 +51,6 @@ const VISIT_LENGTH = 22
  * whoever floods an open link would leave none for the buyers of everybody.
  */
 const FORMS_PER_SECOND = 5
-
-/** Pages read at a time: well below a process's 20 connections, so that whoever floods a page leaves the API the others. */
-const READS_RUNNING_MAX = 8
-const READS_WAITING_MAX = 2_000
-/** As long as a connection is waited for; then the page says so, and tries again. */
-const READ_WAIT_MS_MAX = 5_000
 
 type CheckoutRole = RunningRole & {
   readonly parts: readonly HttpPart[]
@@ -87,6 +82,8 @@ type CheckoutRoleDeps = {
   x402?: boolean
   staging?: boolean
   formsPerSecond?: number
+  /** Shared with whatever else anybody may have read in this process; its own unless given. */
+  inTurn?: InTurn
 }
 
 /** The buyers' pages, updated by the database's notifications, and the signed receipts beside them. */
@@ -94,12 +91,7 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
   const rate = deps.formsPerSecond ?? FORMS_PER_SECOND
   const forms = createRateLimiter({ live: rate, test: rate }, () => performance.now())
   const maySend = (headers: Headers): boolean => forms.take(clientBlockOf(headers), true).allowed
-  const slots = createSlots({
-    runningMax: READS_RUNNING_MAX,
-    waitingMax: READS_WAITING_MAX,
-    waitMsMax: READ_WAIT_MS_MAX,
-  })
-  const inTurn: InTurn = (read) => slots.run('pages', read)
+  const { inTurn = createPageTurns() } = deps
   const card = cardOnrampsOf(deps)
   const follower = createPurchaseFollower({ ...deps, providers: deps.onramps?.providers ?? [] })
   const flowDeps = {

@@ -5,11 +5,16 @@ import type { CompatApiName } from '../config/config.ts'
 import { BTCPAY_KEY } from '../core/invoice/translated.ts'
 import { hasInvoiceMetadata } from '../db/invoices/invoice-actions.ts'
 import { loadMerchantName } from '../db/people/merchants.ts'
+import { clientBlockOf } from '../http/api/client-address.ts'
 import { createAuthenticate } from '../http/api/credentials.ts'
 import type { ApiDeps } from '../http/api/deps.ts'
 import { ApiProblem } from '../http/api/problem.ts'
+import { createRateLimiter } from '../http/api/rate-limit.ts'
+import { createShortCache } from '../http/api/short-cache.ts'
+import { createPageTurns } from '../http/public/page-turns.ts'
 import type { HttpPart } from '../http/server.ts'
 import { withTransaction } from '../postgres/transaction.ts'
+import type { InTurn } from '../runtime/slots.ts'
 import { invoiceToken } from '../secrets/checkout-token.ts'
 
 const APPS = { btcpay: createBtcpayApp, coinbase_commerce: createCommerceApp } as const
@@ -18,13 +23,31 @@ const PATHS: { readonly [name in CompatApiName]: string } = {
   coinbase_commerce: '/compat/coinbase-commerce',
 }
 
+/** Invoices that one caller may be led to a second, bursts of twice that: as many as forms of the checkout. */
+const REDIRECTS_PER_SECOND = 5
+
+type CompatRoleDeps = Pick<ApiDeps, 'pool' | 'clock' | 'log' | 'seals' | 'keyring' | 'baseUrl'> & {
+  /** Shared with the buyers' pages of this process; its own unless given. */
+  readonly inTurn?: InTurn
+  readonly redirectsPerSecond?: number
+}
+
 /** The translations that are switched on, each a client of our own API in this process. */
-export function openCompat(
-  deps: Pick<ApiDeps, 'pool' | 'clock' | 'log' | 'seals' | 'keyring' | 'baseUrl'>,
-  names: readonly CompatApiName[],
-  api: HttpPart,
-): HttpPart[] {
+export function openCompat(deps: CompatRoleDeps, names: readonly CompatApiName[], api: HttpPart): HttpPart[] {
   const authenticate = createAuthenticate(deps, () => performance.now())
+  const { inTurn = createPageTurns(), redirectsPerSecond: rate = REDIRECTS_PER_SECOND } = deps
+  const redirects = createRateLimiter({ live: rate, test: rate }, () => performance.now())
+  const mayFollow = (headers: Headers): boolean => redirects.take(clientBlockOf(headers), true).allowed
+  // Before the key is counted: loaded for all who ask at the time, and in the turns of the pages.
+  const merchantNames = createShortCache<string>({
+    load: async (merchantId) => {
+      const tenant = { merchantId, livemode: true }
+      const load = () => withTransaction(deps.pool, tenant, (tx) => loadMerchantName(tx, merchantId))
+      return (await inTurn(load)) ?? ''
+    },
+    keep: () => true,
+    elapsedMs: () => performance.now(),
+  })
   const holderOf = async (key: string): Promise<KeyHolder | null> => {
     const credential = await authenticate(`Bearer ${key}`).catch((error: unknown) => {
       if (error instanceof ApiProblem && error.code === 'api_key_invalid') return null
@@ -32,14 +55,14 @@ export function openCompat(
     })
     if (credential === null) return null
     const { tenant, scopes } = credential
-    const name = await withTransaction(deps.pool, tenant, (tx) => loadMerchantName(tx, tenant.merchantId))
-    return { ...tenant, scopes, name: name ?? '' }
+    return { ...tenant, scopes, name: await merchantNames.get(tenant.merchantId) }
   }
   const checkoutUrlOf = (merchantId: string, invoiceId: string) =>
-    findCheckoutUrl(deps, merchantId, invoiceId)
+    inTurn(() => findCheckoutUrl(deps, merchantId, invoiceId))
   return names.map((name) => {
     const path = PATHS[name]
-    const app = APPS[name]({ ...deps, ask: (request) => api.fetch(request), holderOf, checkoutUrlOf }, path)
+    const ask = (request: Request) => api.fetch(request)
+    const app = APPS[name]({ ...deps, ask, holderOf, checkoutUrlOf, mayFollow }, path)
     return {
       name: `compat_${name}`,
       owns: (requestPath) => requestPath.startsWith(`${path}/`),

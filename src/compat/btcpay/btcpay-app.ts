@@ -1,4 +1,5 @@
 import { type Context, Hono } from 'hono'
+import { Busy } from '../../core/busy.ts'
 import { ApiProblem } from '../../http/api/problem.ts'
 import { assetList } from '../../wire/account.ts'
 import { ERRORS } from '../../wire/errors.ts'
@@ -175,6 +176,8 @@ async function markInvoice(deps: BtcpayDeps, c: Context, api: OwnApi): Promise<R
 
 function answerError(deps: BtcpayDeps, c: Context, error: Error): Response {
   if (error instanceof Invalid) return c.json(error.faults, 422)
+  if (error instanceof Busy)
+    return problem(503, 'service-unavailable', 'Too much is asked at the moment. Try again in a moment.', '1')
   if (error instanceof ApiProblem) return problem(ERRORS[error.code].status, error.code, error.message, null)
   if (error instanceof Refused) {
     if (error.status === 400 && error.param !== null) {

@@ -1,9 +1,11 @@
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import { ID_PATTERN } from '../../core/ids.ts'
 
 export type CheckoutLookup = {
   /** The buyer's page of an invoice that was created through this translation; null for any other. */
   checkoutUrlOf(merchantId: string, invoiceId: string): Promise<string | null>
+  /** False where the caller of these headers was led to too many just now. */
+  mayFollow(headers: Headers): boolean
 }
 
 /** The Location has a secret in it. */
@@ -15,14 +17,19 @@ const SECRET = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
  */
 export function createBuyerRedirects(deps: CheckoutLookup): Hono {
   const app = new Hono()
-  const lead = async (merchantId: string, invoiceId: string): Promise<Response> => {
+  const lead = async (c: Context, invoiceId: string): Promise<Response> => {
+    const merchantId = c.req.param('shop') ?? ''
     const isId = ID_PATTERN.test(merchantId) && ID_PATTERN.test(invoiceId)
+    if (isId && !deps.mayFollow(c.req.raw.headers)) {
+      const headers = { ...SECRET, 'retry-after': '1' }
+      return new Response('Too many requests. Try again in a moment.', { status: 429, headers })
+    }
     const url = isId ? await deps.checkoutUrlOf(merchantId, invoiceId) : null
     if (url === null) return new Response('There is no such invoice.', { status: 404, headers: SECRET })
     return new Response(null, { status: 302, headers: { ...SECRET, location: url } })
   }
-  app.get('/i/:id', (c) => lead(c.req.param('shop') ?? '', c.req.param('id')))
-  app.get('/invoice', (c) => lead(c.req.param('shop') ?? '', c.req.query('id') ?? ''))
+  app.get('/i/:id', (c) => lead(c, c.req.param('id')))
+  app.get('/invoice', (c) => lead(c, c.req.query('id') ?? ''))
   app.get('/modal/btcpay.js', () => {
     const headers = { 'content-type': 'text/javascript; charset=utf-8', 'x-content-type-options': 'nosniff' }
     return new Response(MODAL_SCRIPT, { headers })
