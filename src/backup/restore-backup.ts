@@ -7,6 +7,12 @@ import { listAccountKeys, raiseNextIndex } from '../db/addresses/account-keys.ts
 import { deleteWaitingBatches } from '../db/addresses/address-batches.ts'
 import { deletePoolAddresses } from '../db/addresses/address-pool.ts'
 import {
+  endAllSignIns,
+  listRestoredAccess,
+  NO_ACCESS,
+  type RestoredAccess,
+} from '../db/people/restored-access.ts'
+import {
   listSubmittedPayouts,
   type SubmittedPayout,
   withdrawUnsignedApprovals,
@@ -53,6 +59,10 @@ export type Restored = {
   readonly withdrawn: readonly string[]
   /** Payouts that were sent, and not confirmed, when the backup was made. */
   readonly submitted: readonly SubmittedPayout[]
+  /** Sign-ins of the backup, all of which ended. */
+  readonly endedSignIns: number
+  /** What counts again though it may have been taken away since the backup. */
+  readonly access: RestoredAccess
   /** Tables of the operator's own, which are not restored. */
   readonly leftOut: readonly string[]
 }
@@ -150,6 +160,8 @@ export async function restoreBackup(plan: RestorePlan): Promise<Restored> {
   let found = { hasSigner: false, signerFolder: '', settingsText: '' }
   let withdrawn: readonly string[] = []
   let submitted: readonly SubmittedPayout[] = []
+  let endedSignIns = 0
+  let access: RestoredAccess = NO_ACCESS
   let leftOut: readonly string[] = []
   try {
     leftOut = await loadDatabaseParts(
@@ -163,6 +175,8 @@ export async function restoreBackup(plan: RestorePlan): Promise<Restored> {
         const signed = payoutsSignedIn(journal ?? '')
         withdrawn = await withdrawUnsignedApprovals(client, (id) => signed.has(id))
         submitted = await listSubmittedPayouts(client)
+        endedSignIns = await endAllSignIns(client)
+        access = await listRestoredAccess(client)
         await placeFiles(folder, dataDir)
       },
     )
@@ -179,6 +193,8 @@ export async function restoreBackup(plan: RestorePlan): Promise<Restored> {
     settings: settingsOf(found.settingsText),
     withdrawn,
     submitted,
+    endedSignIns,
+    access,
     leftOut,
   }
 }

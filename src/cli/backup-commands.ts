@@ -9,6 +9,7 @@ import { NO_SIGNER, recordBackup } from '../backup/keep-backing-up.ts'
 import { openStore } from '../backup/open-store.ts'
 import { checkBackup, type Restored, restoreBackup } from '../backup/restore-backup.ts'
 import { type Config, givenSettings, loadProcessConfig, processTarget } from '../config/config.ts'
+import type { AccessList } from '../db/people/restored-access.ts'
 import { openAsOwner } from '../postgres/open-database.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { hasCode, systemReason, writeSecretFile } from '../runtime/data-dir.ts'
@@ -133,10 +134,13 @@ const elsewhere = (settings: Restored['settings']): { [name: string]: string } =
   )
 
 async function printRestored(
-  { createdAt, hasSigner, signerFolder, settings, settingsText, withdrawn, submitted, leftOut }: Restored,
+  restored: Restored,
   { dataDir, signerKeyFile }: Config,
   output: Output,
 ): Promise<void> {
+  const { createdAt, hasSigner, signerFolder, settings, settingsText, withdrawn, submitted, leftOut } =
+    restored
+  const { access, endedSignIns } = restored
   const settingsPath = resolve(dataDir, 'restored.env')
   await writeSecretFile(settingsPath, settingsText)
   const hours = (systemClock().getTime() - createdAt.getTime()) / 3_600_000
@@ -171,11 +175,28 @@ Before the first start:
   again where none did, and fails the payout where it cannot happen any more:
     ${submitted.map(({ id, network, txid }) => `${id} on ${network}, transaction ${txid}`).join('\n    ')}`)
   }
+  output.line(`· ${endedSignIns} sign-ins of the backup ended, with all links of emails: people sign in again.
+${accessText(access)}`)
   if (leftOut.length > 0)
     output.line(
       `· Tables that are not Paylink's are in the backup, and were not restored: ${leftOut.join(', ')}.`,
     )
   output.line('')
+}
+
+/** Names are their owners' words: nothing in them may steer a terminal. */
+function accessText({ apiKeys, managers, destinations, endpoints }: Restored['access']): string {
+  const list = (what: string, { count, first }: AccessList): string =>
+    [
+      `    ${what}: ${count}`,
+      ...first.map((name) => `      ${name.replace(/\p{C}/gu, '�')}`),
+      ...(count > first.length ? [`      and ${count - first.length} more`] : []),
+    ].join('\n')
+  return `· Look these through before the first start: what was revoked or removed after the backup counts again.
+${list('Active API keys', apiKeys)}
+${list('Owners and admins', managers)}
+${list('Live payout destinations', destinations)}
+${list('Live webhook endpoints', endpoints)}`
 }
 
 async function readIdentity(path: string): Promise<string> {

@@ -149,6 +149,8 @@ test(
     const restored = await restore(join(folder, name), next.dataDir)
     expect(restored, restored.stderr).toMatchObject({ code: 0 })
     expect(restored.stdout).toContain('Everything that was checked agrees.')
+    expect(restored.stdout).toContain('Look these through before the first start')
+    expect(restored.stdout).toMatch(/Active API keys: [1-9]/)
     expect(restored.stdout).toMatch(
       new RegExp(`Payouts that were approved and not yet signed[^]*${approved.id}`),
     )
