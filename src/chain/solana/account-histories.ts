@@ -48,19 +48,19 @@ export class UnreadAddresses {
   #slot = 0
 
   get notice(): string | null {
-    const told = [...this.#unread].filter(
+    const listed = [...this.#unread].filter(
       ([, { why, slot }]) => why === 'too long to read' || this.#slot - slot >= LATE_SLOTS,
     )
-    const [first] = told
+    const [first] = listed
     if (first === undefined) return null
     const [account, { why }] = first
     const which =
-      told.length === 1 ? `closed address ${account}` : `${told.length} closed addresses, as ${account},`
+      listed.length === 1 ? `closed address ${account}` : `${listed.length} closed addresses, as ${account},`
     return `the node's list of transactions of ${which} is ${why}: what came there is found by paylink rescan`
   }
 
   /** `why` is null where the list was read. */
-  tell(account: string, why: Unread['why'] | null, slot: number): void {
+  record(account: string, why: Unread['why'] | null, slot: number): void {
     this.#slot = Math.max(this.#slot, slot)
     if (why === null) this.#unread.delete(account)
     else if (this.#unread.get(account)?.why !== why) this.#unread.set(account, { why, slot })

@@ -249,7 +249,7 @@ export class AccountPolling {
         continue
       }
       through.set(account, slot)
-      this.#unread.tell(account, null, slot)
+      this.#unread.record(account, null, slot)
       const touchedSlot = known?.touchedSlot ?? 0
       this.#known.set(account, { lamports, since: slot, seenSlot: slot, triedSlot: slot, touchedSlot })
     }
@@ -288,7 +288,7 @@ export class AccountPolling {
     const { account } = reading
     try {
       const history = await this.#history(reading, ancestor)
-      if (history !== null) this.#unread.tell(account, null, reading.slot)
+      if (history !== null) this.#unread.record(account, null, reading.slot)
       if (history !== null) return history
       if (!isOpen) return await this.#newest(reading)
     } catch (error) {
@@ -297,7 +297,7 @@ export class AccountPolling {
       if (isBehind && !isChanged) return null
       // A stranger can name an old address as often as he pays for: it must not keep others from being read.
       if (isOpen || !(error instanceof TooManySignatures)) throw error
-      this.#unread.tell(account, 'too long to read', reading.slot)
+      this.#unread.record(account, 'too long to read', reading.slot)
       return null
     }
     throw new Unexplained(
@@ -308,7 +308,7 @@ export class AccountPolling {
   /** Of a closed account whose oldest transactions the node put away; null where that is not all that is missing. */
   async #newest(reading: Reading): Promise<History | null> {
     const touches = await this.#histories.newest(reading)
-    this.#unread.tell(reading.account, touches === 'gap' ? 'not whole' : null, reading.slot)
+    this.#unread.record(reading.account, touches === 'gap' ? 'not whole' : null, reading.slot)
     return touches === null || touches === 'gap' ? null : { touches, since: 0, reported: 0, isWhole: false }
   }
 
