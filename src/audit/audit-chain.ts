@@ -125,17 +125,32 @@ async function auditPlaces(
     { clock: systemClock },
   )
   const close = closeAtStop(provider, stop)
-  const chain = { hashAt: async (height: number) => (await provider.hashAt(height)) ?? 'none' }
+  const older = { count: 0, kept: 0 }
+  const chain = {
+    hashAt: async (height: number): Promise<string | null> => {
+      const hash = await provider.hashAt(height)
+      if (hash !== null) return hash
+      // Asked after the block was not there, since a node puts its oldest away at any moment.
+      if (height >= older.kept) older.kept = (await provider.firstKept?.()) ?? 0
+      if (height >= older.kept) return 'none'
+      older.count += 1
+      return null
+    },
+  }
   try {
     // Some chains are asked only once the node has said which one it is on.
     await provider.connect()
-    if (state?.height == null || (await chain.hashAt(state.height)) !== state.hash) {
+    if (state?.height == null || (await provider.hashAt(state.height)) !== state.hash) {
       return {
         kind: 'not_checked',
         reason: 'the watcher and the node are not on the same block: run it again',
       }
     }
-    return { kind: 'checked', blocksRead: 0, findings: await misplaced(chain, blocks) }
+    const findings = await misplaced(chain, blocks)
+    const { kept, count } = older
+    const ones = count === 1 ? '1 older one with payments was' : `${count} older ones with payments were`
+    const unchecked = count === 0 ? null : `the node keeps blocks from slot ${kept} on: ${ones} not checked`
+    return { kind: 'checked', blocksRead: 0, findings, unchecked }
   } catch (error) {
     if (!(error instanceof ChainUnavailable || error instanceof ChainHalted)) throw error
     return { kind: 'not_checked', reason: error.message }
@@ -166,13 +181,15 @@ async function readNewest(
   return { from: height + 1, blocks: range.to - height, outputs }
 }
 
+/** Nothing can be said of a block whose hash is null. */
 async function misplaced(
-  chain: Pick<BlockSource, 'hashAt'>,
+  chain: { hashAt(height: number): Promise<string | null> },
   blocks: readonly BlockWithTransfers[],
 ): Promise<Finding[]> {
   const findings: Finding[] = []
   for (const { height, hash, transfers, merchantId, id } of blocks) {
-    if ((await chain.hashAt(height)) === hash) continue
+    const found = await chain.hashAt(height)
+    if (found === null || found === hash) continue
     const others = transfers === 1 ? '' : `, as ${transfers - 1} more do`
     findings.push({
       merchantId,

@@ -19,7 +19,10 @@ export async function auditOutcomes(
 ): Promise<ChainAudit> {
   try {
     const claims = await listOutcomeClaims(db, node.network)
-    const wrong = await (isEvmNode(node) ? wrongOnEvm(node, claims, stop) : wrongOnSolana(node, claims, stop))
+    const judged = await (isEvmNode(node)
+      ? judgeOnEvm(node, claims, stop)
+      : judgeOnSolana(node, claims, stop))
+    const { wrong, unchecked } = judged
     const still = wrong.length === 0 ? [] : await listOutcomeClaims(db, node.network)
     const isStill = (claim: OutcomeClaim) =>
       still.some(({ txid, isDone }) => txid === claim.txid && isDone === claim.isDone)
@@ -30,18 +33,21 @@ export async function auditOutcomes(
         ? `is done by ${txid}, which the chain does not have`
         : `failed, and ${txid} has paid it on the chain`,
     }))
-    return { kind: 'checked', blocksRead: 0, findings }
+    return { kind: 'checked', blocksRead: 0, findings, unchecked }
   } catch (error) {
     if (!(error instanceof ChainUnavailable || error instanceof ChainHalted)) throw error
     return { kind: 'not_checked', reason: error.message }
   }
 }
 
-async function wrongOnEvm(
+/** What the chain contradicts, and of what it says nothing, in words; null where of nothing. */
+type Judged = { readonly wrong: readonly OutcomeClaim[]; readonly unchecked: string | null }
+
+async function judgeOnEvm(
   node: EvmChainNode,
   claims: readonly OutcomeClaim[],
   stop: AbortSignal,
-): Promise<OutcomeClaim[]> {
+): Promise<Judged> {
   const client = openAccountsClient(node)
   const close = closeAtStop(client, stop)
   try {
@@ -51,28 +57,32 @@ async function wrongOnEvm(
       const hasSucceeded = (await client.receiptOf(claim.txid))?.succeeded === true
       if (hasSucceeded !== claim.isDone) wrong.push(claim)
     }
-    return wrong
+    return { wrong, unchecked: null }
   } finally {
     await close()
   }
 }
 
-/** A node that keeps its newest blocks alone says nothing of a sweep from before them: such a sweep is not judged. */
-async function wrongOnSolana(
+/** A node that keeps its newest blocks alone says nothing of a transaction from before them. */
+async function judgeOnSolana(
   node: SolanaChainNode,
   claims: readonly OutcomeClaim[],
   stop: AbortSignal,
-): Promise<OutcomeClaim[]> {
+): Promise<Judged> {
   const rpc = new SolanaRpc(node.rpcUrl, node.rpcSetting)
   const close = closeAtStop(rpc, stop)
   try {
     const statuses = await rpc.statuses(claims.map(({ txid }) => txid))
     const wrong = claims.filter(({ txid, isDone }) => (statuses.get(txid)?.failed === false) !== isDone)
-    if (wrong.every(({ txid }) => statuses.has(txid))) return wrong
+    if (claims.every(({ txid }) => statuses.has(txid))) return { wrong, unchecked: null }
     const first = await rpc.firstAvailableBlock()
     const hasAll = first <= 1
     const sinceMs = hasAll ? 0 : ((await rpc.blockHead(first))?.blockTime ?? 0) * 1_000
-    return wrong.filter(({ txid, at }) => statuses.has(txid) || at.getTime() >= sinceMs)
+    const isOlder = ({ txid, at }: OutcomeClaim) => !statuses.has(txid) && at.getTime() < sinceMs
+    const older = claims.filter(isOlder).length
+    const unchecked =
+      older === 0 ? null : `the node keeps blocks from slot ${first} on: ${older} older were not checked`
+    return { wrong: wrong.filter((claim) => !isOlder(claim)), unchecked }
   } finally {
     await close()
   }

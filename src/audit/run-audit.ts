@@ -37,7 +37,7 @@ export type CheckResult = {
   readonly name: string
   readonly rule: string
   readonly findings: readonly Finding[]
-  /** Why it could not be checked; null where it was. */
+  /** Why it could not be checked, or not in full, beside what was found; null where it was. */
   readonly notChecked: string | null
 }
 
@@ -131,12 +131,11 @@ export async function runAudit(
   return results
 }
 
-const resultOf = (name: string, rule: string, audit: ChainAudit | AddressAudit): CheckResult => ({
-  name,
-  rule,
-  findings: audit.kind === 'checked' ? audit.findings.slice(0, FINDINGS_MAX) : [],
-  notChecked: audit.kind === 'checked' ? null : audit.reason,
-})
+const resultOf = (name: string, rule: string, audit: ChainAudit | AddressAudit): CheckResult => {
+  if (audit.kind === 'not_checked') return { name, rule, findings: [], notChecked: audit.reason }
+  const notChecked = 'unchecked' in audit ? (audit.unchecked ?? null) : null
+  return { name, rule, findings: audit.findings.slice(0, FINDINGS_MAX), notChecked }
+}
 
 type Found = Pick<CheckResult, 'findings' | 'notChecked'>
 const NOTHING: Found = { findings: [], notChecked: null }

@@ -59,7 +59,7 @@ function toJson({ name, rule, findings, notChecked }: CheckResult): object {
   return {
     name,
     rule,
-    status: notChecked !== null ? 'not_checked' : findings.length === 0 ? 'ok' : 'failed',
+    status: findings.length > 0 ? 'failed' : notChecked !== null ? 'not_checked' : 'ok',
     reason: notChecked,
     findings: findings.map(({ merchantId, subject, detail }) => ({
       merchant_id: merchantId,
@@ -71,7 +71,7 @@ function toJson({ name, rule, findings, notChecked }: CheckResult): object {
 
 function print(results: readonly CheckResult[], output: Output): void {
   for (const { rule, findings, notChecked } of results) {
-    const mark = notChecked !== null ? '?' : findings.length === 0 ? '✓' : '✗'
+    const mark = findings.length > 0 ? '✗' : notChecked !== null ? '?' : '✓'
     output.line(`${mark} ${rule}${notChecked === null ? '' : `: not checked, ${notChecked}`}`)
     for (const { merchantId, subject, detail } of findings) {
       output.line(`    ${merchantId === null ? '' : `${merchantId} `}${subject} ${detail}`)

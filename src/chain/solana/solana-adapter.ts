@@ -139,6 +139,10 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     return this.#chain.hashAt(slot)
   }
 
+  firstKept(): Promise<number> {
+    return this.rpc.firstAvailableBlock()
+  }
+
   isOnChain(block: { readonly height: number; readonly hash: string }): Promise<boolean> {
     return this.knows(block)
   }

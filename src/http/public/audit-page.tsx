@@ -119,7 +119,7 @@ function Result({ run }: { run: AuditRun }) {
           {at.slice(0, 10)} at {at.slice(11, 16)} UTC
         </time>
         , with {checks} checks
-        {notChecked === 0 ? '.' : `, ${notChecked} of which could not be made.`}
+        {notChecked === 0 ? '.' : `, ${notChecked} of which could not be made in full.`}
       </p>
     </>
   )
