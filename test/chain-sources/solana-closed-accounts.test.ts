@@ -94,6 +94,59 @@ test('a closed address whose listed transactions do not make its balance is name
   expect(adapter.notice).toBeNull()
 })
 
+test.each([
+  ['was seen empty', true],
+  ['was not seen before', false],
+])(
+  'a payment that the list tells late, below one that it has, is found: the address %s',
+  async (_, isSeen) => {
+    const late = await chain.newAddress()
+    if (isSeen) adapter.watched.add([late.addressBytes])
+    await begin()
+    expect(await read(2)).toEqual([])
+    const left = await chain.pay(late.address, OLD_AMOUNT)
+    await chain.mine(1)
+    await chain.pay(late.address, amount)
+    adapter.watched.add([late.addressBytes])
+    proxy.lie('getSignaturesForAddress', (told) =>
+      (told as { signature: string }[]).filter(({ signature }) => signature !== left),
+    )
+    const early = await read(2)
+    proxy.tellTheTruth()
+    await chain.mine(SLOTS_IN_A_MINUTE)
+    const found = new Set([...early, ...(await read(4))])
+    expect([...found].toSorted()).toEqual([OLD_AMOUNT, amount].toSorted())
+    expect(adapter.notice).toBeNull()
+  },
+)
+
+test('of closed addresses that are too long to read, one is tried again in each round', async () => {
+  const named = await Promise.all(Array.from({ length: 4 }, () => chain.newAddress()))
+  adapter.watched.add(named.map(({ addressBytes }) => addressBytes))
+  for (const { address } of named) await chain.pay(address, OLD_AMOUNT)
+  await begin()
+  const asked: unknown[] = []
+  const entry = { slot: 10, err: { InstructionError: [0, 'Custom'] }, memo: null, blockTime: null }
+  proxy.lie('getSignaturesForAddress', (_, { params }) => {
+    asked.push(params[0])
+    return Array.from({ length: SIGNATURES_PER_CALL }, () => ({
+      ...entry,
+      signature: getBase58Decoder().decode(randomBytes(64)),
+      confirmationStatus: 'finalized',
+    }))
+  })
+  await read(1)
+  expect(new Set(asked).size).toBe(4)
+  for (let round = 0; round < 4; round++) {
+    asked.length = 0
+    await read(1)
+    expect(new Set(asked).size).toBe(1)
+  }
+  proxy.tellTheTruth()
+  expect(await read(5)).toHaveLength(4)
+  expect(adapter.notice).toBeNull()
+})
+
 const strangers = (count: number) => Array.from({ length: count }, () => randomBytes(32))
 
 async function begin(): Promise<void> {

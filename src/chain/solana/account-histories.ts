@@ -12,8 +12,6 @@ const CALLS_IN_FLIGHT = 4
 export const OVERLAP_SLOTS = 32
 /** If more transactions than this name one open address, blocks are read instead. */
 const SIGNATURE_PAGES_MAX = 5
-/** A list that is not whole for longer than these, a minute, is not only late. */
-const LATE_SLOTS = 150
 /** Looks at a list of signatures that does not explain an account's balance. */
 const EXPLAIN_ATTEMPTS_MAX = 4
 const EXPLAIN_RETRY_MS = 80
@@ -40,35 +38,14 @@ export class TooManySignatures extends Error {
   override name = 'TooManySignatures'
 }
 
-type Unread = { readonly why: 'too long to read' | 'not whole'; readonly slot: number }
+/** The chain left our checkpoint: only its blocks show where each payment above the fork is now. */
+export class ForkLeft extends Error {
+  override name = 'ForkLeft'
+}
 
-/** Closed addresses whose lists do not tell what came there: it is found only where blocks are read. */
-export class UnreadAddresses {
-  readonly #unread = new Map<string, Unread>()
-  #slot = 0
-
-  get notice(): string | null {
-    const listed = [...this.#unread].filter(
-      ([, { why, slot }]) => why === 'too long to read' || this.#slot - slot >= LATE_SLOTS,
-    )
-    const [first] = listed
-    if (first === undefined) return null
-    const [account, { why }] = first
-    const which =
-      listed.length === 1 ? `closed address ${account}` : `${listed.length} closed addresses, as ${account},`
-    return `the node's list of transactions of ${which} is ${why}: what came there is found by paylink rescan`
-  }
-
-  /** `why` is null where the list was read. */
-  record(account: string, why: Unread['why'] | null, slot: number): void {
-    this.#slot = Math.max(this.#slot, slot)
-    if (why === null) this.#unread.delete(account)
-    else if (this.#unread.get(account)?.why !== why) this.#unread.set(account, { why, slot })
-  }
-
-  clear(): void {
-    this.#unread.clear()
-  }
+/** The chain left the tip of a reading before its end: there is another tip to read to. */
+export class TipLeft extends Error {
+  override name = 'TipLeft'
 }
 
 /** What an account's transactions did to it, by the node's lists of signatures. */

@@ -5,20 +5,21 @@ import type { ChainUpdate, FoundTransfer, ScannedBlock } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
 import {
   AccountHistories,
+  ForkLeft,
   OVERLAP_SLOTS,
   type Reading,
+  TipLeft,
   TooManySignatures,
   type Touch,
   Unexplained,
-  UnreadAddresses,
 } from './account-histories.ts'
+import { ClosedOwners } from './closed-owners.ts'
 import type { ReadParts } from './read-blocks.ts'
 import { ACCOUNTS_PER_CALL, SOLANA_CODES, SolanaCallFailed } from './solana-rpc.ts'
 import { TokenAccounts } from './token-accounts.ts'
+import { LATE_SLOTS, leastRecent, UnreadAddresses } from './unread-addresses.ts'
 
 const CALLS_IN_FLIGHT = 4
-/** Of all addresses that no open checkout has, so many are looked at in each round. */
-const CLOSED_PER_ROUND = ACCOUNTS_PER_CALL
 /** Accounts, two for each address, that are remembered: one that is forgotten is explained from its beginning again. */
 const REMEMBERED_MAX = 200_000
 
@@ -32,6 +33,8 @@ type KnownAccount = {
   readonly seenSlot: number
   readonly triedSlot: number
   readonly touchedSlot: number
+  /** When its list was found to lack the oldest, until it was read again a minute later; null where it does not. */
+  readonly lackingSlot: number | null
 }
 
 type History = {
@@ -40,16 +43,7 @@ type History = {
   readonly reported: number
   /** Whether these are all from `since` on. */
   readonly isWhole: boolean
-}
-
-/** The chain left our checkpoint: only its blocks show where each payment above the fork is now. */
-export class ForkLeft extends Error {
-  override name = 'ForkLeft'
-}
-
-/** The chain left the tip of a reading before its end: there is another tip to read to. */
-export class TipLeft extends Error {
-  override name = 'TipLeft'
+  readonly lackingSlot: number | null
 }
 
 /**
@@ -71,7 +65,7 @@ export class AccountPolling {
   } | null = null
   /** The block up to which `#known` was reported; another checkpoint makes it worthless. */
   #at: string | null = null
-  #closedFrom = 0
+  readonly #closed = new ClosedOwners()
   readonly #histories: AccountHistories
   readonly #unread = new UnreadAddresses()
 
@@ -116,7 +110,7 @@ export class AccountPolling {
     this.#settleReported(checkpoint)
     // The tip first, and once more at the end: all that is read in between is of the one chain that leads to it.
     const end = (await chain.reference(range.tipSlot)).block
-    const closed = this.#nextClosed(new Set(open))
+    const closed = this.#closed.next(this.#parts.watched, new Set(open))
     const readings = await this.#lamports([...open, ...closed], checkpoint.height)
     // One of several nodes behind an address may be some slots behind the one that named the tip.
     const slot = readings.reduce((lowest, each) => Math.min(lowest, each.slot), end.height)
@@ -176,21 +170,6 @@ export class AccountPolling {
     return { ancestor, blocks, tip }
   }
 
-  /** Of the owners that no open checkout has, the next few: what is paid late is found too, only later. */
-  #nextClosed(open: ReadonlySet<string>): string[] {
-    const { watched } = this.#parts
-    if (this.#closedFrom >= watched.size) this.#closedFrom = 0
-    const slice: string[] = []
-    let index = 0
-    for (const owner of watched) {
-      if (index >= this.#closedFrom && !open.has(owner)) slice.push(owner)
-      index += 1
-      if (slice.length >= CLOSED_PER_ROUND) break
-    }
-    this.#closedFrom = slice.length < CLOSED_PER_ROUND ? 0 : index
-    return slice
-  }
-
   /** The balances of owners, and of the token accounts where wallets put wrapped SOL. */
   async #lamports(owners: readonly string[], minSlot: number): Promise<Reading[]> {
     const accounts = new Set<string>()
@@ -216,17 +195,19 @@ export class AccountPolling {
     slot: number,
     isOpen: ReadonlySet<string>,
   ): Promise<{ touches: Touch[]; through: Map<string, number> }> {
-    const changed = readings.filter((reading) => {
+    const differing = readings.filter((reading) => {
       const known = this.#known.get(reading.account)
       if (known === undefined) return reading.lamports > 0n
       return known.lamports !== reading.lamports || known.touchedSlot > ancestor.height
     })
-    const isChanged = new Set(changed.map(({ account }) => account))
-    const unchanged = readings.filter(({ account }) => !isChanged.has(account))
+    const isDiffering = new Set(differing.map(({ account }) => account))
+    const unchanged = readings.filter(({ account }) => !isDiffering.has(account))
+    const passedOver = this.#unread.passedOver([...isDiffering].filter((account) => !isOpen.has(account)))
+    const changed = differing.filter(({ account }) => !passedOver.has(account))
     const due = this.#due(unchanged, isOpen)
     const explained = await concurrently([...changed, ...due], CALLS_IN_FLIGHT, async (reading) => {
       const { account } = reading
-      const how = { isOpen: isOpen.has(account), isChanged: isChanged.has(account) }
+      const how = { isOpen: isOpen.has(account), isChanged: isDiffering.has(account) }
       const history = await this.#historyInTurn(reading, ancestor, how)
       if (history === null) return null
       const later = history.touches.filter((touch) => touch.slot > slot)
@@ -236,7 +217,8 @@ export class AccountPolling {
       // What a late list leaves out may stand below the newest that it has, and leave the balance as it is.
       const since = lamports === 0n ? slot : Math.max(history.since, touchedSlot, slot - OVERLAP_SLOTS)
       const reported = upTo.filter((touch) => touch.slot > history.reported)
-      const known = { lamports, since, seenSlot: slot, triedSlot: slot, touchedSlot }
+      const { lackingSlot } = history
+      const known = { lamports, since, seenSlot: slot, triedSlot: slot, touchedSlot, lackingSlot }
       return { account, known, reported, isWhole: history.isWhole }
     })
     const isDue = new Set(due.map(({ account }) => account))
@@ -251,7 +233,8 @@ export class AccountPolling {
       through.set(account, slot)
       this.#unread.record(account, null, slot)
       const touchedSlot = known?.touchedSlot ?? 0
-      this.#known.set(account, { lamports, since: slot, seenSlot: slot, triedSlot: slot, touchedSlot })
+      const seen = { since: slot, seenSlot: slot, triedSlot: slot }
+      this.#known.set(account, { lamports, ...seen, touchedSlot, lackingSlot: null })
     }
     // What no list explains of an address that nobody is to pay now is looked at again in its turn.
     const whole = explained.filter((each) => each !== null)
@@ -268,15 +251,13 @@ export class AccountPolling {
    * an account that is empty nothing was swept that is not in the books.
    */
   #due(unchanged: readonly Reading[], isOpen: ReadonlySet<string>): Reading[] {
-    const oldest = new Map<boolean, { readonly reading: Reading; readonly triedSlot: number }>()
-    for (const reading of unchanged) {
-      const triedSlot = this.#known.get(reading.account)?.triedSlot
-      if (triedSlot === undefined || reading.lamports === 0n) continue
-      const kind = isOpen.has(reading.account)
-      if (triedSlot < (oldest.get(kind)?.triedSlot ?? Number.POSITIVE_INFINITY))
-        oldest.set(kind, { reading, triedSlot })
-    }
-    return [...oldest.values()].map(({ reading }) => reading)
+    return leastRecent(
+      unchanged.filter(({ lamports }) => lamports > 0n),
+      {
+        kindOf: ({ account }) => isOpen.has(account),
+        slotOf: ({ account }) => this.#known.get(account)?.triedSlot,
+      },
+    )
   }
 
   /** Null where there is nothing to report before the account's next turn. */
@@ -286,11 +267,14 @@ export class AccountPolling {
     { isOpen, isChanged }: { readonly isOpen: boolean; readonly isChanged: boolean },
   ): Promise<History | null> {
     const { account } = reading
+    const { lackingSlot = null } = this.#known.get(account) ?? {}
+    const isLacking = lackingSlot !== null && reading.slot - lackingSlot >= LATE_SLOTS
     try {
+      if (isLacking && !isChanged) return await this.#newest(reading, null)
       const history = await this.#history(reading, ancestor)
       if (history !== null) this.#unread.record(account, null, reading.slot)
       if (history !== null) return history
-      if (!isOpen) return await this.#newest(reading)
+      if (!isOpen) return await this.#newest(reading, reading.slot)
     } catch (error) {
       // One of several nodes is behind the one that gave the balance, which did not change: it has time.
       const isBehind = error instanceof SolanaCallFailed && error.code === SOLANA_CODES.minContextSlot
@@ -305,27 +289,45 @@ export class AccountPolling {
     )
   }
 
-  /** Of a closed account whose oldest transactions the node put away; null where that is not all that is missing. */
-  async #newest(reading: Reading): Promise<History | null> {
-    const touches = await this.#histories.newest(reading)
-    this.#unread.record(reading.account, touches === 'gap' ? 'not whole' : null, reading.slot)
-    return touches === null || touches === 'gap' ? null : { touches, since: 0, reported: 0, isWhole: false }
+  /**
+   * Of a closed account whose oldest transactions the node put away, or does not list yet; null where that is not all that is
+   * missing. Of one that was seen before, what came since then is missing: nobody put that away.
+   */
+  async #newest(reading: Reading, lackingSlot: number | null): Promise<History | null> {
+    const { account, slot } = reading
+    const isLate = lackingSlot !== null && this.#known.has(account)
+    const touches = isLate ? 'gap' : await this.#histories.newest(reading)
+    this.#unread.record(account, touches === 'gap' ? 'not whole' : null, slot)
+    if (touches === null || touches === 'gap') return null
+    return { touches, since: 0, reported: 0, isWhole: false, lackingSlot }
   }
 
   /** The account's transactions above `since`, reported up to `reported`; null where they do not explain its balance. */
   async #history(reading: Reading, ancestor: BlockRef): Promise<History | null> {
     const known = this.#known.get(reading.account)
-    const explained = async (since: number, lamports: bigint, reported: number) => {
+    const explained = async (
+      since: number,
+      lamports: bigint,
+      reported: number,
+      lackingSlot: number | null,
+    ) => {
       const touches = await this.#histories.explain(reading, { since, lamports })
-      return touches === null ? null : { touches, since, reported, isWhole: true }
+      return touches === null
+        ? null
+        : { touches, since, reported, isWhole: lackingSlot === null, lackingSlot }
     }
     if (known === undefined || known.since > ancestor.height) {
       // Without a balance to begin from the whole history must add up, so that a late list hides nothing.
-      return explained(0, 0n, Math.min(this.#reportedThrough.get(reading.account) ?? 0, ancestor.height))
+      return explained(
+        0,
+        0n,
+        Math.min(this.#reportedThrough.get(reading.account) ?? 0, ancestor.height),
+        null,
+      )
     }
-    const { since, lamports } = known
+    const { since, lamports, lackingSlot } = known
     // The balance to begin from may be one of a fork that the chain left while it was read: all is reported again.
-    return (await explained(since, lamports, since)) ?? (await explained(0, 0n, 0))
+    return (await explained(since, lamports, since, lackingSlot)) ?? (await explained(0, 0n, 0, null))
   }
 
   /** What was reported above the ancestor was of this fork. */

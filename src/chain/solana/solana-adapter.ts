@@ -14,9 +14,9 @@ import {
   type ScannedBlock,
 } from '../adapter.ts'
 import { requireFreshHead } from '../require-fresh-head.ts'
-import { TooManySignatures, Unexplained } from './account-histories.ts'
+import { ForkLeft, TipLeft, TooManySignatures, Unexplained } from './account-histories.ts'
 import { clusterOf, OWN_CLUSTER, publicClusterOf } from './clusters.ts'
-import { AccountPolling, ForkLeft, TipLeft } from './poll-accounts.ts'
+import { AccountPolling } from './poll-accounts.ts'
 import { readBlocks, readSlots } from './read-blocks.ts'
 import { SlotChain } from './slot-chain.ts'
 import { SOLANA_CODES, SolanaCallFailed, SolanaRpc } from './solana-rpc.ts'
