@@ -14,7 +14,7 @@ import { createShortCache } from '../http/api/short-cache.ts'
 import { createPageTurns } from '../http/public/page-turns.ts'
 import type { HttpPart } from '../http/server.ts'
 import { withTransaction } from '../postgres/transaction.ts'
-import type { InTurn } from '../runtime/slots.ts'
+import { createSlots, type InTurn } from '../runtime/slots.ts'
 import { invoiceToken } from '../secrets/checkout-token.ts'
 
 const APPS = { btcpay: createBtcpayApp, coinbase_commerce: createCommerceApp } as const
@@ -25,6 +25,10 @@ const PATHS: { readonly [name in CompatApiName]: string } = {
 
 /** Invoices that one caller may be led to a second, bursts of twice that: as many as forms of the checkout. */
 const REDIRECTS_PER_SECOND = 5
+/** Merchants' names read at a time, each for all who ask with its keys: apart from what anybody may have read. */
+const NAMES_RUNNING_MAX = 2
+const NAMES_WAITING_MAX = 2_000
+const NAME_WAIT_MS_MAX = 5_000
 
 type CompatRoleDeps = Pick<ApiDeps, 'pool' | 'clock' | 'log' | 'seals' | 'keyring' | 'baseUrl'> & {
   /** Shared with the buyers' pages of this process; its own unless given. */
@@ -38,12 +42,17 @@ export function openCompat(deps: CompatRoleDeps, names: readonly CompatApiName[]
   const { inTurn = createPageTurns(), redirectsPerSecond: rate = REDIRECTS_PER_SECOND } = deps
   const redirects = createRateLimiter({ live: rate, test: rate }, () => performance.now())
   const mayFollow = (headers: Headers): boolean => redirects.take(clientBlockOf(headers), true).allowed
-  // Before the key is counted: loaded for all who ask at the time, and in the turns of the pages.
+  const nameTurns = createSlots({
+    runningMax: NAMES_RUNNING_MAX,
+    waitingMax: NAMES_WAITING_MAX,
+    waitMsMax: NAME_WAIT_MS_MAX,
+  })
+  // Before the key is counted: loaded for all who ask at the time. Who floods pages keeps no shop from its API.
   const merchantNames = createShortCache<string>({
     load: async (merchantId) => {
       const tenant = { merchantId, livemode: true }
       const load = () => withTransaction(deps.pool, tenant, (tx) => loadMerchantName(tx, merchantId))
-      return (await inTurn(load)) ?? ''
+      return (await nameTurns.run('names', load)) ?? ''
     },
     keep: () => true,
     elapsedMs: () => performance.now(),

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Busy } from '../../src/core/busy.ts'
 import { storePaymentRules } from '../../src/db/invoices/payment-rules.ts'
+import { createPageTurns } from '../../src/http/public/page-turns.ts'
 import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
 import { withTransaction } from '../../src/postgres/transaction.ts'
 import { openCompat } from '../../src/roles/compat.ts'
@@ -110,4 +111,23 @@ test('a redirect whose turn does not come is refused for a moment', async () => 
   const path = `/compat/btcpay/${merchant.id}/i/inv_${'0'.repeat(26)}`
   const answer = await part?.fetch(new Request(`http://x${path}`))
   expect([answer?.status, answer?.headers.get('retry-after')]).toEqual([503, '1'])
+})
+
+test('pages that take all turns keep no shop from its translated API', async () => {
+  const own = { name: 'api', owns: () => true, fetch: (request: Request) => api.app.fetch(request) }
+  const inTurn = createPageTurns()
+  let letGo = () => {}
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  const pages = Promise.allSettled(Array.from({ length: FLOOD }, () => inTurn(() => held)))
+  try {
+    const [part] = openCompat({ ...api.deps, inTurn }, ['btcpay'], own)
+    const headers = { authorization: `token ${merchant.testKey}` }
+    const url = `http://x/compat/btcpay/${merchant.id}/api/v1/stores/${merchant.id}/invoices`
+    expect((await part?.fetch(new Request(url, { headers })))?.status).toBe(200)
+  } finally {
+    letGo()
+    await pages
+  }
 })
