@@ -85,8 +85,9 @@ export async function answerForOrder(
   const fault = totalFault({ charge, asset: link.asset }, context.market, context.nowMs)
   if (fault !== null && fault.code !== 'rate_unavailable') return { kind: 'refused', ...fault }
   if (session !== null) return { kind: 'order_reference_conflict' }
+  if (!link.active) return { kind: 'payment_link_inactive' }
   if (total === null) return { kind: 'refused', code: 'rate_unavailable', param: 'price.currency' }
-  return link.active ? { kind: 'new' } : { kind: 'payment_link_inactive' }
+  return { kind: 'new' }
 }
 
 /** Writes a session that `answerForOrder` found new; null where the order has one in the other mode. */

@@ -347,6 +347,19 @@ test('a link in euros shows them first, takes another amount in euros, and asks 
   await page.close()
 })
 
+test('an amount in euros that cannot be paid is asked for again in euros', async () => {
+  const { slug } = await makeLink({ usd_amount: undefined, price: { amount: '24.90', currency: 'EUR' } })
+  const page = await browser.newPage()
+  await page.goto(`${baseUrl}/l/${slug}?amount=0.30&currency=EUR`)
+  expect(await page.locator('label[for=amount]').textContent()).toBe('Amount in EUR')
+  expect(await page.locator('#amount').inputValue()).toBe('0.30')
+  await page.locator('#amount').fill('30')
+  await page.locator('#set-amount').click()
+  await page.waitForURL('**/l/*amount=30&currency=EUR')
+  expect(await page.locator('h1').textContent()).toBe('€30.00')
+  await page.close()
+})
+
 test('opening, reloading, prefetching and asking for the head make nothing', async () => {
   const { slug } = await makeLink()
   const session = await makeSession(await makeLink())

@@ -176,6 +176,8 @@ test('a session is refused without a total, with two, and in a currency without 
   ])
   await priced.say({ coinbase: { EUR: '0.5' } })
   expect(await refusal({ price: PRICE })).toEqual([503, 'rate_unavailable', 'price.currency'])
+  await call('PATCH', `/payment-links/${link.id}`, { active: false })
+  expect(await refusal({ price: PRICE })).toEqual([409, 'payment_link_inactive', null])
 })
 
 test('an expired invoice of a link reopens at the price that the link has now', async () => {

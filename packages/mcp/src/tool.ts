@@ -24,7 +24,6 @@ export const limit = z.number().int().min(1).max(ITEMS_MAX).default(ITEMS_DEFAUL
 
 /** Reads, and changes nothing. */
 export const READS = { readOnlyHint: true, openWorldHint: false } as const
-/** Creates, once for each idempotency key. */
 /** A total in another currency than the US dollar. */
 export const price = z
   .strictObject({
@@ -34,6 +33,7 @@ export const price = z
   .optional()
   .describe("In the merchant's own currency, in place of usd_amount")
 
+/** Creates, once for each idempotency key. */
 export const CREATES = {
   readOnlyHint: false,
   destructiveHint: false,

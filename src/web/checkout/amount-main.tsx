@@ -1,7 +1,6 @@
 import { USD_CENTS_MAX, USD_CENTS_MIN } from '../../core/invoice/quote.ts'
-import type { CurrencyAmount } from '../../core/invoice/types.ts'
 import { formatUsd } from '../../core/money.ts'
-import { currencyDecimals } from '../../core/rates/currencies.ts'
+import { CURRENCIES, type Currency, currencyDecimals } from '../../core/rates/currencies.ts'
 import { usd as dollars } from './amounts.ts'
 import type { AmountPage } from './checkout-page.ts'
 import { fill } from './language.ts'
@@ -21,25 +20,31 @@ export function AmountMain({ page }: { page: AmountPage }) {
             <bdi>{page.linkName}</bdi>
           </p>
           <NoticeBox page={page} />
-          <AmountForm page={page} price={null} value={page.requested.usd ?? ''} main />
+          <AmountForm page={page} {...requestedOf(page)} main />
         </section>
       </div>
     </main>
   )
 }
 
+/** What cannot be paid is asked for again in its own currency: the same digits of another are another amount. */
+function requestedOf({ requested: { usd, amount = '', currency: named } }: AmountPage) {
+  const currency = usd === undefined ? CURRENCIES.find((each) => each === named) : undefined
+  return currency === undefined ? { currency: null, value: usd ?? '' } : { currency, value: amount }
+}
+
 /**
- * Asks for the amount and opens the link's page with it: a GET, so that the URL can be sent on. `price`: in whose
- * currency; null for dollars. `main`: the page asks for nothing else.
+ * Asks for the amount and opens the link's page with it: a GET, so that the URL can be sent on. `currency`: null for
+ * dollars. `main`: the page asks for nothing else.
  */
 export function AmountForm({
   page,
-  price,
+  currency,
   value,
   main = false,
 }: {
   page: AmountPage
-  price: CurrencyAmount | null
+  currency: Currency | null
   value: string
   main?: boolean
 }) {
@@ -51,7 +56,7 @@ export function AmountForm({
       {[...new URLSearchParams(langQuery)].map(([name, value]) => (
         <input type="hidden" name={name} value={value} />
       ))}
-      {price === null ? (
+      {currency === null ? (
         <label class="input" for="usd">
           {messages.amount_field}
           <AmountInput
@@ -63,15 +68,15 @@ export function AmountForm({
         </label>
       ) : (
         <label class="input" for="amount">
-          {fill(messages.amount_field_in, { currency: price.currency })}
-          <AmountInput name="amount" decimals={currencyDecimals(price.currency)} value={value} />
-          <input type="hidden" name="currency" value={price.currency} />
+          {fill(messages.amount_field_in, { currency })}
+          <AmountInput name="amount" decimals={currencyDecimals(currency)} value={value} />
+          <input type="hidden" name="currency" value={currency} />
         </label>
       )}
       <p class="rate" id="usd-limits">
         {fill(messages.amount_limits, limits)}
       </p>
-      {price === null && <LocalPrice id="local-usd" dollarsPerCurrency={page.dollarsPerCurrency} />}
+      {currency === null && <LocalPrice id="local-usd" dollarsPerCurrency={page.dollarsPerCurrency} />}
       <button type="submit" class={main ? 'button' : 'button second'} id="set-amount">
         {messages.amount_action}
       </button>

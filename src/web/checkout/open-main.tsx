@@ -43,7 +43,7 @@ export function OpenMain({ page, nowMs }: { page: OpenPage; nowMs: number }) {
             {page.takesAmount && (
               <details class="fold" id="other-amount">
                 <summary>{messages.amount_other}</summary>
-                <AmountForm page={page} price={page.price} value={amountOf(page)} />
+                <AmountForm page={page} currency={page.price?.currency ?? null} value={amountOf(page)} />
               </details>
             )}
           </div>
