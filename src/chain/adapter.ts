@@ -115,6 +115,8 @@ export interface ChainAdapter {
   knows(block: { readonly height: number; readonly hash: string }): Promise<boolean>
   /** Hash of the block at this height on the node's best chain; null where that chain ends below. */
   hashAt(height: number): Promise<string | null>
+  /** The lowest height whose block the node still has; absent where it never puts the hashes of blocks away. */
+  firstKept?(): Promise<number>
   /**
    * Hash of the block at this height on the chain that was read up to `checkpoint`, asking nobody; absent or null where it
    * is not remembered.
@@ -172,8 +174,6 @@ export interface ChainProvider extends ChainAdapter {
   readonly tokens?: TokenReader
   /** Hash of the block at this height on the provider's best chain; null where that chain ends below. */
   hashAt(height: number): Promise<string | null>
-  /** The lowest height whose block the node still has; absent where it never puts the hashes of blocks away. */
-  firstKept?(): Promise<number>
 }
 
 /** What several providers of one chain must agree on before value may become final. */

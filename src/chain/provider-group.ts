@@ -124,6 +124,10 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     return this.#request((chain) => chain.hashAt(height))
   }
 
+  firstKept(): Promise<number> {
+    return this.#request(async (chain) => (await chain.firstKept?.()) ?? 0)
+  }
+
   rememberedAt(checkpoint: BlockRef, height: number): string | null {
     return this.#followed.chain.rememberedAt?.(checkpoint, height) ?? null
   }

@@ -79,8 +79,8 @@ export async function recordUpdate(
 ): Promise<BlockRef | null> {
   const { adapter, pool } = parts
   const { network } = adapter
-  if (update.isAncestorAssumed) await requireRecorded(parts, checkpoint, update.ancestor)
   const tracked = await loadTrackedTransfers(pool, network, update.ancestor.height)
+  if (update.isAncestorAssumed) await requireRecorded(parts, checkpoint, update.ancestor, tracked)
   const ownerOf = await findOwners(
     parts,
     update.blocks.flatMap((block) => block.transfers),
@@ -109,16 +109,24 @@ export async function recordUpdate(
 
 /**
  * Whatever is recorded stands above this ancestor, or on the node's best chain: that the node knows it is not enough, since
- * it may be what was left. Else throws `ChainHalted`.
+ * it may be what was left. Else throws `ChainHalted`. What the node has put away is no matter where all of it is final.
  */
 async function requireRecorded(
   { adapter, pool }: RecordingParts,
   checkpoint: BlockRef,
-  ancestor: BlockRef,
+  { height }: BlockRef,
+  tracked: readonly TrackedTransfer[],
 ): Promise<void> {
-  const recorded = await loadRecordedBlock(pool, adapter.network, ancestor.height)
-  if (recorded !== null && (await adapter.hashAt(recorded.height)) !== recorded.hash)
-    throw forkTooDeep(checkpoint, checkpoint.height - ancestor.height)
+  const recorded = await loadRecordedBlock(pool, adapter.network, height)
+  if (recorded === null) return
+  const hash = await adapter.hashAt(recorded.height)
+  if (hash === recorded.hash) return
+  if (hash !== null || recorded.height >= ((await adapter.firstKept?.()) ?? 0))
+    throw forkTooDeep(checkpoint, checkpoint.height - height)
+  if (tracked.every(({ payment }) => payment.block === null || payment.block.height > height)) return
+  throw new ChainHalted(
+    `the node left the chain below ${checkpoint.height}, and has pruned block ${recorded.height} with a payment that is not final: use a node that still has it`,
+  )
 }
 
 /** Whether finality waits for another provider's agreement or for the chain's own block tags. */

@@ -117,7 +117,7 @@ export class AccountPolling {
     if (slot < checkpoint.height) return null
     const tip = slot === end.height ? end : (await chain.reference(slot)).block
     if (!(await chain.holds(checkpoint))) {
-      this.#leaveFork(await chain.commonAncestor(checkpoint))
+      this.#leaveFork((await chain.commonAncestor(checkpoint)).ancestor)
       throw new ForkLeft()
     }
     const isOpen = new Set(open)

@@ -1,7 +1,7 @@
 import type { BlockRef } from '../../core/invoice/types.ts'
 import { ChainHalted, ChainUnavailable, type ChainUpdate, type ScannedBlock } from '../adapter.ts'
 import { transfersIn } from './find-transfers.ts'
-import { refOf, type SlotChain } from './slot-chain.ts'
+import { type Ancestor, refOf, type SlotChain } from './slot-chain.ts'
 import type { BlockWithAccounts } from './solana-answers.ts'
 import { SOLANA_CODES, SolanaCallFailed, type SolanaRpc } from './solana-rpc.ts'
 import type { WatchedOwners } from './watched-owners.ts'
@@ -32,11 +32,11 @@ export async function readBlocks(
   maxBlocks: number,
 ): Promise<ChainUpdate> {
   const forward = await readFrom(parts, checkpoint, tipSlot, maxBlocks)
-  if (forward !== null) return withTip(parts, checkpoint, forward, tipSlot)
-  const ancestor = await parts.chain.commonAncestor(checkpoint)
-  const branch = await readFrom(parts, ancestor, tipSlot, REORG_BLOCKS_MAX)
+  if (forward !== null) return withTip(parts, { ancestor: checkpoint }, forward, tipSlot)
+  const from = await parts.chain.commonAncestor(checkpoint)
+  const branch = await readFrom(parts, from.ancestor, tipSlot, REORG_BLOCKS_MAX)
   if (branch === null) throw new ChainUnavailable('the node gives blocks that do not follow one another')
-  return withTip(parts, ancestor, branch, tipSlot)
+  return withTip(parts, from, branch, tipSlot)
 }
 
 /**
@@ -85,13 +85,13 @@ function requireBelow(parentSlot: number, below: number | null, first: number): 
 
 async function withTip(
   { chain }: ReadParts,
-  ancestor: BlockRef,
+  from: Ancestor,
   blocks: readonly ScannedBlock[],
   tipSlot: number,
 ): Promise<ChainUpdate> {
-  const last = blocks.at(-1)?.block ?? ancestor
+  const last = blocks.at(-1)?.block ?? from.ancestor
   const tip = last.height >= tipSlot ? last : (await chain.reference(tipSlot)).block
-  return { ancestor, blocks, tip }
+  return { ...from, blocks, tip }
 }
 
 /** The blocks above a block of ours; null where the node's chain does not stand on it. */

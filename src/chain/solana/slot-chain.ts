@@ -1,5 +1,5 @@
 import type { BlockRef } from '../../core/invoice/types.ts'
-import { ChainHalted, ChainSyncing, ChainUnavailable } from '../adapter.ts'
+import { ChainHalted, ChainSyncing, ChainUnavailable, type ChainUpdate, forkTooDeep } from '../adapter.ts'
 import { trailAfter } from '../trail.ts'
 import type { BlockHead } from './solana-answers.ts'
 import { SOLANA_CODES, SolanaCallFailed, type SolanaRpc } from './solana-rpc.ts'
@@ -8,6 +8,9 @@ import { SOLANA_CODES, SolanaCallFailed, type SolanaRpc } from './solana-rpc.ts'
 const TRAIL_MAX = 1_000
 /** A fork that is not remembered is looked for below this many slots, far more than ever lay between confirmed and finalized. */
 const UNKNOWN_FORK_SLOTS = 512
+/** What an update begins with. */
+export type Ancestor = Pick<ChainUpdate, 'ancestor' | 'isAncestorAssumed'>
+
 /** Slots in a row without a block that are looked across for the next one. */
 const SKIPPED_SLOTS_MAX = 500
 /** A node that is behind where we were by no more than this is one of several behind one address. */
@@ -84,24 +87,31 @@ export class SlotChain {
     return (await this.hashAt(checkpoint.height)) === checkpoint.hash
   }
 
-  /** The highest block that our chain and the node's share, where the node's left ours. */
-  async commonAncestor(checkpoint: BlockRef): Promise<BlockRef> {
+  /**
+   * The highest block that our chain and the node's share, where the node's left ours; where that is not remembered, one
+   * that is assumed. Throws `ChainHalted` where it lies deeper than what is remembered, which is deeper than is assumed.
+   */
+  async commonAncestor(checkpoint: BlockRef): Promise<Ancestor> {
     const first = await this.#rpc.firstAvailableBlock()
     if (first > checkpoint.height) {
       throw new ChainHalted(
         `the node has pruned its blocks below ${first}, and those from ${checkpoint.height + 1} on were not read yet: use a node that still has them`,
       )
     }
+    const lowest = checkpoint.height - UNKNOWN_FORK_SLOTS
     const ours = this.#trail.filter(({ height }) => height <= checkpoint.height)
     if (ours.at(-1)?.hash === checkpoint.hash) {
       for (const block of [...ours].reverse()) {
-        if ((await this.hashAt(block.height)) === block.hash) return block
+        if ((await this.hashAt(block.height)) === block.hash) return { ancestor: block }
       }
+      const oldest = ours[0]?.height ?? checkpoint.height
+      if (oldest <= lowest && oldest >= first) throw forkTooDeep(checkpoint, UNKNOWN_FORK_SLOTS)
     }
-    const from = Math.max(first, checkpoint.height - UNKNOWN_FORK_SLOTS)
+    const from = Math.max(first, lowest)
     const [slot] = await this.#rpc.blocks(from, checkpoint.height)
     if (slot === undefined) throw new ChainUnavailable(`the node lists no block from slot ${from} on`)
-    return (await this.reference(slot)).block
+    // Nothing says that our chain has it too.
+    return { ancestor: (await this.reference(slot)).block, isAncestorAssumed: true }
   }
 }
 
