@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createApiKey } from '../../src/flows/create-api-key.ts'
-import { createTestApi } from '../support/api.ts'
+import { createTestApi, type TestApi } from '../support/api.ts'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { startBuyersSite } from '../support/buyers-site.ts'
 import { createTestPeople } from '../support/people.ts'
@@ -109,6 +109,46 @@ test('receivers that are slow to answer in test mode hold up nothing but one ano
     await api.drop()
   }
 })
+
+test('a merchant that floods both modes leaves connections to the others', async () => {
+  const api = await createTestApi()
+  const [busy, calm] = [await api.addMerchant(), await api.addMerchant()]
+  const holder = await api.database.owner.connect()
+  const asked: Promise<{ status: number }>[] = []
+  try {
+    await holder.query('begin')
+    // What every request for one order waits for.
+    await holder.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
+      `checkout_session/${busy.id}/order-1`,
+    ])
+    for (const key of [busy.testKey, busy.liveKey]) {
+      const link = { name: 'Tea', allow_dynamic_amount: true, asset: 'LTC' }
+      const { body } = await api.call('POST', '/payment-links', { key, body: link })
+      const order = { order_reference: 'order-1', usd_amount: '25.00' }
+      const path = `/payment-links/${body.id}/checkout-sessions`
+      for (let at = 0; at < FLOODS; at++) asked.push(api.call('POST', path, { key, body: order }))
+      await until(async () => (await lockWaits(api)) >= 8, { what: 'one mode has its turns' })
+    }
+    await until(async () => (await lockWaits(api)) >= 9, { what: 'the other mode has a turn besides' })
+    const answer = api.call('GET', '/payment-links', { key: calm.testKey }).then(({ status }) => status)
+    expect(await Promise.race([answer, pause(5_000, 'no connection in five seconds')])).toBe(200)
+    await holder.query('rollback')
+    const statuses = new Set((await Promise.all(asked)).map(({ status }) => status))
+    expect([...statuses].toSorted()).toEqual([200, 201, 409])
+  } finally {
+    // Closes the connection, which lets go of the lock in every case.
+    holder.release(true)
+    await Promise.allSettled(asked)
+    await api.drop()
+  }
+})
+
+async function lockWaits(api: TestApi): Promise<number> {
+  const { rows } = await api.database.owner.query<{ count: number }>(
+    `select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  return rows[0]?.count ?? 0
+}
 
 test('the last addresses of a pool are left to merchants who took fewer than others', async () => {
   const api = await createTestApi()

@@ -33,6 +33,7 @@ export type Gate = {
   readonly readSession?: ReadSession
   readonly limiter: RateLimiter
   readonly slots: Slots
+  readonly totals: Slots
   /** Of routes with `awaitsReceiver`. */
   readonly receiverSlots: Slots
 }
@@ -50,10 +51,11 @@ export async function answerRequest(gate: Gate, route: Route, c: ApiContext): Pr
   const bytes = route.method === 'get' ? null : await readBody(c.req.raw, needsBody(route))
   const received = { credential, bytes, id: readId(route, c) }
   const { merchantId, livemode } = credential.tenant
-  const slots = route.awaitsReceiver === true ? gate.receiverSlots : gate.slots
-  return slots.run(`${merchantId} ${livemode ? 'live' : 'test'}`, () =>
-    answerInTurn(deps, route, c, received),
-  )
+  const mode = `${merchantId} ${livemode ? 'live' : 'test'}`
+  const work = () => answerInTurn(deps, route, c, received)
+  return route.awaitsReceiver === true
+    ? gate.receiverSlots.run(mode, work)
+    : gate.slots.run(mode, () => gate.totals.run(merchantId, work))
 }
 
 async function answerInTurn(

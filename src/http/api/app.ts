@@ -14,7 +14,7 @@ import { type ApiContext, type ApiVariables, answerRequest, type Gate } from './
 import { createAuthenticate } from './credentials.ts'
 import type { ApiDeps } from './deps.ts'
 import { createMarketReader } from './market.ts'
-import { createMerchantSlots, createReceiverSlots } from './merchant-slots.ts'
+import { createMerchantSlots, createMerchantTotals, createReceiverSlots } from './merchant-slots.ts'
 import { ApiProblem, errorBody } from './problem.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import { API_PREFIX, type Route, type RouteDeps } from './route.ts'
@@ -48,6 +48,7 @@ export function createApiApp(deps: ApiDeps): ApiApp {
       : { readSession: createReadSession({ ...deps, findSignIn: deps.findSignIn, slots }) }),
     limiter: createRateLimiter(deps.rateLimits, elapsedMs),
     slots,
+    totals: createMerchantTotals(),
     receiverSlots: createReceiverSlots(),
   }
   const app: ApiApp = new Hono<Variables>()

@@ -7,6 +7,9 @@ const RUNNING_MAX = 8
 const WAITING_MAX = 400
 const WAIT_MS_MAX = 10_000
 
+/** Of both modes together: a flood in one leaves the other a turn, and the merchant no more connections by it. */
+const RUNNING_IN_BOTH_MAX = RUNNING_MAX + 1
+
 /** Those that wait for a receiver of webhooks, which may take its ten seconds, three times over in an older format. */
 const AWAITING_RECEIVER_MAX = 2
 /** As many as a merchant has endpoints in a mode. */
@@ -19,6 +22,15 @@ const WAITING_FOR_THOSE_MAX = 20
 export const createMerchantSlots = (): Slots =>
   createSlots({
     runningMax: RUNNING_MAX,
+    waitingMax: WAITING_MAX,
+    waitMsMax: WAIT_MS_MAX,
+    refusal: () => refusal('1'),
+  })
+
+/** The turns of a merchant's two modes together, within their own. */
+export const createMerchantTotals = (): Slots =>
+  createSlots({
+    runningMax: RUNNING_IN_BOTH_MAX,
     waitingMax: WAITING_MAX,
     waitMsMax: WAIT_MS_MAX,
     refusal: () => refusal('1'),
