@@ -20,6 +20,8 @@ const STEPS = 30
 const STEP_MS_MAX = 300
 /** Until everything is final, whose marks anvil puts two blocks behind its tip. */
 const BLOCKS_AT_LAST = 6
+/** The database is cut off after each so many changes of an invoice. */
+const CUT_EACH = 7
 const HOUR_MS = 3_600_000
 const BOOKED_MS_MAX = 90_000
 /** Longer than what a history waits for, so that a wait that is in vain says what for. */
@@ -41,7 +43,8 @@ async function play(mode: NativeMode, seed: number): Promise<void> {
   try {
     await world.play()
   } catch (error) {
-    throw new Error(`the history with SEED=${seed} failed`, { cause: error })
+    const why = error instanceof Error ? error.message : String(error)
+    throw new Error(`the history with SEED=${seed} failed: ${why}`, { cause: error })
   } finally {
     await world.close()
   }
@@ -57,6 +60,7 @@ class World {
   /** Merchants by the address (hex) of their invoices. */
   readonly #owners = new Map<string, string>()
   #watchers: Watching[] = []
+  #recorded = 0
 
   private constructor(
     mode: NativeMode,
@@ -162,7 +166,13 @@ class World {
       probeIntervalMs: 30,
     })
     adapter.watched.add(addresses)
-    this.#watchers.push(watchWith(this.#database, adapter))
+    // Cut off between a block's payments and the checkpoint, a watcher reads the block again, and may be told otherwise.
+    const invoiceChanged = () => {
+      this.#recorded += 1
+      if (this.#recorded % CUT_EACH === 0) void this.#cutDatabase()
+    }
+    const notifier = { invoiceChanged, deliveriesWaiting: () => {} }
+    this.#watchers.push(watchWith(this.#database, adapter, { notifier }))
   }
 
   async #stop(): Promise<void> {

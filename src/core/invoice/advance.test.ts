@@ -537,6 +537,15 @@ test('a transfer keeps its amount in its own block, whatever is reported for it 
   expect(result.invoice.payments[0]?.amount).toBe(HALF)
 })
 
+test('what is named by its block has the amount of the latest reading, until it is final', () => {
+  const hash = 'ab'.repeat(32)
+  const byBlock = (amount: bigint, confirmations: number) => inBlock(hash, amount, confirmations, { hash })
+  const more = apply(makeInvoice(), chain(byBlock(HALF, 1)), chain(byBlock(WHOLE, 1)))
+  expect(more.invoice.payments).toMatchObject([{ amount: WHOLE, bucket: 'pending' }])
+  const final = apply(more.invoice, chain(byBlock(WHOLE, 2)), chain(byBlock(HALF, 2)))
+  expect(final.invoice.payments).toMatchObject([{ amount: WHOLE, bucket: 'available' }])
+})
+
 test('a transfer that brings too little to mean anything in another block is dust there', () => {
   const other = { hash: 'ee'.repeat(32) }
   const result = apply(makeInvoice(), chain(inBlock('a', WHOLE, 1)), chain(inBlock('a', 1n, 2, other)))

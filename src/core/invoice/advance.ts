@@ -131,13 +131,15 @@ function sight(invoice: Invoice, payment: Payment, fact: PaymentFact): Payment {
 /**
  * A contract may pay a different amount when its transaction moves to another block, and an amount that was taken
  * back may have been invented: then the new block's amount counts, and what the merchant decided of the old one does not
- * hold for it. Within one block the amount never changes; a sum of it does, by what was missed in it.
+ * hold for it. Within one block the amount never changes; a sum of it does, by what was missed in it, and so does what a
+ * node names by the block, until that is final: what it says of the block's transactions, another reading may not.
  */
 function withOwnAmount(invoice: Invoice, payment: Payment, fact: PaymentFact): Payment {
   const { amount, parts } = fact
   if (payment.isBlockSum) return parts === undefined ? payment : { ...payment, amount, ...summed(parts) }
   const isSameBlock = fact.state !== 'block' || payment.block?.hash === fact.block.hash
-  if (isSameBlock || amount === payment.amount) return payment
+  const isNamedByBlock = payment.block?.hash === payment.txid && payment.status !== 'confirmed'
+  if ((isSameBlock && !isNamedByBlock) || amount === payment.amount) return payment
   const { dust, reviewReason } = classifyTransfer(invoice, fact)
   const announced = { ...payment.announced, review: false }
   return { ...payment, amount, ...summed(parts), dust, reviewReason, resolution: null, announced }
