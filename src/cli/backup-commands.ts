@@ -185,7 +185,8 @@ ${accessText(access)}`)
 }
 
 /** Names are their owners' words: nothing in them may steer a terminal. */
-function accessText({ apiKeys, managers, destinations, endpoints }: Restored['access']): string {
+function accessText(access: Restored['access']): string {
+  const { apiKeys, managers, invitations, destinations, endpoints } = access
   const list = (what: string, { count, first }: AccessList): string =>
     [
       `    ${what}: ${count}`,
@@ -195,6 +196,7 @@ function accessText({ apiKeys, managers, destinations, endpoints }: Restored['ac
   return `· Look these through before the first start: what was revoked or removed after the backup counts again.
 ${list('Active API keys', apiKeys)}
 ${list('Owners and admins', managers)}
+${list('Open invitations', invitations)}
 ${list('Live payout destinations', destinations)}
 ${list('Live webhook endpoints', endpoints)}`
 }

@@ -27,7 +27,20 @@ test('what counts again is listed by name, twenty of a kind, without a secret', 
   const made = await browser.ask('POST', '/api/v1/api-keys', { name: 'leaked', scopes: ['invoices:read'] })
   expect(made.status).toBe(201)
   const { owner } = people.api.database
+  // One that was withdrawn since the backup is open again, and one that has run out stays so.
+  await owner.query(
+    `insert into organization_invitation (id, organization_id, email, role, status, inviter_id, expires_at, created_at)
+     select state || hours, organization_id, state || hours || '@example.com', 'admin', state, user_id,
+       now() + make_interval(hours => hours), now()
+     from (select organization_id, user_id from organization_member join person on person.id = user_id where email = $1) m,
+       (values ('pending', 1), ('pending', -1), ('canceled', 1)) invitation (state, hours)`,
+    [email],
+  )
   const listed = await listRestoredAccess(owner)
+  expect(listed.invitations).toMatchObject({
+    count: 1,
+    first: [expect.stringMatching(/^pending1@.* admin /)],
+  })
   expect(listed.managers.first.some((name) => name.includes(email))).toBe(true)
   expect(listed.apiKeys.first.some((name) => name.endsWith('leaked'))).toBe(true)
   expect(JSON.stringify(listed)).not.toContain(made.body.key ?? made.body.secret)

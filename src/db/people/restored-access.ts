@@ -4,6 +4,7 @@ import type { Queryable } from '../../postgres/pool.ts'
 export type RestoredAccess = {
   readonly apiKeys: AccessList
   readonly managers: AccessList
+  readonly invitations: AccessList
   readonly destinations: AccessList
   readonly endpoints: AccessList
 }
@@ -13,6 +14,7 @@ const NONE: AccessList = { count: 0, first: [] }
 export const NO_ACCESS: RestoredAccess = {
   apiKeys: NONE,
   managers: NONE,
+  invitations: NONE,
   destinations: NONE,
   endpoints: NONE,
 }
@@ -45,6 +47,10 @@ export async function listRestoredAccess(db: Queryable): Promise<RestoredAccess>
     managers: await list(
       `select concat_ws(' ', person.email, role, 'of', organization_id)
        from organization_member join person on person.id = user_id where role in ('owner', 'admin')`,
+    ),
+    invitations: await list(
+      `select concat_ws(' ', email, role, 'of', organization_id)
+       from organization_invitation where status = 'pending' and expires_at > now()`,
     ),
     destinations: await list(
       `select concat_ws(' ', id, asset, address, 'of', merchant_id, name)
