@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expectDeclared } from './declared-answers.ts'
 import { freePort } from './free-port.ts'
+import { makeMemoryFolder } from './memory-folder.ts'
 import { until } from './until.ts'
 
 export const PROGRAM = new URL('../../dist/main.js', import.meta.url).pathname
@@ -45,7 +45,7 @@ export type App = {
 
 /** A folder of its own for one program's data. */
 export async function makeDataDir(): Promise<{ dataDir: string; remove(): Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), 'paylink-app-'))
+  const folder = await makeMemoryFolder('paylink-app-')
   return {
     dataDir: join(folder, 'data'),
     remove: () => rm(folder, { recursive: true, force: true, maxRetries: 5 }),

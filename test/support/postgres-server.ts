@@ -7,6 +7,7 @@ import { migrate } from '../../src/postgres/migrate.ts'
 import { findPostgresProgram } from '../../src/postgres/postgres-program.ts'
 import { markKind } from '../../src/postgres/staging-mark.ts'
 import { freePort } from './free-port.ts'
+import { makeMemoryFolder } from './memory-folder.ts'
 
 export const TEMPLATE_DATABASE = 'paylink_template'
 
@@ -46,7 +47,9 @@ export async function startOwnPostgres(options: Durability = { isDurable: true }
 }
 
 async function startEmbedded({ isDurable }: Durability): Promise<OwnPostgres> {
-  const folder = await mkdtemp(join(tmpdir(), 'paylink-postgres-'))
+  const folder = isDurable
+    ? await mkdtemp(join(tmpdir(), 'paylink-postgres-'))
+    : await makeMemoryFolder('paylink-postgres-')
   // mkdtemp makes a folder that only we may enter; as root the server runs as another user.
   await chmod(folder, 0o711)
   const data = join(folder, 'data')
