@@ -147,6 +147,32 @@ test('of closed addresses that are too long to read, one is tried again in each 
   expect(adapter.notice).toBeNull()
 })
 
+test('closed addresses whose whole list the node put away cost no calls in every round', async () => {
+  const old = await Promise.all(Array.from({ length: 12 }, () => chain.newAddress()))
+  for (const { address } of old) await chain.pay(address, OLD_AMOUNT)
+  await begin()
+  adapter.watched.add(old.map(({ addressBytes }) => addressBytes))
+  let calls = 0
+  proxy.lie('getSignaturesForAddress', () => {
+    calls += 1
+    return []
+  })
+  await read(2)
+  calls = 0
+  await read(5)
+  expect(calls).toBeLessThanOrEqual(10)
+  await chain.mine(SLOTS_IN_A_MINUTE)
+  await read(1)
+  calls = 0
+  await read(5)
+  expect(calls).toBeLessThanOrEqual(5)
+  // Their lists were only late: in their turns all is found.
+  proxy.tellTheTruth()
+  expect(await read(old.length)).toHaveLength(old.length)
+  expect(await read(2)).toEqual([])
+  expect(adapter.notice).toBeNull()
+})
+
 const strangers = (count: number) => Array.from({ length: count }, () => randomBytes(32))
 
 async function begin(): Promise<void> {

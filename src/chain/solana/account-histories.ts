@@ -58,40 +58,44 @@ export class AccountHistories {
   }
 
   /** Another fork may have other differences under the same names. */
-  leaveFork(): void {
+  forget(): void {
     this.#touched.clear()
   }
 
-  /** The transactions above `since`, where they make its balance there the reading; null where they do not. */
+  /**
+   * The transactions above `since`, where they make its balance there the reading; null where they do not. `waits`: for a
+   * list that may be some moments late; what nobody waits for has its next turn.
+   */
   async explain(
     reading: Reading,
     from: { readonly since: number; readonly lamports: bigint },
+    waits: boolean,
   ): Promise<Touch[] | null> {
-    for (let attempt = 1; attempt <= EXPLAIN_ATTEMPTS_MAX; attempt++) {
+    for (let attempt = 1; ; attempt++) {
       const touches = await this.#touches(reading, from.since)
       const before = reading.lamports - touches.reduce((total, { delta }) => total + delta, 0n)
       if (before === from.lamports) return touches
-      this.#touched.clear()
+      if (!waits) return null
+      this.forget()
+      if (attempt >= EXPLAIN_ATTEMPTS_MAX) return null
       await pause(EXPLAIN_RETRY_MS)
     }
-    return null
   }
 
   /**
    * All of the account's transactions that the node lists, where each begins with the balance that the one before left and
    * the newest left the reading: only older ones can be missing, and these are on the chain that has this balance. Null
-   * where there is none; 'gap' where they do not follow one another.
+   * where they do not follow one another.
    */
-  async newest(reading: Reading): Promise<Touch[] | 'gap' | null> {
+  async newest(reading: Reading): Promise<Touch[] | null> {
     const touches = await this.#touches(reading, 0)
-    if (touches.length === 0) return null
     const left = touches.toSorted((a, b) => b.slot - a.slot)
     let balance = reading.lamports
     while (left.length > 0) {
       // In no order within a slot.
       const at = left.findIndex(({ slot, after }) => slot === left[0]?.slot && after === balance)
       const [touch] = at < 0 ? [] : left.splice(at, 1)
-      if (touch === undefined) return 'gap'
+      if (touch === undefined) return null
       balance -= touch.delta
     }
     return touches

@@ -14,8 +14,9 @@ import {
   Unexplained,
 } from './account-histories.ts'
 import { ClosedOwners } from './closed-owners.ts'
+import { readBalances } from './read-balances.ts'
 import type { ReadParts } from './read-blocks.ts'
-import { ACCOUNTS_PER_CALL, SOLANA_CODES, SolanaCallFailed } from './solana-rpc.ts'
+import { SIGNATURES_PER_CALL, SOLANA_CODES, SolanaCallFailed } from './solana-rpc.ts'
 import { TokenAccounts } from './token-accounts.ts'
 import { LATE_SLOTS, leastRecent, UnreadAddresses } from './unread-addresses.ts'
 
@@ -33,9 +34,15 @@ type KnownAccount = {
   readonly seenSlot: number
   readonly triedSlot: number
   readonly touchedSlot: number
-  /** When its list was found to lack the oldest, until it was read again a minute later; null where it does not. */
-  readonly lackingSlot: number | null
+  /** Null where its list is whole. */
+  readonly lacking: Lacking | null
 }
+
+/** Of a list without the oldest: when it cannot be only late any more, null once it was read then, and what it had. */
+type Lacking = { readonly againSlot: number | null; readonly listed: string }
+
+/** Where every account begins. */
+const NOTHING = { since: 0, lamports: 0n, lacking: null }
 
 type History = {
   readonly touches: Touch[]
@@ -43,7 +50,7 @@ type History = {
   readonly reported: number
   /** Whether these are all from `since` on. */
   readonly isWhole: boolean
-  readonly lackingSlot: number | null
+  readonly lacking: Lacking | null
 }
 
 /**
@@ -111,7 +118,7 @@ export class AccountPolling {
     // The tip first, and once more at the end: all that is read in between is of the one chain that leads to it.
     const end = (await chain.reference(range.tipSlot)).block
     const closed = this.#closed.next(this.#parts.watched, new Set(open))
-    const readings = await this.#lamports([...open, ...closed], checkpoint.height)
+    const readings = await readBalances(rpc, this.#tokenAccounts, [...open, ...closed], checkpoint.height)
     // One of several nodes behind an address may be some slots behind the one that named the tip.
     const slot = readings.reduce((lowest, each) => Math.min(lowest, each.slot), end.height)
     if (slot < checkpoint.height) return null
@@ -170,24 +177,6 @@ export class AccountPolling {
     return { ancestor, blocks, tip }
   }
 
-  /** The balances of owners, and of the token accounts where wallets put wrapped SOL. */
-  async #lamports(owners: readonly string[], minSlot: number): Promise<Reading[]> {
-    const accounts = new Set<string>()
-    for (const owner of owners) {
-      accounts.add(owner)
-      accounts.add(await this.#tokenAccounts.of(owner))
-    }
-    const all = [...accounts]
-    const batches: string[][] = []
-    for (let at = 0; at < all.length; at += ACCOUNTS_PER_CALL)
-      batches.push(all.slice(at, at + ACCOUNTS_PER_CALL))
-    const readings = await concurrently(batches, CALLS_IN_FLIGHT, async (batch) => {
-      const { slot, lamports } = await this.#parts.rpc.lamportsOf(batch, minSlot)
-      return batch.map((account, index): Reading => ({ account, lamports: lamports[index] ?? 0n, slot }))
-    })
-    return readings.flat()
-  }
-
   /** The transactions up to `slot` that were not reported yet, and through which slot each account's now are. */
   async #explain(
     readings: readonly Reading[],
@@ -204,7 +193,7 @@ export class AccountPolling {
     const unchanged = readings.filter(({ account }) => !isDiffering.has(account))
     const passedOver = this.#unread.passedOver([...isDiffering].filter((account) => !isOpen.has(account)))
     const changed = differing.filter(({ account }) => !passedOver.has(account))
-    const due = this.#due(unchanged, isOpen)
+    const due = this.#due(unchanged, isOpen, slot)
     const explained = await concurrently([...changed, ...due], CALLS_IN_FLIGHT, async (reading) => {
       const { account } = reading
       const how = { isOpen: isOpen.has(account), isChanged: isDiffering.has(account) }
@@ -214,11 +203,14 @@ export class AccountPolling {
       const lamports = reading.lamports - later.reduce((sum, { delta }) => sum + delta, 0n)
       const upTo = history.touches.filter((touch) => touch.slot <= slot)
       const touchedSlot = upTo.reduce((highest, touch) => Math.max(highest, touch.slot), 0)
+      const { lacking } = history
       // What a late list leaves out may stand below the newest that it has, and leave the balance as it is.
-      const since = lamports === 0n ? slot : Math.max(history.since, touchedSlot, slot - OVERLAP_SLOTS)
+      const since =
+        lamports === 0n || lacking !== null
+          ? slot
+          : Math.max(history.since, touchedSlot, slot - OVERLAP_SLOTS)
       const reported = upTo.filter((touch) => touch.slot > history.reported)
-      const { lackingSlot } = history
-      const known = { lamports, since, seenSlot: slot, triedSlot: slot, touchedSlot, lackingSlot }
+      const known = { lamports, since, seenSlot: slot, triedSlot: slot, touchedSlot, lacking }
       return { account, known, reported, isWhole: history.isWhole }
     })
     const isDue = new Set(due.map(({ account }) => account))
@@ -234,7 +226,7 @@ export class AccountPolling {
       this.#unread.record(account, null, slot)
       const touchedSlot = known?.touchedSlot ?? 0
       const seen = { since: slot, seenSlot: slot, triedSlot: slot }
-      this.#known.set(account, { lamports, ...seen, touchedSlot, lackingSlot: null })
+      this.#known.set(account, { lamports, ...seen, touchedSlot, lacking: null })
     }
     // What no list explains of an address that nobody is to pay now is looked at again in its turn.
     const whole = explained.filter((each) => each !== null)
@@ -248,16 +240,18 @@ export class AccountPolling {
   /**
    * The open and the closed account that hold something and whose list was asked for longest ago. What a sweep took and
    * somebody paid again leaves their balance as it was, and so does wrapping what a token account has: only lists tell. Of
-   * an account that is empty nothing was swept that is not in the books.
+   * an account that is empty nothing was swept that is not in the books. Besides, those whose list may have been late.
    */
-  #due(unchanged: readonly Reading[], isOpen: ReadonlySet<string>): Reading[] {
-    return leastRecent(
-      unchanged.filter(({ lamports }) => lamports > 0n),
-      {
-        kindOf: ({ account }) => isOpen.has(account),
-        slotOf: ({ account }) => this.#known.get(account)?.triedSlot,
-      },
+  #due(unchanged: readonly Reading[], isOpen: ReadonlySet<string>, slot: number): Reading[] {
+    const holding = unchanged.filter(({ lamports }) => lamports > 0n)
+    const turns = leastRecent(holding, {
+      kindOf: ({ account }) => isOpen.has(account),
+      slotOf: ({ account }) => this.#known.get(account)?.triedSlot,
+    })
+    const again = holding.filter(
+      ({ account }) => (this.#known.get(account)?.lacking?.againSlot ?? Number.POSITIVE_INFINITY) <= slot,
     )
+    return [...new Set([...turns, ...again])]
   }
 
   /** Null where there is nothing to report before the account's next turn. */
@@ -267,14 +261,14 @@ export class AccountPolling {
     { isOpen, isChanged }: { readonly isOpen: boolean; readonly isChanged: boolean },
   ): Promise<History | null> {
     const { account } = reading
-    const { lackingSlot = null } = this.#known.get(account) ?? {}
-    const isLacking = lackingSlot !== null && reading.slot - lackingSlot >= LATE_SLOTS
+    const { lacking = null } = this.#known.get(account) ?? {}
     try {
-      if (isLacking && !isChanged) return await this.#newest(reading, null)
-      const history = await this.#history(reading, ancestor)
+      if (!isChanged && lacking !== null && (lacking.againSlot ?? 0) <= reading.slot)
+        return await this.#newest(reading, lacking)
+      const history = await this.#history(reading, ancestor, isOpen)
       if (history !== null) this.#unread.record(account, null, reading.slot)
       if (history !== null) return history
-      if (!isOpen) return await this.#newest(reading, reading.slot)
+      if (!isOpen) return await this.#newest(reading, null)
     } catch (error) {
       // One of several nodes is behind the one that gave the balance, which did not change: it has time.
       const isBehind = error instanceof SolanaCallFailed && error.code === SOLANA_CODES.minContextSlot
@@ -293,46 +287,48 @@ export class AccountPolling {
    * Of a closed account whose oldest transactions the node put away, or does not list yet; null where that is not all that is
    * missing. Of one that was seen before, what came since then is missing: nobody put that away.
    */
-  async #newest(reading: Reading, lackingSlot: number | null): Promise<History | null> {
+  async #newest(reading: Reading, before: Lacking | null): Promise<History | null> {
     const { account, slot } = reading
-    const isLate = lackingSlot !== null && this.#known.has(account)
-    const touches = isLate ? 'gap' : await this.#histories.newest(reading)
-    this.#unread.record(account, touches === 'gap' ? 'not whole' : null, slot)
-    if (touches === null || touches === 'gap') return null
-    return { touches, since: 0, reported: 0, isWhole: false, lackingSlot }
+    const known = this.#known.get(account)
+    const isLate = before === null && known !== undefined
+    const touches = isLate ? null : await this.#histories.newest(reading)
+    this.#unread.record(account, touches === null ? 'not whole' : null, slot)
+    if (touches === null) {
+      this.#histories.forget()
+      return null
+    }
+    const oldest = touches.reduce((lowest, touch) => Math.min(lowest, touch.slot), slot)
+    const listed = `${touches.length} from ${oldest}`
+    const reported = before?.listed === listed ? (known?.since ?? 0) : 0
+    const again = before === null ? slot + LATE_SLOTS : null
+    // A long list would cost too much in each turn.
+    const lacking =
+      before !== null && touches.length >= SIGNATURES_PER_CALL ? null : { againSlot: again, listed }
+    return { touches, since: 0, reported, isWhole: false, lacking }
   }
 
   /** The account's transactions above `since`, reported up to `reported`; null where they do not explain its balance. */
-  async #history(reading: Reading, ancestor: BlockRef): Promise<History | null> {
+  async #history(reading: Reading, ancestor: BlockRef, isOpen: boolean): Promise<History | null> {
     const known = this.#known.get(reading.account)
     const explained = async (
-      since: number,
-      lamports: bigint,
+      from: { readonly since: number; readonly lamports: bigint; readonly lacking: Lacking | null },
       reported: number,
-      lackingSlot: number | null,
     ) => {
-      const touches = await this.#histories.explain(reading, { since, lamports })
-      return touches === null
-        ? null
-        : { touches, since, reported, isWhole: lackingSlot === null, lackingSlot }
+      const { since, lacking } = from
+      const touches = await this.#histories.explain(reading, from, isOpen)
+      return touches === null ? null : { touches, since, reported, isWhole: lacking === null, lacking }
     }
     if (known === undefined || known.since > ancestor.height) {
       // Without a balance to begin from the whole history must add up, so that a late list hides nothing.
-      return explained(
-        0,
-        0n,
-        Math.min(this.#reportedThrough.get(reading.account) ?? 0, ancestor.height),
-        null,
-      )
+      return explained(NOTHING, Math.min(this.#reportedThrough.get(reading.account) ?? 0, ancestor.height))
     }
-    const { since, lamports, lackingSlot } = known
     // The balance to begin from may be one of a fork that the chain left while it was read: all is reported again.
-    return (await explained(since, lamports, since, lackingSlot)) ?? (await explained(0, 0n, 0, null))
+    return (await explained(known, known.since)) ?? (await explained(NOTHING, 0))
   }
 
   /** What was reported above the ancestor was of this fork. */
   #leaveFork({ height }: BlockRef): void {
-    this.#histories.leaveFork()
+    this.#histories.forget()
     const reported = this.#reportedThrough.dump()
     this.#reportedThrough.load(
       reported.map(([account, { value }]) => [account, { value: Math.min(value, height) }]),
