@@ -82,7 +82,7 @@ const columns = (of: string, reason: string, names: string): { readonly [attack:
 
 const READ_ANEW = 'the watcher writes it again with its next reading: payments are late meanwhile'
 const PRICED_ANEW =
-  'fees are too high or too low until the watcher reads them again, and never above what was approved with the payout'
+  'fees are too high or too low until the watcher reads them again, and never above what was approved with the payout, or for a token above what is believed: see walls/watchers-gas'
 const HOLDS_UP =
   'payouts wait or are given up, and their money goes back to the balance; nothing is signed for it'
 const BY_SEAL =

@@ -1,4 +1,5 @@
 import type { AssetId, Network } from '../../core/assets.ts'
+import { EVM_CHAINS, evmNetworkOf } from '../../core/chain/evm-networks.ts'
 import { DESTINATION_GAS_MAX, TRANSFER_GAS } from '../../core/payout/gas.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 
@@ -64,12 +65,19 @@ export async function loadHotWallet(
     nonce: row.nonce,
     balance: row.balance,
     baseFee: row.base_fee,
-    tip: row.tip,
+    tip: believedTip(row),
     l1Fee: row.l1_fee,
     newAccountGas: within(row.new_account_gas ?? TRANSFER_GAS),
     token: tokenOf(row),
     updatedAt: row.updated_at,
   }
+}
+
+/** As the watcher's reading is bounded: nobody approves what the hot wallet pays for a token's transactions. */
+function believedTip({ network, tip }: Pick<Row, 'network' | 'tip'>): bigint {
+  const chain = EVM_CHAINS.find((each) => network.startsWith(`${each}-`))
+  const max = chain === undefined ? 0n : evmNetworkOf(chain).tip.max
+  return tip < max ? tip : max
 }
 
 /** As far as it can be true: a payout's fee goes by it. */

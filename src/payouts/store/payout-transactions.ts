@@ -1,5 +1,6 @@
 import type { Network } from '../../core/assets.ts'
 import type { Outpoint } from '../../core/chain/outpoint.ts'
+import { DESTINATION_GAS_MAX } from '../../core/payout/gas.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
@@ -250,7 +251,10 @@ export async function loadPayoutGas(db: Queryable, tenant: Tenant, payoutId: str
     [tenant.merchantId, payoutId, tenant.livemode],
   )
   const row = rows[0]
-  return row === undefined ? null : BigInt(row.gas)
+  if (row === undefined) return null
+  const gas = BigInt(row.gas)
+  // The watcher measures no more than that: its code might burn all of it at the hot wallet's cost.
+  return gas > DESTINATION_GAS_MAX ? 0n : gas
 }
 
 /** Keeps how much gas a payout's destination takes, as `loadPayoutGas` returns it; the first value stays. */
