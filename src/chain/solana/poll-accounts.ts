@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import { entriesUpTo } from '../../runtime/cache-size.ts'
-import type { ChainUpdate, FoundTransfer, ScannedBlock } from '../adapter.ts'
+import type { ChainUpdate } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
 import {
   AccountHistories,
@@ -18,6 +18,7 @@ import { readBalances } from './read-balances.ts'
 import type { ReadParts } from './read-blocks.ts'
 import { SIGNATURES_PER_CALL, SOLANA_CODES, SolanaCallFailed } from './solana-rpc.ts'
 import { TokenAccounts } from './token-accounts.ts'
+import { touchedBlocks } from './touched-blocks.ts'
 import { LATE_SLOTS, leastRecent, UnreadAddresses } from './unread-addresses.ts'
 
 const CALLS_IN_FLIGHT = 4
@@ -43,6 +44,8 @@ type Lacking = { readonly againSlot: number | null; readonly listed: string }
 
 /** Where every account begins. */
 const NOTHING = { since: 0, lamports: 0n, lacking: null }
+
+type Range = { readonly tipSlot: number; readonly maxBlocks: number }
 
 type History = {
   readonly touches: Touch[]
@@ -107,17 +110,44 @@ export class AccountPolling {
    * See `ChainAdapter.nextUpdate`. `open` are the owners of open checkouts. Throws `TipLeft`, for an open one
    * `TooManySignatures` and `Unexplained`, and `ForkLeft`: what was paid to closed checkouts is looked at in turns, and must not count as gone until then.
    */
-  async read(
+  async read(checkpoint: BlockRef, open: readonly string[], range: Range): Promise<ChainUpdate | null> {
+    const closed = this.#closed.next(this.#parts.watched, new Set(open))
+    const update = (await this.#read(checkpoint, { open, closed }, range))?.update
+    if (update === undefined) return null
+    const hasChanges =
+      update.tip.hash !== checkpoint.hash || update.blocks.some(({ transfers }) => transfers.length > 0)
+    return hasChanges ? update : null
+  }
+
+  /**
+   * The blocks at or below the checkpoint in which these owners were paid, where those above it are read by themselves, and
+   * the owners of whom that may not be all. Null where the node is behind. Throws as `read` does for closed ones.
+   */
+  async readBelow(checkpoint: BlockRef, owners: readonly string[], tipSlot: number) {
+    const read = await this.#read(checkpoint, { open: [], closed: owners }, { tipSlot, maxBlocks: 0 })
+    if (read === null) return null
+    const untold = new Map<string, 'lacking' | 'unread'>()
+    for (const owner of owners) {
+      const accounts = [owner, await this.#tokenAccounts.of(owner)].filter((one) => read.untold.has(one))
+      const isUnread = accounts.some((account) => this.#unread.has(account))
+      if (accounts.length > 0) untold.set(owner, isUnread ? 'unread' : 'lacking')
+    }
+    const blocks = read.update.blocks.filter(
+      ({ block, transfers }) => block.height <= checkpoint.height && transfers.length > 0,
+    )
+    return { blocks, untold }
+  }
+
+  async #read(
     checkpoint: BlockRef,
-    open: readonly string[],
-    range: { readonly tipSlot: number; readonly maxBlocks: number },
-  ): Promise<ChainUpdate | null> {
+    { open, closed }: { readonly open: readonly string[]; readonly closed: readonly string[] },
+    range: Range,
+  ) {
     const { chain, rpc } = this.#parts
     if (this.#at !== checkpoint.hash) this.forget()
     this.#settleReported(checkpoint)
     // The tip first, and once more at the end: all that is read in between is of the one chain that leads to it.
     const end = (await chain.reference(range.tipSlot)).block
-    const closed = this.#closed.next(this.#parts.watched, new Set(open))
     const readings = await readBalances(rpc, this.#tokenAccounts, [...open, ...closed], checkpoint.height)
     // One of several nodes behind an address may be some slots behind the one that named the tip.
     const slot = readings.reduce((lowest, each) => Math.min(lowest, each.slot), end.height)
@@ -129,52 +159,19 @@ export class AccountPolling {
     }
     const isOpen = new Set(open)
     for (const owner of open) isOpen.add(await this.#tokenAccounts.of(owner))
-    const { touches, through } = await this.#explain(readings, checkpoint, tip.height, isOpen)
-    const update = await this.#update(checkpoint, tip, touches, range.maxBlocks)
+    const { touches, through, untold } = await this.#explain(readings, checkpoint, tip.height, isOpen)
+    const ends = { ancestor: checkpoint, tip }
+    const { blocks, areAll } = await touchedBlocks(chain, ends, touches, range.maxBlocks)
+    // What is left is found again from the last of these.
+    if (areAll) this.#at = tip.hash
+    else this.forget()
     if (!(await rpc.hasBlock(end))) {
       this.forget()
       throw new TipLeft()
     }
-    const last = update.blocks.at(-1)?.block ?? checkpoint
+    const last = blocks.at(-1)?.block ?? checkpoint
     this.#reported = { hash: last.hash, slot: last.height, through }
-    const hasChanges =
-      tip.hash !== checkpoint.hash || update.blocks.some(({ transfers }) => transfers.length > 0)
-    return hasChanges ? update : null
-  }
-
-  async #update(
-    ancestor: BlockRef,
-    tip: BlockRef,
-    touches: readonly Touch[],
-    maxBlocks: number,
-  ): Promise<ChainUpdate> {
-    const bySlot = new Map<number, Map<string, FoundTransfer>>()
-    for (const touch of touches) {
-      for (const transfer of touch.transfers) {
-        const found = bySlot.get(touch.slot) ?? new Map()
-        found.set(`${transfer.txid}:${transfer.outputIndex}`, transfer)
-        bySlot.set(touch.slot, found)
-      }
-    }
-    const slots = [...bySlot.keys()].sort((a, b) => a - b)
-    // What was paid before its address was looked at lies below the checkpoint, and is reported before what is above.
-    const above = slots.filter((slot) => slot > ancestor.height)
-    const taken = [...slots.filter((slot) => slot <= ancestor.height), ...above.slice(0, maxBlocks)]
-    const blocks: ScannedBlock[] = []
-    for (const slot of taken) {
-      const { block, head } =
-        slot === tip.height ? { block: tip, head: null } : await this.#parts.chain.reference(slot)
-      const transfers = [...(bySlot.get(slot)?.values() ?? [])]
-      blocks.push({ block, parentHash: head?.previousBlockhash ?? '', transfers })
-    }
-    if (taken.length < slots.length) {
-      // The rest is found again from there.
-      this.forget()
-    } else {
-      if (blocks.at(-1)?.block.hash !== tip.hash) blocks.push({ block: tip, parentHash: '', transfers: [] })
-      this.#at = tip.hash
-    }
-    return { ancestor, blocks, tip }
+    return { update: { ...ends, blocks }, untold }
   }
 
   /** The transactions up to `slot` that were not reported yet, and through which slot each account's now are. */
@@ -183,7 +180,7 @@ export class AccountPolling {
     ancestor: BlockRef,
     slot: number,
     isOpen: ReadonlySet<string>,
-  ): Promise<{ touches: Touch[]; through: Map<string, number> }> {
+  ) {
     const differing = readings.filter((reading) => {
       const known = this.#known.get(reading.account)
       if (known === undefined) return reading.lamports > 0n
@@ -234,7 +231,8 @@ export class AccountPolling {
       if (isWhole) through.set(account, known.since)
       this.#known.set(account, known)
     }
-    return { touches: whole.flatMap(({ reported }) => reported), through }
+    const untold = new Set([...isDiffering].filter((account) => !through.has(account)))
+    return { touches: whole.flatMap(({ reported }) => reported), through, untold }
   }
 
   /**

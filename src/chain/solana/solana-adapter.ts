@@ -16,6 +16,7 @@ import {
 import { requireFreshHead } from '../require-fresh-head.ts'
 import { ForkLeft, TipLeft, TooManySignatures, Unexplained } from './account-histories.ts'
 import { clusterOf, OWN_CLUSTER, publicClusterOf } from './clusters.ts'
+import { LateLooks } from './late-looks.ts'
 import { AccountPolling } from './poll-accounts.ts'
 import { readBlocks, readSlots } from './read-blocks.ts'
 import { SlotChain } from './slot-chain.ts'
@@ -78,6 +79,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   readonly #options: SolanaAdapterOptions
   readonly #chain: SlotChain
   readonly #polling: AccountPolling
+  readonly #late: LateLooks
   readonly #outcomes: TransactionOutcome
   #cluster: string | null = null
   /** Where somebody stood who asked what is final, oldest first. */
@@ -98,16 +100,18 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     this.rpc = new SolanaRpc(options.rpcUrl, options.rpcSetting, options.isPatient)
     this.#chain = new SlotChain(this.rpc)
     this.#polling = new AccountPolling({ rpc: this.rpc, chain: this.#chain, watched: this.watched })
+    this.#late = new LateLooks(this.#polling, this.watched)
     this.#outcomes = new TransactionOutcome(this.rpc)
   }
 
   get notice(): string | null {
     if (this.#passedOver !== null && performance.now() > this.#passedOver.untilMs) this.#passedOver = null
-    return this.#blocks?.notice ?? this.#passedOver?.notice ?? this.#polling.notice
+    return this.#blocks?.notice ?? this.#passedOver?.notice ?? this.#polling.notice ?? this.#late.notice
   }
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
     this.#polling.startAgain()
+    this.#late.startAgain()
     const parameters = await this.parameters()
     this.#cluster = parameters
     try {
@@ -266,7 +270,8 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     this.#polling.forget()
     const parts = { rpc: this.rpc, chain: this.#chain, watched: this.watched }
     try {
-      return await readBlocks(parts, checkpoint, tipSlot, maxBlocks)
+      const read = () => readBlocks(parts, checkpoint, tipSlot, maxBlocks)
+      return await this.#late.beside(checkpoint, range, read)
     } catch (error) {
       // Some hundreds of transactions that name as many accounts as they can make a block too long for anybody.
       if (!(error instanceof AnswerTooLarge) || way === 'accounts' || this.#blocks !== null) throw error
@@ -284,7 +289,9 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     range: { readonly tipSlot: number; readonly maxBlocks: number },
   ): Promise<ChainUpdate | null | 'blocks'> {
     try {
-      return await this.#polling.read(checkpoint, open, range)
+      const read = await this.#polling.read(checkpoint, open, range)
+      this.#late.startAgain()
+      return read
     } catch (error) {
       // One of several nodes behind this address is behind the others, and will come.
       if (error instanceof SolanaCallFailed && error.code === SOLANA_CODES.minContextSlot) return null

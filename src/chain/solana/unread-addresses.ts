@@ -32,6 +32,10 @@ export class UnreadAddresses {
     else this.#unread.set(account, { why, slot: before?.why === why ? before.slot : slot, triedSlot: slot })
   }
 
+  has(account: string): boolean {
+    return this.#unread.has(account)
+  }
+
   /** Those of these accounts whose lists are too long, but for the one that was tried longest ago: each try is several calls. */
   passedOver(accounts: readonly string[]): ReadonlySet<string> {
     const long = accounts.filter((account) => this.#unread.get(account)?.why === 'too long to read')

@@ -32,6 +32,18 @@ export class WatchedOwners implements WatchedAddresses {
     return this.#owners.has(owner)
   }
 
+  /** Those from one place to another, in the order in which they were added. */
+  slice(from: number, to: number): string[] {
+    const owners: string[] = []
+    let index = 0
+    for (const owner of this.#owners) {
+      if (index >= to) break
+      if (index >= from) owners.push(owner)
+      index += 1
+    }
+    return owners
+  }
+
   [Symbol.iterator](): Iterator<string> {
     return this.#owners.values()
   }
