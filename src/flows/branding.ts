@@ -18,6 +18,7 @@ export type BrandingWish = Partial<Seller> & {
   readonly name?: string | null
   readonly colour?: string | null
   readonly logo?: Exclude<BrandingChange['logo'], undefined>
+  readonly homeCurrency?: Exclude<BrandingChange['homeCurrency'], undefined>
 }
 
 type BrandingSet =
@@ -27,7 +28,7 @@ type BrandingSet =
 
 const NAME_LENGTH_MAX = 120
 
-/** Changes how a merchant's pages look: name, colour (`#rrggbb`), logo as `encodeLogo` made it, who sells. */
+/** Changes how a merchant's pages look: name, colour (`#rrggbb`), logo as `encodeLogo` made it, who sells, and its own currency. */
 export async function setBranding(
   deps: { readonly pool: Pool; readonly clock: Clock },
   merchantId: string,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CURRENCIES } from '../core/rates/currencies.ts'
 import { coinAmount, idView, instant, line, lines, text, timestamp } from './fields.ts'
 import { assetName, paymentAssetName } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions, wholeNumber } from './list.ts'
@@ -251,6 +252,12 @@ export const merchantView = z
     legal_name: z.string().nullable().meta({ description: 'Who sells, for receipts.' }),
     postal_address: z.string().nullable(),
     tax_number: z.string().nullable(),
+    home_currency: z.enum(CURRENCIES).nullable().meta({
+      description: 'What new prices begin with in the dashboard (ISO 4217). Null is US dollars.',
+    }),
+    home_currency_usd: z.string().nullable().meta({
+      description: 'US dollars that one unit of it is worth now. Null while there is no rate.',
+    }),
     role: z.enum(['owner', 'admin', 'member', 'viewer']).meta({ description: 'Yours.' }),
     sends_mail: z.boolean().meta({
       description: 'Whether this server sends emails; without, they are in its log only.',
@@ -278,6 +285,10 @@ export const updateMerchantBody = z.strictObject({
   postal_address: lines(1, 400, 5).meta({ description: 'At most five lines.' }).nullable().optional(),
   tax_number: line(1, 64)
     .meta({ description: 'Your number with the tax office or the register of companies, for receipts.' })
+    .nullable()
+    .optional(),
+  home_currency: z
+    .enum(CURRENCIES, { error: `Must be one of ${CURRENCIES.join(', ')}, or null for US dollars` })
     .nullable()
     .optional(),
 })

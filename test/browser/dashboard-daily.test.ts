@@ -368,6 +368,27 @@ test('a link and an order are priced in the shop’s currency, and a fault stand
   await page.getByRole('row').filter({ hasText: 'Workshop' }).getByText('€24.90').waitFor()
 })
 
+test('a shop with a currency of its own begins with it, and reads its dollars in it', async () => {
+  const { page, open } = shop
+  await open('/settings/branding')
+  const card = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Your currency' }) })
+  await card.getByLabel('Currency', { exact: true }).selectOption('SEK')
+  await photograph(page, 'branding-currency')
+  await card.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Saved. New invoices, links and orders here begin with it.').waitFor()
+  await open('/')
+  await page.getByText(/about SEK\s[\d,.]+, last 30 days/).waitFor()
+  await photograph(page, 'home-currency')
+  await open('/balances')
+  await page.getByText(/available, about SEK\s[\d,.]+, at current prices/).waitFor()
+  await open('/invoices')
+  await page.getByRole('button', { name: 'New invoice' }).first().click()
+  await page.getByLabel('Amount in SEK').fill('499.50')
+  await press(page, 'Create invoice')
+  await heading(page, /^Invoice of SEK\s499\.50$/)
+  await askFromPage(shop, 'PATCH', '/api/v1/merchant', { home_currency: null })
+})
+
 test('an amount of USDC is shown with its cents', async () => {
   const { page, open } = shop
   const { id } = await make({ usd_amount: '5.50', asset: 'USDC_BASE' })

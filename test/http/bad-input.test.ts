@@ -81,6 +81,7 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
     legal_name: 'Coffee Ltd.',
     postal_address: '1 High Street\nNorwich',
     tax_number: 'GB 123',
+    home_currency: 'EUR',
   }),
   updateNotices: () => ({ paid: false, attention: true, endpoint_disabled: true, sign_in: true }),
   createApiKey: () => ({ name: 'Server', scopes: ['invoices:read'] }),

@@ -142,6 +142,22 @@ test('who sells is kept by line, taken back, and refused by name where it is no 
   expect((await set(longest)).body).toMatchObject(longest)
 })
 
+test('a shop keeps its prices in a currency of its own, with what that is worth now', async () => {
+  const { browser } = await people.signUp('Fia')
+  const set = (home_currency: unknown) => browser.ask('PATCH', '/api/v1/merchant', { home_currency })
+  const worth = { home_currency: null, home_currency_usd: null }
+  expect((await browser.ask('GET', '/api/v1/merchant')).body).toMatchObject(worth)
+  const euros = { home_currency: 'EUR', home_currency_usd: expect.stringMatching(/^[01]\.\d+$/) }
+  expect((await set('EUR')).body).toMatchObject(euros)
+  await browser.ask('PATCH', '/api/v1/merchant', { brand_name: 'Fia’s' })
+  expect((await browser.ask('GET', '/api/v1/merchant')).body).toMatchObject(euros)
+  for (const value of ['USD', 'eur', 'XXX', '', 7, ['EUR']]) {
+    const { status, body } = await set(value)
+    expect([value, status, body.error.param]).toEqual([value, 400, 'home_currency'])
+  }
+  expect((await set(null)).body).toMatchObject(worth)
+})
+
 test('the figures of the home page count the invoices of one mode', async () => {
   const { browser, merchantId } = await people.signUp('Dan')
   const create = (usd_amount: string, mode: 'test' | 'live') =>

@@ -1,3 +1,4 @@
+import type { Currency } from '../../core/rates/currencies.ts'
 import { NO_SELLER, type Seller } from '../../core/receipt/seller.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tx } from '../../postgres/transaction.ts'
@@ -49,6 +50,8 @@ export type BrandingChange = {
   readonly name?: string | null
   readonly colour?: string | null
   readonly logo?: (StoredLogo & { readonly bytes: Uint8Array }) | null
+  /** Null: US dollars. */
+  readonly homeCurrency?: Currency | null
 } & Partial<Seller>
 
 /** Writes what the change names and leaves the rest. By the primary key. */
@@ -58,12 +61,12 @@ export async function upsertBranding(
   change: BrandingChange,
   now: Date,
 ): Promise<void> {
-  const { name, colour, logo, legalName, postalAddress, taxNumber } = change
+  const { name, colour, logo, legalName, postalAddress, taxNumber, homeCurrency } = change
   await tx.query(
     `insert into branding
        (merchant_id, name, colour, logo, logo_digest, logo_width, logo_height, updated_at,
-        legal_name, postal_address, tax_number)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $12, $13, $14)
+        legal_name, postal_address, tax_number, home_currency)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $12, $13, $14, $18)
      on conflict (merchant_id) do update set
        name = case when $9 then excluded.name else branding.name end,
        colour = case when $10 then excluded.colour else branding.colour end,
@@ -74,6 +77,7 @@ export async function upsertBranding(
        legal_name = case when $15 then excluded.legal_name else branding.legal_name end,
        postal_address = case when $16 then excluded.postal_address else branding.postal_address end,
        tax_number = case when $17 then excluded.tax_number else branding.tax_number end,
+       home_currency = case when $19 then excluded.home_currency else branding.home_currency end,
        updated_at = excluded.updated_at`,
     [
       merchantId,
@@ -93,6 +97,8 @@ export async function upsertBranding(
       legalName !== undefined,
       postalAddress !== undefined,
       taxNumber !== undefined,
+      homeCurrency ?? null,
+      homeCurrency !== undefined,
     ],
   )
 }

@@ -1,3 +1,4 @@
+import type { Currency } from '../../core/rates/currencies.ts'
 import type { Seller } from '../../core/receipt/seller.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tx } from '../../postgres/transaction.ts'
@@ -50,6 +51,8 @@ type MerchantProfile = Seller & {
   readonly brandName: string | null
   readonly brandColour: string | null
   readonly logoDigest: string | null
+  /** Null: US dollars. */
+  readonly homeCurrency: Currency | null
   readonly createdAt: Date
 }
 
@@ -68,9 +71,10 @@ export async function loadMerchantProfile(
     legal_name: string | null
     postal_address: string | null
     tax_number: string | null
+    home_currency: Currency | null
   }>(
     `select merchant.name, merchant.email, branding.name as brand_name, colour, logo_digest, merchant.created_at,
-       legal_name, postal_address, tax_number
+       legal_name, postal_address, tax_number, home_currency
      from merchant left join branding on branding.merchant_id = merchant.id where merchant.id = $1`,
     [merchantId],
   )
@@ -86,5 +90,6 @@ export async function loadMerchantProfile(
     legalName: row.legal_name,
     postalAddress: row.postal_address,
     taxNumber: row.tax_number,
+    homeCurrency: row.home_currency,
   }
 }

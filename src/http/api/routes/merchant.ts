@@ -60,7 +60,7 @@ export const updateMerchantRoute = defineRoute({
   path: '/merchant',
   operationId: 'updateMerchant',
   tag: 'Dashboard',
-  summary: "Change the look of the buyer's pages, and who sells",
+  summary: "Change the look of the buyer's pages, who sells, and its currency",
   description: 'Omitted fields stay as they are; null restores the default. Both modes look the same.',
   scope: null,
   dashboardOnly: true,
@@ -80,6 +80,7 @@ export const updateMerchantRoute = defineRoute({
       ...(body.legal_name === undefined ? {} : { legalName: body.legal_name }),
       ...(body.postal_address === undefined ? {} : { postalAddress: body.postal_address }),
       ...(body.tax_number === undefined ? {} : { taxNumber: body.tax_number }),
+      ...(body.home_currency === undefined ? {} : { homeCurrency: body.home_currency }),
     }
     const set = await setBranding(deps, tenant.merchantId, wish)
     if (set.kind === 'not_found') throw new ApiProblem('not_found')
@@ -143,7 +144,8 @@ async function merchantViewOf(
 ): Promise<z.output<typeof merchantView>> {
   const profile = await withTransaction(deps.pool, tenant, (tx) => loadMerchantProfile(tx, tenant.merchantId))
   if (profile === null || person === null) throw new ApiProblem('not_found')
-  const { name, email, brandName, brandColour, logoDigest, createdAt } = profile
+  const { name, email, brandName, brandColour, logoDigest, homeCurrency, createdAt } = profile
+  const rate = homeCurrency === null ? null : deps.currencyRates.quote(homeCurrency, tenant.livemode)
   return {
     id: tenant.merchantId,
     object: 'merchant',
@@ -155,6 +157,8 @@ async function merchantViewOf(
     legal_name: profile.legalName,
     postal_address: profile.postalAddress,
     tax_number: profile.taxNumber,
+    home_currency: homeCurrency,
+    home_currency_usd: rate?.evidence.usdPerUnit ?? null,
     role: person.role,
     sends_mail: deps.sendsMail ?? false,
     webhook_formats: ENDPOINT_FORMATS.filter((format) =>

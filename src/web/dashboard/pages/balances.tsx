@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { balanceEntriesOf, balancesOf, ratesOf } from '../api/reads.ts'
 import type { Balance, BalanceEntry, Rate } from '../api/types.ts'
+import { useAboutAtHome } from '../app/home-currency.ts'
 import { useIsWithoutNetworks } from '../app/live-networks.ts'
 import { useMode } from '../app/session.ts'
 import { besides } from '../parts/besides.ts'
@@ -95,13 +96,17 @@ function totalUsd(balances: readonly Balance[], rates: readonly Rate[]): number 
 
 function Total({ balances }: { balances: readonly Balance[] }) {
   const rates = useQuery(ratesOf(useMode()))
+  const aboutAtHome = useAboutAtHome()
   if (rates.data === undefined) return null
   const total = totalUsd(balances, rates.data.data)
+  const atHome = total === null ? null : aboutAtHome(total)
   return (
     <p>
       <strong className="big-number">{total === null ? '–' : usd(String(total))}</strong>{' '}
       <span className="quiet">
-        {total === null ? 'No price for one of your coins right now' : 'available, at current prices'}
+        {total === null
+          ? 'No price for one of your coins right now'
+          : ['available', atHome, 'at current prices'].filter((part) => part !== null).join(', ')}
       </span>
     </p>
   )

@@ -10,6 +10,7 @@ import { ManagerForm } from '../parts/manager-form.tsx'
 import { faultOf, ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Read } from '../parts/read.tsx'
+import { CurrencySelect, type Total } from '../parts/total-fields.tsx'
 
 const DEFAULT_COLOUR = '#2b50d8'
 
@@ -27,6 +28,7 @@ export function BrandingPage() {
             <LookForm key={JSON.stringify([known.brand_name, known.brand_colour])} merchant={known} />
             <LogoCard merchant={known} />
             <SellerForm key={JSON.stringify(sellerOf(known))} merchant={known} />
+            <CurrencyForm key={known.home_currency} merchant={known} />
           </div>
         )}
       </Read>
@@ -147,6 +149,34 @@ function SellerForm({ merchant }: { merchant: Merchant }) {
           value={taxNumber}
           onChange={(event) => setTaxNumber(event.target.value)}
           fault={faultOf(save.error, 'tax_number')}
+        />
+      </ManagerForm>
+    </Card>
+  )
+}
+
+function CurrencyForm({ merchant }: { merchant: Merchant }) {
+  const [currency, setCurrency] = useState<Total['currency']>(merchant.home_currency ?? 'USD')
+  const save = useChange<UpdateMerchant, Merchant>((body) => ({ method: 'PATCH', path: '/merchant', body }), {
+    done: 'Saved. New invoices, links and orders here begin with it.',
+  })
+  return (
+    <Card title="Your currency">
+      <ManagerForm
+        title="Your currency"
+        save={save}
+        faults={['home_currency']}
+        onSave={() => save.mutate({ home_currency: currency === 'USD' ? null : currency })}
+      >
+        <p className="quiet">
+          New invoices, links and orders in this dashboard begin with it, and Home and Balances say about how
+          much of it dollars are worth. Rules and limits stay in US dollars.
+        </p>
+        <CurrencySelect
+          label="Currency"
+          currency={currency}
+          onChange={setCurrency}
+          fault={faultOf(save.error, 'home_currency')}
         />
       </ManagerForm>
     </Card>

@@ -3,6 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { statisticsOf } from '../api/reads.ts'
 import type { Statistics } from '../api/types.ts'
+import { useAboutAtHome } from '../app/home-currency.ts'
 import { useMode } from '../app/session.ts'
 import { Chart } from '../parts/chart.tsx'
 import { coinName, coins, usd } from '../parts/money.ts'
@@ -99,6 +100,7 @@ const percent = (part: number, whole: number): string =>
 function Tiles({ statistics, period }: { statistics: Statistics; period: Period }) {
   const { days, before, range } = period
   const { needs_review } = statistics
+  const aboutAtHome = useAboutAtHome()
   const received = (of: readonly Day[]) => sum(of, (day) => Number(day.received_usd))
   const [created, paid] = [sum(days, (day) => day.created), sum(days, (day) => day.paid)]
   const [attempts, ok] = [sum(days, (day) => day.attempts), sum(days, (day) => day.attempts_ok)]
@@ -108,7 +110,7 @@ function Tiles({ statistics, period }: { statistics: Statistics; period: Period 
       <Tile
         title="Volume (received)"
         value={usd(String(received(days)))}
-        note={`last ${range} days${before === null ? '' : earlier(usd(String(received(before))))}`}
+        note={`${withComma(aboutAtHome(received(days)))}last ${range} days${before === null ? '' : earlier(usd(String(received(before))))}`}
       />
       <Tile
         title="Conversion"
@@ -137,6 +139,8 @@ function Tiles({ statistics, period }: { statistics: Statistics; period: Period 
     </ul>
   )
 }
+
+const withComma = (text: string | null): string => (text === null ? '' : `${text}, `)
 
 function Tile({ title, value, note }: { title: string; value: string; note: ReactNode }) {
   return (

@@ -10,6 +10,7 @@ import type {
   UpdatePaymentLink,
 } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
+import { useHomeCurrency } from '../app/home-currency.ts'
 import { useMode } from '../app/session.ts'
 import { useToast } from '../app/toasts.tsx'
 import { Badge, StatusBadge } from '../parts/badge.tsx'
@@ -242,7 +243,9 @@ function Sessions({ link }: { link: PaymentLink }) {
 
 function NewSession({ link }: { link: PaymentLink }) {
   const [order, setOrder] = useState('')
-  const [total, setTotal] = useState<Total>(totalLike(undefined))
+  const [typed, setTotal] = useState<Total | null>(null)
+  const home = useHomeCurrency()
+  const total = typed ?? totalLike(undefined, home)
   const make = useChange<CreateCheckoutSession, CheckoutSession>(
     (body) => ({ path: `/payment-links/${link.id}/checkout-sessions`, body }),
     {

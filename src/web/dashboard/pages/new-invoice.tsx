@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { assetsOf } from '../api/reads.ts'
 import type { Asset, AssetName, CreateInvoice, Invoice } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
+import { useHomeCurrency } from '../app/home-currency.ts'
 import { useMode } from '../app/session.ts'
 import { DialogForm } from '../parts/dialog-form.tsx'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
@@ -11,7 +12,8 @@ import { faultOf } from '../parts/note.tsx'
 import { TOTAL_FAULTS, type Total, TotalFields, totalBody, totalLike } from '../parts/total-fields.tsx'
 
 type Form = {
-  readonly total: Total
+  /** Null until something is typed. */
+  readonly total: Total | null
   readonly asset: string
   readonly reference: string
   readonly description: string
@@ -27,7 +29,7 @@ const chosenOf = (available: readonly Asset[], wanted: string) =>
   available.find(({ asset }) => asset === wanted) ?? available.find((one) => one.is_default) ?? available[0]
 
 const bodyOf = (
-  { total, reference, description, email, canChoose }: Form,
+  { total, reference, description, email, canChoose }: Form & { total: Total },
   asset: AssetName | undefined,
   metadata: Invoice['metadata'] | undefined,
 ): CreateInvoice => ({
@@ -47,7 +49,7 @@ export function NewInvoiceDialog({ like, onClose }: { like?: Invoice; onClose: (
   const assets = useQuery(assetsOf(mode))
   const available = (assets.data?.data ?? []).filter((asset) => asset.available)
   const [form, setForm] = useState<Form>({
-    total: totalLike(like),
+    total: null,
     asset: like?.asset ?? '',
     reference: '',
     description: like?.description ?? '',
@@ -55,6 +57,8 @@ export function NewInvoiceDialog({ like, onClose }: { like?: Invoice; onClose: (
     canChoose: like?.allow_asset_selection ?? true,
   })
   const set: SetText = (name) => (event) => setForm((old) => ({ ...old, [name]: event.target.value }))
+  const home = useHomeCurrency()
+  const total = form.total ?? totalLike(like, home)
   const chosen = chosenOf(available, form.asset)
   const make = useChange<CreateInvoice, Invoice>((body) => ({ path: '/invoices', body }), {
     done: 'Invoice created',
@@ -71,12 +75,12 @@ export function NewInvoiceDialog({ like, onClose }: { like?: Invoice; onClose: (
       faults={[...TOTAL_FAULTS, 'asset', 'description', 'external_reference', 'customer_email']}
       onClose={onClose}
       onSubmit={() => {
-        make.mutate(bodyOf(form, chosen?.asset, like?.metadata))
+        make.mutate(bodyOf({ ...form, total }, chosen?.asset, like?.metadata))
       }}
     >
       <TotalFields
-        total={form.total}
-        onChange={(total) => setForm((old) => ({ ...old, total }))}
+        total={total}
+        onChange={(next) => setForm((old) => ({ ...old, total: next }))}
         error={make.error}
       />
       <Select

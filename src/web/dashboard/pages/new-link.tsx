@@ -2,11 +2,12 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { AssetName, CreatePaymentLink, PaymentLink } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
+import { useHomeCurrency } from '../app/home-currency.ts'
 import { DialogForm } from '../parts/dialog-form.tsx'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
 import { COIN_NAMES, COINS } from '../parts/money.ts'
 import { faultOf } from '../parts/note.tsx'
-import { TOTAL_FAULTS, TotalFields, totalBody, totalLike } from '../parts/total-fields.tsx'
+import { TOTAL_FAULTS, type Total, TotalFields, totalBody, totalLike } from '../parts/total-fields.tsx'
 import { isWindow, WINDOW_LABELS, WINDOWS } from '../parts/windows.ts'
 
 /** Asks for what a new link needs; `like` fills in another one's. */
@@ -14,7 +15,7 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
   const navigate = useNavigate()
   const [form, setForm] = useState({
     name: like?.name ?? '',
-    total: totalLike(like),
+    total: null as Total | null,
     asset: like?.asset ?? '',
     minutes: String(like?.duration_minutes ?? ''),
     isDynamic: like?.allow_dynamic_amount ?? false,
@@ -29,10 +30,12 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
     },
   })
   const minutes = Number(form.minutes)
+  const home = useHomeCurrency()
+  const total = form.total ?? totalLike(like, home)
   const body: CreatePaymentLink = {
     name: form.name.trim(),
     allow_dynamic_amount: form.isDynamic,
-    ...totalBody(form.total),
+    ...totalBody(total),
     ...(form.asset === '' ? {} : { asset: form.asset as AssetName }),
     ...(isWindow(minutes) ? { duration_minutes: minutes } : {}),
   }
@@ -62,8 +65,8 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
         onChange={(event) => setForm((old) => ({ ...old, isDynamic: event.target.checked }))}
       />
       <TotalFields
-        total={form.total}
-        onChange={(total) => setForm((old) => ({ ...old, total }))}
+        total={total}
+        onChange={(next) => setForm((old) => ({ ...old, total: next }))}
         required={!form.isDynamic}
         hint={form.isDynamic ? 'Optional: suggested to the buyer.' : undefined}
         error={make.error}

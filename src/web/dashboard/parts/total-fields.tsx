@@ -11,7 +11,7 @@ export const TOTAL_FAULTS = ['usd_amount', 'price', 'price.amount', 'price.curre
 
 const NAMES = new Intl.DisplayNames('en', { type: 'currency' })
 
-/** The total of something that there is already; dollars that are to be typed where it has none. */
+/** The total of something that there is already; one that is to be typed, in the shop's own currency, where it has none. */
 export function totalLike(
   like:
     | {
@@ -19,11 +19,13 @@ export function totalLike(
         readonly usd_amount: string | null
       }
     | undefined,
+  home: Total['currency'],
 ): Total {
   const currency = CURRENCIES.find((each) => each === like?.price?.currency)
   // The dollars of a price in another currency were worth it then.
   if (like?.price && currency !== undefined) return { amount: like.price.amount, currency }
-  return { amount: like?.usd_amount ?? '', currency: 'USD' }
+  const dollars = like?.usd_amount ?? null
+  return dollars === null ? { amount: '', currency: home } : { amount: dollars, currency: 'USD' }
 }
 
 /** The fields of a request; none where nothing is typed. */
@@ -66,21 +68,41 @@ export function TotalFields({
         onChange={(event) => onChange({ amount: event.target.value, currency })}
         fault={faultOf(error, 'usd_amount') ?? faultOf(error, 'price.amount') ?? faultOf(error, 'price')}
       />
-      <Select
+      <CurrencySelect
         label="Currency"
-        value={currency}
-        onChange={(event) =>
-          onChange({ amount, currency: CURRENCIES.find((each) => each === event.target.value) ?? 'USD' })
-        }
+        currency={currency}
+        onChange={(chosen) => onChange({ amount, currency: chosen })}
         fault={faultOf(error, 'price.currency')}
-      >
-        <option value="USD">USD · US Dollar</option>
-        {CURRENCIES.map((each) => (
-          <option key={each} value={each}>
-            {each} · {NAMES.of(each)}
-          </option>
-        ))}
-      </Select>
+      />
     </div>
+  )
+}
+
+/** US dollars, or one of the currencies that a price may be in. */
+export function CurrencySelect({
+  label,
+  currency,
+  onChange,
+  fault,
+}: {
+  label: string
+  currency: Total['currency']
+  onChange: (currency: Total['currency']) => void
+  fault: string | null
+}) {
+  return (
+    <Select
+      label={label}
+      value={currency}
+      onChange={(event) => onChange(CURRENCIES.find((each) => each === event.target.value) ?? 'USD')}
+      fault={fault}
+    >
+      <option value="USD">USD · US Dollar</option>
+      {CURRENCIES.map((each) => (
+        <option key={each} value={each}>
+          {each} · {NAMES.of(each)}
+        </option>
+      ))}
+    </Select>
   )
 }
