@@ -212,7 +212,7 @@ const SCENARIO_LABELS: { readonly [scenario in Scenario]: { label: string; hint:
   two_parts: { label: 'Pay in two parts', hint: 'Half, then the rest.' },
   late: { label: 'Pay too late', hint: 'Lets it expire, then pays.' },
   double_spend: { label: 'Double-spend', hint: 'Pays, then spends the coin elsewhere.' },
-  reorg: { label: 'Reorganise the chain', hint: 'Pays; the block leaves the chain and comes back.' },
+  reorg: { label: 'Reorganize the chain', hint: 'Pays; the block leaves the chain and comes back.' },
 }
 const SCENARIOS = Object.keys(SCENARIO_LABELS) as Scenario[]
 

@@ -153,5 +153,5 @@ const FAILURES: { readonly [code: string]: string } = {
   input_spent_elsewhere:
     'Coins of this installation were spent by a transaction that it did not make: somebody else has its keys. Tell whoever runs this server at once.',
   input_double_spent:
-    'A payment whose coin this payout spends was double-spent in a reorganisation, for good. Nobody was paid. Ask again for what is available now.',
+    'A payment whose coin this payout spends was double-spent in a reorganization, for good. Nobody was paid. Ask again for what is available now.',
 }
