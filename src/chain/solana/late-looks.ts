@@ -1,15 +1,19 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import { ChainUnavailable, type ChainUpdate, type ScannedBlock } from '../adapter.ts'
 import { ForkLeft, TipLeft } from './account-histories.ts'
-import type { AccountPolling } from './poll-accounts.ts'
+import { AccountPolling } from './poll-accounts.ts'
+import type { ReadParts } from './read-blocks.ts'
 import { ACCOUNTS_PER_CALL, SOLANA_CODES, SolanaCallFailed } from './solana-rpc.ts'
 import { LATE_SLOTS } from './unread-addresses.ts'
-import type { WatchedOwners } from './watched-owners.ts'
 
 /** So many addresses are looked at in each round: each has a token account besides. */
 const LOOKS_PER_ROUND = ACCOUNTS_PER_CALL / 2
 /** After a failure, so many times fewer: an address that nobody can read keeps others from being read for some minutes. */
 const FEWER = 10
+/** A look that takes longer goes on beside the blocks: an address with thousands of transactions takes a minute. */
+const WAIT_MS = 500
+const UNDER_WAY = 'under way' as const
 
 type Again = { readonly triedSlot: number; readonly why: 'lacking' | 'unread' }
 type Progress = {
@@ -21,28 +25,34 @@ type Progress = {
   readonly again: ReadonlyMap<string, Again>
 }
 
+type Found = { readonly blocks: readonly ScannedBlock[]; readonly progress: Progress }
+
 /**
  * Where blocks are read, what came to an address below the checkpoint is in none of them: it may have come while the address
  * waited for its turn among those whose accounts were read. So each is looked at once more.
  */
 export class LateLooks {
+  readonly #parts: ReadParts
+  /** Its own, since a look may still be under way when accounts are read again. */
   readonly #polling: AccountPolling
-  readonly #watched: WatchedOwners
   #progress: Progress = { at: 0, left: null, again: new Map() }
   /** What was looked at last counts once the caller continues from this block, which says that it recorded what was found. */
   #reported: { readonly hash: string; readonly progress: Progress } | null = null
   /** The height from which on blocks were read without a gap, and the last of them. */
   #read: { readonly from: number; readonly to: string } | null = null
+  /** How often the way to the checkpoint was another than the blocks that were read: what was found before may be elsewhere. */
+  #breaks = 0
+  #look: { readonly breaks: number; readonly found: Promise<Found | null> } | null = null
   #perRound = LOOKS_PER_ROUND
   #failed: { readonly slot: number; readonly reason: string } | null = null
 
-  constructor(polling: AccountPolling, watched: WatchedOwners) {
-    this.#polling = polling
-    this.#watched = watched
+  constructor(parts: ReadParts) {
+    this.#parts = parts
+    this.#polling = new AccountPolling(parts)
   }
 
   get notice(): string | null {
-    if (this.#failed === null) return null
+    if (this.#failed === null) return this.#polling.notice
     return `addresses of closed checkouts cannot be looked at (${this.#failed.reason}): what they were paid before blocks were read is found once they can`
   }
 
@@ -52,6 +62,8 @@ export class LateLooks {
     this.#reported = null
     this.#failed = null
     this.#read = null
+    this.#breaks += 1
+    this.#polling.startAgain()
   }
 
   /** The step that `read` gives, and what the next few addresses had been paid before it. Behind the tip, blocks come first. */
@@ -62,28 +74,53 @@ export class LateLooks {
   ): Promise<ChainUpdate> {
     if (this.#reported?.hash === checkpoint.hash) this.#progress = this.#reported.progress
     this.#reported = null
-    const isBehind = range.tipSlot - checkpoint.height > range.maxBlocks
-    const looked = isBehind ? null : await this.#look(checkpoint, range.tipSlot)
+    if (this.#read?.to !== checkpoint.hash) this.#breaks += 1
+    const found = await this.#found(checkpoint, range)
     const update = await read()
     const from = this.#read?.to === checkpoint.hash ? this.#read.from : checkpoint.height
     const above =
       update.blocks.length > 0 ? update.blocks : [{ block: update.ancestor, parentHash: '', transfers: [] }]
     const to = above.at(-1)?.block.hash ?? checkpoint.hash
     this.#read = { from: Math.min(from, update.ancestor.height), to }
-    // After a fork nobody knows where what was found stands now.
-    if (looked === null || update.ancestor.hash !== checkpoint.hash) return update
-    this.#reported = { hash: to, progress: looked.progress }
+    if (update.ancestor.hash !== checkpoint.hash) {
+      this.#breaks += 1
+      return update
+    }
+    if (found === null) return update
+    this.#reported = { hash: to, progress: found.progress }
     // What lies above was in the blocks.
-    const below = looked.blocks.filter(({ block }) => block.height <= from)
+    const below = found.blocks.filter(({ block }) => block.height <= from)
     return below.length === 0 ? update : { ...update, blocks: [...below, ...above] }
   }
 
-  /** Null where nothing was looked at. */
-  async #look(
+  /** What a look has found that ended; null where none has. */
+  async #found(
     checkpoint: BlockRef,
-    tipSlot: number,
-  ): Promise<{ blocks: readonly ScannedBlock[]; progress: Progress } | null> {
+    { tipSlot, maxBlocks }: { readonly tipSlot: number; readonly maxBlocks: number },
+  ): Promise<Found | null> {
+    const isNew = this.#look === null
+    if (isNew && tipSlot - checkpoint.height > maxBlocks) return null
+    this.#look ??= { breaks: this.#breaks, found: this.#lookAtNext(checkpoint, tipSlot) }
+    const { breaks, found } = this.#look
+    try {
+      const ended = await Promise.race([found, pause(isNew ? WAIT_MS : 0, UNDER_WAY, { ref: false })])
+      if (ended === UNDER_WAY) {
+        // Whoever looks at it in a later round hears why it failed.
+        found.catch(() => {})
+        return null
+      }
+      this.#look = null
+      return breaks === this.#breaks ? ended : null
+    } catch (error) {
+      this.#look = null
+      throw error
+    }
+  }
+
+  /** Null where nothing was looked at. */
+  async #lookAtNext(checkpoint: BlockRef, tipSlot: number): Promise<Found | null> {
     if (this.#failed !== null && tipSlot - this.#failed.slot < LATE_SLOTS) return null
+    const breaks = this.#breaks
     const { owners, progress } = this.#next(tipSlot)
     if (owners.length === 0) return null
     try {
@@ -106,7 +143,7 @@ export class LateLooks {
       if (!(error instanceof ChainUnavailable)) throw error
       this.#perRound = Math.max(1, Math.floor(owners.length / FEWER))
       const [owner] = owners
-      if (owners.length === 1 && owner !== undefined) {
+      if (owners.length === 1 && owner !== undefined && breaks === this.#breaks) {
         const again = new Map(progress.again)
         again.delete(owner)
         this.#progress = { ...progress, again: again.set(owner, { triedSlot: tipSlot, why: 'unread' }) }
@@ -119,14 +156,14 @@ export class LateLooks {
 
   #next(tipSlot: number): { readonly owners: readonly string[]; readonly progress: Progress } {
     const { at, left, again } = this.#progress
-    const all = this.#watched.size
+    const all = this.#parts.watched.size
     const toLook = Math.min(left ?? all, all)
     if (toLook === 0) {
       const due = [...again].filter(([, { triedSlot }]) => tipSlot - triedSlot >= LATE_SLOTS)
       return { owners: due.slice(0, this.#perRound).map(([owner]) => owner), progress: this.#progress }
     }
     const from = at < all ? at : 0
-    const owners = this.#watched.slice(from, from + Math.min(this.#perRound, toLook))
+    const owners = this.#parts.watched.slice(from, from + Math.min(this.#perRound, toLook))
     const progress = { at: from + owners.length, left: toLook - owners.length, again }
     return { owners, progress }
   }

@@ -124,6 +124,9 @@ export class AccountPolling {
    * the owners of whom that may not be all. Null where the node is behind. Throws as `read` does for closed ones.
    */
   async readBelow(checkpoint: BlockRef, owners: readonly string[], tipSlot: number) {
+    // Whether what was found the last time was recorded is not known: all that the accounts ever had is looked at.
+    this.forget()
+    this.#reported = null
     const read = await this.#read(checkpoint, { open: [], closed: owners }, { tipSlot, maxBlocks: 0 })
     if (read === null) return null
     const untold = new Map<string, 'lacking' | 'unread'>()

@@ -99,8 +99,9 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     this.watched = options.watched ?? new WatchedOwners()
     this.rpc = new SolanaRpc(options.rpcUrl, options.rpcSetting, options.isPatient)
     this.#chain = new SlotChain(this.rpc)
-    this.#polling = new AccountPolling({ rpc: this.rpc, chain: this.#chain, watched: this.watched })
-    this.#late = new LateLooks(this.#polling, this.watched)
+    const parts = { rpc: this.rpc, chain: this.#chain, watched: this.watched }
+    this.#polling = new AccountPolling(parts)
+    this.#late = new LateLooks(parts)
     this.#outcomes = new TransactionOutcome(this.rpc)
   }
 
