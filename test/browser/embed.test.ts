@@ -68,12 +68,14 @@ test('embed.js is at most a kilobyte and may be loaded by any site', async () =>
 test('the script and any element become links, also later, under the strictest policy', async () => {
   const { page, alerts, close } = await openShop(
     `${script('data-ulasend-link="pl_aaaaaaaaaa" data-label="Donate"')}
-     <p data-paylink-link="pl_bbbbbbbbbb" data-usd-amount="12.50"></p>${script()}`,
+     <p data-paylink-link="pl_bbbbbbbbbb" data-usd-amount="12.50"></p>
+     <b data-paylink-link="pl_dddddddddd" data-amount="4999" data-currency="JPY"></b>${script()}`,
   )
   const rest = ['_blank', 'noopener']
   const first = [
     ['Donate', `${server.url}/l/pl_aaaaaaaaaa`, ...rest],
     ['Pay', `${server.url}/l/pl_bbbbbbbbbb?usd=12.50`, ...rest],
+    ['Pay', `${server.url}/l/pl_dddddddddd?amount=4999&currency=JPY`, ...rest],
   ]
   expect(await hrefs(page)).toEqual(first)
   await page.evaluate(() => {
@@ -127,8 +129,17 @@ test('what is no slug or no amount becomes no link', async () => {
     'pl_aaaaaaaaa"',
   ]
   const amounts = ['1e5', '-1', '0x10', '1.234', '12,50', ' 5', '5&lang=de']
+  const prices = [
+    'data-amount="5"',
+    'data-currency="EUR"',
+    'data-amount="5" data-currency="eur"',
+    'data-amount="1e5" data-currency="EUR"',
+    'data-amount="5" data-currency="EUR&usd=1"',
+    'data-amount="5" data-currency="EUR" data-usd-amount="5"',
+  ]
   const { page, close } = await openShop(
     script() +
+      prices.map((price) => `<p data-paylink-link="pl_aaaaaaaaaa" ${price}></p>`).join('') +
       wrong.map((slug) => `<p data-ulasend-link='${slug}'></p>`).join('') +
       amounts.map((usd) => `<p data-ulasend-link="pl_aaaaaaaaaa" data-usd-amount="${usd}"></p>`).join(''),
   )

@@ -4,6 +4,12 @@
  * security policy and Trusted Types have nothing to refuse.
  */
 
+const ATTRIBUTES = ['paylink-link', 'ulasend-link', 'label', 'usd-amount', 'amount', 'currency']
+const SLUG = /^pl_[0-9A-Za-z]{10}$/
+const USD = /^((0|[1-9]\d{0,5})(\.\d{1,2})?)?$/
+/** Neither, or an amount with its currency. */
+const PRICE = /^((0|[1-9]\d{0,11})(\.\d{1,2})? [A-Z]{3}| )$/
+
 /** Where the script came from, and what was made of each element so far. */
 let home: string
 let made: WeakMap<Element, { from: string; button: HTMLElement | null }>
@@ -20,29 +26,35 @@ function start(): void {
   new MutationObserver(scan).observe(document, {
     childList: true,
     subtree: true,
-    attributeFilter: ['data-paylink-link', 'data-ulasend-link', 'data-label', 'data-usd-amount'],
+    attributeFilter: ATTRIBUTES.map((name) => `data-${name}`),
   })
 }
 
 function scan(): void {
   for (const element of document.querySelectorAll<HTMLElement>('[data-paylink-link],[data-ulasend-link]')) {
-    const { paylinkLink, ulasendLink = '', label = '', usdAmount } = element.dataset
+    const { paylinkLink, ulasendLink = '', label = '', usdAmount: usd = '' } = element.dataset
+    const { amount = '', currency = '' } = element.dataset
     const link = paylinkLink ?? ulasendLink
-    const from = JSON.stringify([link, label, usdAmount])
+    const from = JSON.stringify([link, label, usd, amount, currency])
     const before = made.get(element)
     if (before?.from === from) continue
     before?.button?.remove()
     const isRight =
-      /^pl_[0-9A-Za-z]{10}$/.test(link) && /^((0|[1-9]\d{0,5})(\.\d{1,2})?)?$/.test(usdAmount ?? '')
-    const button = isRight ? place(element, link, label, usdAmount) : null
+      SLUG.test(link) && USD.test(usd) && PRICE.test(`${amount} ${currency}`) && !(usd && amount)
+    const button = isRight ? place(element, link, label, { usd, amount, currency }) : null
     if (!button) console.warn('no payment link or amount', element)
     made.set(element, { from, button })
   }
 }
 
-function place(element: HTMLElement, link: string, label: string, usdAmount?: string): HTMLElement {
+function place(
+  element: HTMLElement,
+  link: string,
+  label: string,
+  parameters: Record<string, string>,
+): HTMLElement {
   const url = new URL(`l/${link}`, home)
-  if (usdAmount) url.searchParams.set('usd', usdAmount)
+  for (const name in parameters) if (parameters[name]) url.searchParams.set(name, parameters[name])
   const anchor = document.createElement('a')
   anchor.href = url.href
   anchor.target = '_blank'
