@@ -120,6 +120,25 @@ test.each([
   },
 )
 
+test('a payment beside one that the list never tells is found after a minute, and the address named', async () => {
+  const late = await chain.newAddress()
+  adapter.watched.add([late.addressBytes])
+  await begin()
+  expect(await read(2)).toEqual([])
+  const left = await chain.pay(late.address, OLD_AMOUNT)
+  await chain.mine(1)
+  await chain.pay(late.address, amount)
+  proxy.lie('getSignaturesForAddress', (told) =>
+    (told as { signature: string }[]).filter(({ signature }) => signature !== left),
+  )
+  expect(await read(2)).toEqual([])
+  await chain.mine(SLOTS_IN_A_MINUTE)
+  expect(await read(2)).toEqual([amount])
+  await chain.mine(SLOTS_IN_A_MINUTE)
+  expect(await read(2)).toEqual([])
+  expect(adapter.notice).toMatch(new RegExp(`${late.address} is not whole.*paylink rescan`))
+})
+
 test('of closed addresses that are too long to read, one is tried again in each round', async () => {
   const named = await Promise.all(Array.from({ length: 4 }, () => chain.newAddress()))
   adapter.watched.add(named.map(({ addressBytes }) => addressBytes))

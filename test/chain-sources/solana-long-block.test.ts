@@ -1,4 +1,5 @@
-import { address, getAddressEncoder } from '@solana/kit'
+import { randomBytes } from 'node:crypto'
+import { address, getAddressEncoder, getBase58Decoder } from '@solana/kit'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { type DrivenSolana, solanaDriver } from '../support/solana-driver.ts'
@@ -7,6 +8,7 @@ import { WatchedChain } from '../support/watched-chain.ts'
 
 /** Beyond what an answer may have. */
 const LETTERS = 65 * 1024 * 1024
+const SIGNATURES_PER_CALL = 1_000
 
 let watched: WatchedChain<DrivenSolana>
 let proxy: RpcProxy
@@ -52,4 +54,45 @@ test('a block that is too long to read keeps no payment in it or above it from c
   } finally {
     await patient.close()
   }
+})
+
+test('a long block and an open address that thousands name keep no other payment from counting', async () => {
+  const recipe = solanaDriver('accounts')
+  const accounts = await WatchedChain.open(recipe)
+  const node = await startRpcProxy(accounts.chain.url)
+  try {
+    const watcher = await accounts.watchAtTip({ adapter: accounts.chain.adapter(node.url) })
+    const [named, other] = [await accounts.openInvoice([watcher]), await accounts.openInvoice([watcher])]
+    const tip = (await accounts.state()).height ?? 0
+    node.lie('getSignaturesForAddress', (told, { params }) =>
+      params[0] === named.address ? Array.from({ length: SIGNATURES_PER_CALL }, failed) : told,
+    )
+    node.lie('getBlock', (told, { params: [slot, config] }) => {
+      const { transactionDetails } = config as { transactionDetails?: string }
+      const isLong = slot === tip + 1 && transactionDetails === 'accounts'
+      return isLong ? { ...(told as object), rest: 'x'.repeat(LETTERS) } : told
+    })
+    await accounts.chain.pay(named.address, accounts.driver.amount)
+    await accounts.chain.pay(other.address, accounts.driver.amount)
+    await accounts.chain.mine(40)
+    await accounts.untilStatus(other.id, 'paid')
+    expect((await accounts.state()).status).toBe('ok')
+    // Its turn comes, however long its list is, with the blocks that can be read.
+    node.tellTheTruth()
+    await accounts.chain.mine(40)
+    await accounts.untilStatus(named.id, 'paid')
+  } finally {
+    await accounts.stopWatchers()
+    await node.close()
+    await accounts.close()
+  }
+})
+
+const failed = () => ({
+  signature: getBase58Decoder().decode(randomBytes(64)),
+  slot: 10,
+  err: { InstructionError: [0, 'Custom'] },
+  memo: null,
+  blockTime: null,
+  confirmationStatus: 'finalized',
 })

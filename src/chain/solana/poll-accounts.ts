@@ -45,7 +45,7 @@ type Lacking = { readonly againSlot: number | null; readonly listed: string }
 /** Where every account begins. */
 const NOTHING = { since: 0, lamports: 0n, lacking: null }
 
-type Range = { readonly tipSlot: number; readonly maxBlocks: number }
+type Range = { readonly tipSlot: number; readonly maxBlocks: number; readonly passesOver?: boolean }
 
 type History = {
   readonly touches: Touch[]
@@ -108,11 +108,13 @@ export class AccountPolling {
 
   /**
    * See `ChainAdapter.nextUpdate`. `open` are the owners of open checkouts. Throws `TipLeft`, for an open one
-   * `TooManySignatures` and `Unexplained`, and `ForkLeft`: what was paid to closed checkouts is looked at in turns, and must not count as gone until then.
+   * `TooManySignatures` and `Unexplained`, unless it `passesOver` those too since there is no other way to read, and `ForkLeft`:
+   * what was paid to closed checkouts is looked at in turns, and must not count as gone until then.
    */
   async read(checkpoint: BlockRef, open: readonly string[], range: Range): Promise<ChainUpdate | null> {
     const closed = this.#closed.next(this.#parts.watched, new Set(open))
-    const update = (await this.#read(checkpoint, { open, closed }, range))?.update
+    const owners = range.passesOver ? { open: [], closed: [...open, ...closed] } : { open, closed }
+    const update = (await this.#read(checkpoint, owners, range))?.update
     if (update === undefined) return null
     const hasChanges =
       update.tip.hash !== checkpoint.hash || update.blocks.some(({ transfers }) => transfers.length > 0)
@@ -267,7 +269,7 @@ export class AccountPolling {
       if (!isChanged && lacking !== null && (lacking.againSlot ?? 0) <= reading.slot)
         return await this.#newest(reading, lacking)
       const history = await this.#history(reading, ancestor, isOpen)
-      if (history !== null) this.#unread.record(account, null, reading.slot)
+      if (history?.lacking === null) this.#unread.record(account, null, reading.slot)
       if (history !== null) return history
       if (!isOpen) return await this.#newest(reading, null)
     } catch (error) {
@@ -286,25 +288,26 @@ export class AccountPolling {
 
   /**
    * Of a closed account whose oldest transactions the node put away, or does not list yet; null where that is not all that is
-   * missing. Of one that was seen before, what came since then is missing: nobody put that away.
+   * missing. Of one that was seen before, what came since then is missing, which nobody put away: its list is waited for.
    */
   async #newest(reading: Reading, before: Lacking | null): Promise<History | null> {
     const { account, slot } = reading
     const known = this.#known.get(account)
-    const isLate = before === null && known !== undefined
+    const isLate = before === null && known !== undefined && !this.#unread.isLongLate(account, slot)
     const touches = isLate ? null : await this.#histories.newest(reading)
-    this.#unread.record(account, touches === null ? 'not whole' : null, slot)
     if (touches === null) {
+      this.#unread.record(account, 'not whole', slot)
       this.#histories.forget()
       return null
     }
+    // What is missing of one that was seen before stays to be looked for.
+    if (known === undefined) this.#unread.record(account, null, slot)
     const oldest = touches.reduce((lowest, touch) => Math.min(lowest, touch.slot), slot)
     const listed = `${touches.length} from ${oldest}`
     const reported = before?.listed === listed ? (known?.since ?? 0) : 0
-    const again = before === null ? slot + LATE_SLOTS : null
     // A long list would cost too much in each turn.
-    const lacking =
-      before !== null && touches.length >= SIGNATURES_PER_CALL ? null : { againSlot: again, listed }
+    const isLong = before !== null && touches.length >= SIGNATURES_PER_CALL
+    const lacking = isLong ? null : { againSlot: before === null ? slot + LATE_SLOTS : null, listed }
     return { touches, since: 0, reported, isWhole: false, lacking }
   }
 

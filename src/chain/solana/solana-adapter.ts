@@ -275,8 +275,14 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
       return await this.#late.beside(checkpoint, range, read)
     } catch (error) {
       // Some hundreds of transactions that name as many accounts as they can make a block too long for anybody.
-      if (!(error instanceof AnswerTooLarge) || way === 'accounts' || this.#blocks !== null) throw error
-      const read = await this.#readAccounts(checkpoint, open, range)
+      if (!(error instanceof AnswerTooLarge)) throw error
+      const wereRead = way === 'accounts' || this.#blocks !== null
+      const first = wereRead ? 'blocks' : await this.#readAccounts(checkpoint, open, range)
+      // Neither way is left: whose list cannot be read either must not keep all others from being read.
+      const read =
+        first === 'blocks'
+          ? await this.#readAccounts(checkpoint, open, { ...range, passesOver: true })
+          : first
       if (read === 'blocks') throw error
       this.#passOver(checkpoint, error)
       return read
@@ -287,7 +293,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   async #readAccounts(
     checkpoint: BlockRef,
     open: readonly string[],
-    range: { readonly tipSlot: number; readonly maxBlocks: number },
+    range: Parameters<AccountPolling['read']>[2],
   ): Promise<ChainUpdate | null | 'blocks'> {
     try {
       const read = await this.#polling.read(checkpoint, open, range)
@@ -309,7 +315,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   }
 
   #passOver({ height }: BlockRef, { message }: AnswerTooLarge): void {
-    const notice = `a block above slot ${height} was too much to read (${message}): the accounts of open checkouts were read instead, and what came to closed ones there is found by paylink rescan`
+    const notice = `a block above slot ${height} was too much to read (${message}): the accounts of open checkouts were read instead, and what came to others there is found by paylink rescan`
     this.#passedOver = { untilMs: performance.now() + BLOCKS_MS, notice }
   }
 

@@ -7,7 +7,7 @@ type Unread = {
   readonly triedSlot: number
 }
 
-/** Closed addresses whose lists do not tell what came there: it is found only where blocks are read. */
+/** Addresses that were passed over since their lists do not tell what came there: it is found only where blocks are read. */
 export class UnreadAddresses {
   readonly #unread = new Map<string, Unread>()
   #slot = 0
@@ -19,8 +19,7 @@ export class UnreadAddresses {
     const [first] = listed
     if (first === undefined) return null
     const [account, { why }] = first
-    const which =
-      listed.length === 1 ? `closed address ${account}` : `${listed.length} closed addresses, as ${account},`
+    const which = listed.length === 1 ? `address ${account}` : `${listed.length} addresses, as ${account},`
     return `the node's list of transactions of ${which} is ${why}: what came there is found by paylink rescan`
   }
 
@@ -44,6 +43,12 @@ export class UnreadAddresses {
       slotOf: (account) => this.#unread.get(account)?.triedSlot,
     })
     return new Set(long.filter((account) => account !== turn))
+  }
+
+  /** Whether its list has not been whole for longer than one is late. */
+  isLongLate(account: string, slot: number): boolean {
+    const unread = this.#unread.get(account)
+    return unread?.why === 'not whole' && slot - unread.slot >= LATE_SLOTS
   }
 
   clear(): void {
