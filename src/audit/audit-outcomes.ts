@@ -1,11 +1,14 @@
 import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
+import { EvmNode } from '../chain/evm/evm-node.ts'
 import { SolanaRpc } from '../chain/solana/solana-rpc.ts'
 import { listOutcomeClaims, type OutcomeClaim } from '../db/ledger/audit.ts'
 import { type EvmChainNode, isEvmNode, type SolanaChainNode } from '../nodes/chain-nodes.ts'
+import type { EvmPayoutClient } from '../payouts/broadcast/evm/evm-payout-client.ts'
 import type { Queryable } from '../postgres/pool.ts'
 import { openAccountsClient } from './audit-balances.ts'
 import type { ChainAudit } from './chain-audit.ts'
 import { closeAtStop } from './close-at-stop.ts'
+import { findsTransactionsOf } from './evm-history.ts'
 
 /**
  * What the books say became of the signer's transactions against the chain: a sweep that is done is in a block, and no
@@ -53,13 +56,45 @@ async function judgeOnEvm(
   try {
     await client.parameters()
     const wrong: OutcomeClaim[] = []
+    const missing: OutcomeClaim[] = []
     for (const claim of claims) {
-      const hasSucceeded = (await client.receiptOf(claim.txid))?.succeeded === true
-      if (hasSucceeded !== claim.isDone) wrong.push(claim)
+      const receipt = await client.receiptOf(claim.txid)
+      const hasSucceeded = receipt?.succeeded === true
+      if (hasSucceeded === claim.isDone) continue
+      if (receipt === null) missing.push(claim)
+      else wrong.push(claim)
     }
-    return { wrong, unchecked: null }
+    const { found, older } = await splitByAge(node, client, missing)
+    const [newest] = older.slice(-1)
+    const unchecked =
+      newest === undefined
+        ? null
+        : `the node no longer finds transactions as old as ${newest.at.toISOString()}: ${older.length} of that age and older were not checked`
+    return { wrong: [...wrong, ...found], unchecked }
   } finally {
     await close()
+  }
+}
+
+/** Which of the transactions that a node does not find are as old as others that it no longer finds, oldest first. */
+async function splitByAge(
+  { rpcUrl, rpcSetting }: EvmChainNode,
+  client: EvmPayoutClient,
+  missing: readonly OutcomeClaim[],
+): Promise<{ readonly found: readonly OutcomeClaim[]; readonly older: readonly OutcomeClaim[] }> {
+  const byAge = missing.toSorted((a, b) => a.at.getTime() - b.at.getTime())
+  const history = new EvmNode(rpcUrl, rpcSetting)
+  try {
+    let [older, from] = [-1, byAge.length]
+    while (from - older > 1) {
+      const middle = (older + from) >>> 1
+      const claim = byAge[middle]
+      if (claim === undefined || (await findsTransactionsOf(history, client, claim.at))) from = middle
+      else older = middle
+    }
+    return { found: byAge.slice(from), older: byAge.slice(0, from) }
+  } finally {
+    await history.rpc.close()
   }
 }
 
