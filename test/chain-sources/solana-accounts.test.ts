@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { getBase58Decoder } from '@solana/kit'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { ChainUpdate } from '../../src/chain/adapter.ts'
 import { SolanaAdapter } from '../../src/chain/solana/solana-adapter.ts'
@@ -12,6 +13,7 @@ import { until } from '../support/until.ts'
 const STRANGERS = 150
 /** Below all that a test reorganises. */
 const BLOCKS_KEPT = 20
+const SIGNATURES_PER_CALL = 1_000
 
 const { start, amount } = solanaDriver('accounts')
 let chain: DrivenSolana
@@ -150,6 +152,51 @@ test('what a validator pays to a checkout outside any transaction is reported, a
     await beside.close()
     await proxy.close()
   }
+})
+
+test('an open address that thousands of transactions name makes no round ask for the lists of all others', async () => {
+  const proxy = await startRpcProxy(chain.url)
+  const beside = new SolanaAdapter({
+    ...(chain.recipe.options as ConstructorParameters<typeof SolanaAdapter>[0]),
+    rpcUrl: proxy.url,
+    clock: systemClock,
+    openAddresses: async () => open,
+  })
+  const [named, ...others] = await Promise.all(Array.from({ length: 9 }, () => chain.newAddress()))
+  open = [named, ...others].flatMap((one) => one?.addressBytes ?? [])
+  try {
+    for (const one of [named, ...others]) await chain.pay(one?.address ?? '', amount)
+    beside.watched.add(open)
+    await beside.connect()
+    let at = await beside.tip()
+    let asked = 0
+    proxy.lie('getSignaturesForAddress', (told, { params }) => {
+      asked += 1
+      return params[0] === named?.address ? Array.from({ length: SIGNATURES_PER_CALL }, failed) : told
+    })
+    const read = async () => {
+      await chain.mine(1)
+      at = lastOf(await beside.nextUpdate(at, 100))
+    }
+    await read()
+    asked = 0
+    for (let round = 0; round < 5; round++) await read()
+    // Those that hold something and are looked at beside the blocks, and no other.
+    expect(asked).toBeLessThan(5)
+    expect(beside.notice).toMatch(new RegExp(`${named?.address}.*blocks are read instead`))
+  } finally {
+    await beside.close()
+    await proxy.close()
+  }
+})
+
+const failed = () => ({
+  signature: getBase58Decoder().decode(randomBytes(64)),
+  slot: 10,
+  err: { InstructionError: [0, 'Custom'] },
+  memo: null,
+  blockTime: null,
+  confirmationStatus: 'finalized',
 })
 
 function lastOf(update: ChainUpdate | null): BlockRef {

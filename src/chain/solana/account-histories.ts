@@ -112,7 +112,8 @@ export class AccountHistories {
       }
       const isPast = entries.every(({ slot }) => slot < since - OVERLAP_SLOTS)
       if (entries.length < SIGNATURES_PER_CALL || isPast) break
-      if (page >= SIGNATURE_PAGES_MAX) throw new TooManySignatures(reading.account)
+      if (page >= SIGNATURE_PAGES_MAX)
+        throw new TooManySignatures(`${reading.account} is named in more transactions than can be read`)
       before = entries.at(-1)?.signature ?? null
     }
     const touches = await concurrently([...signatures], CALLS_IN_FLIGHT, ([signature, slot]) =>

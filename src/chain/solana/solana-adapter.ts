@@ -302,15 +302,15 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     } catch (error) {
       // One of several nodes behind this address is behind the others, and will come.
       if (error instanceof SolanaCallFailed && error.code === SOLANA_CODES.minContextSlot) return null
-      if (error instanceof Unexplained) this.#leaveAccounts(error)
       // Somebody names one address in thousands of transactions: blocks cost the same whatever is in them.
-      else if (!(error instanceof TooManySignatures || error instanceof ForkLeft)) throw error
+      if (error instanceof Unexplained || error instanceof TooManySignatures) this.#leaveAccounts(error)
+      else if (!(error instanceof ForkLeft)) throw error
       return 'blocks'
     }
   }
 
-  /** A block lists everything, validators' revenue too; each attempt to explain a balance takes time. */
-  #leaveAccounts({ message }: Unexplained): void {
+  /** A block lists everything, validators' revenue too; each attempt to explain all balances takes time and calls. */
+  #leaveAccounts({ message }: Unexplained | TooManySignatures): void {
     this.#blocks = { untilMs: performance.now() + BLOCKS_MS, notice: `${message}: blocks are read instead` }
   }
 
