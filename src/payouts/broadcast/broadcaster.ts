@@ -33,7 +33,7 @@ export type Broadcaster = {
   prepare?(unsigned: readonly Payout[]): Promise<void>
   /** By payout id. */
   look(tracked: readonly TrackedPayout[]): Promise<ReadonlyMap<string, ChainStatus>>
-  broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
+  broadcast(transaction: SignedBytes): Promise<BroadcastVerdict>
   /** A node has one of its transactions, so any evidence that the payout is dead is void. */
   accepted?(payout: Payout): void
   /** Whether a payout none of whose transactions a node takes is dead. Coins of `unspent` are free again. */
@@ -41,6 +41,8 @@ export type Broadcaster = {
     tracked: TrackedPayout,
   ): Promise<{ readonly code: string; readonly unspent: readonly Outpoint[] } | null>
 }
+
+export type SignedBytes = { readonly txid: string; readonly raw: Uint8Array }
 
 /** What the log says of a payout that is not given up. */
 export const PAID_BY_UNKNOWN =

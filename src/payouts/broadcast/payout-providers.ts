@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { ChainUnavailable } from '../../chain/adapter.ts'
 import type { Network } from '../../core/assets.ts'
 import { loadNetworkState, savePayoutProvider } from '../../db/chain/network-state.ts'
@@ -5,6 +6,7 @@ import type { Pool } from '../../postgres/pool.ts'
 import { type Clock, isDue } from '../../runtime/clock.ts'
 import { DeduplicatedLog, withoutNumbers } from '../../runtime/deduplicated-log.ts'
 import type { Log } from '../../runtime/log.ts'
+import type { BroadcastVerdict } from './broadcaster.ts'
 import { isRefused } from './unless-refused.ts'
 
 /** A provider that failed is left alone for this long, where another one serves. */
@@ -14,6 +16,11 @@ const UNCONFIRMED_MS = 10 * 60_000
 /** A refusal that one provider alone reports for so long is believed, where it repeats it at least this often. */
 const REFUSED_MS = 24 * 3_600_000
 const REPEATED_MS = 3_600_000
+/** What one provider has had for so long and no block has goes to the others too, this often. */
+const KEPT_MS = 15_000
+const OTHERS_INTERVAL_MS = 60_000
+/** Transactions that are remembered to have been sent. */
+const SENT_MAX = 10_000
 /** The provider in use is asked this often whether it still knows the watcher's block. */
 const PLACE_INTERVAL_MS = 60_000
 
@@ -28,6 +35,8 @@ export type NamedChain<Chain> = {
   readonly name: string
   readonly chain: Chain
 }
+
+type Sent = { readonly sinceMs: number; readonly othersAtMs: number; readonly isTaken: boolean }
 
 type Deps = {
   readonly network: Network
@@ -54,6 +63,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
   readonly #unconfirmed = new Map<string, { readonly atMs: number; readonly reason: string }>()
   /** By payout or address: since when the provider of a look has reported that it is refused, and when it last did. */
   readonly #refused = new Map<string, { readonly sinceMs: number; readonly atMs: number }>()
+  readonly #sent = new LRUCache<string, Sent>({ max: SENT_MAX })
   #current: NamedChain<Chain>
   #isLast = false
   #saved: string | null = null
@@ -105,6 +115,43 @@ export class PayoutProviders<Chain extends PayoutProvider> {
   }
 
   /**
+   * Sends signed bytes to the provider of this look, and to the others where it does not take them, or where it has had them
+   * for a while and no block has: it may not pass them on. Known is what one of them takes. `txid`: of the bytes.
+   */
+  async broadcast(
+    txid: string,
+    send: (chain: Chain) => Promise<BroadcastVerdict>,
+  ): Promise<BroadcastVerdict> {
+    const verdict = await send(this.#current.chain)
+    if (this.#providers.length === 1) return verdict
+    const nowMs = this.#deps.clock().getTime()
+    const unsent = { sinceMs: nowMs, othersAtMs: Number.NEGATIVE_INFINITY, isTaken: false }
+    const { sinceMs, othersAtMs, isTaken } = this.#sent.get(txid) ?? unsent
+    const isEnough = verdict.kind === 'known' && !isDue(sinceMs, KEPT_MS, nowMs)
+    const asks = !isEnough && isDue(othersAtMs, OTHERS_INTERVAL_MS, nowMs)
+    const isTakenNow = asks ? await this.#isTakenByOthers(send) : isTaken
+    this.#sent.set(txid, { sinceMs, othersAtMs: asks ? nowMs : othersAtMs, isTaken: isTakenNow })
+    return isTakenNow ? { kind: 'known' } : verdict
+  }
+
+  /** Whether another provider, where the watcher stands, takes it; all are asked, for each may keep it to itself. */
+  async #isTakenByOthers(send: (chain: Chain) => Promise<BroadcastVerdict>): Promise<boolean> {
+    let isTaken = false
+    for (const provider of this.#providers) {
+      if (provider === this.#current || this.#isSilent(provider)) continue
+      try {
+        if (!(await this.#isWithWatcher(provider.chain))) continue
+        isTaken = (await send(provider.chain)).kind === 'known' || isTaken
+      } catch (error) {
+        if (!(error instanceof ChainUnavailable)) throw error
+        // One that does not answer is not waited for at each of many transactions.
+        if (!isRefused(error)) this.#silentSinceMs.set(provider, this.#deps.clock().getTime())
+      }
+    }
+    return isTaken
+  }
+
+  /**
    * Whether this is so by every provider, on the chain where the watcher stands: another one says nothing of ours. One that
    * does not answer has not said so: what waits for it is logged once. `about`: the id of what would be given up.
    */
@@ -134,11 +181,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
     const nowMs = this.#deps.clock().getTime()
     const reasons: string[] = []
     for (const provider of this.#providers) {
-      if (
-        provider === this.#current ||
-        !isDue(this.#silentSinceMs.get(provider) ?? Number.NEGATIVE_INFINITY, AWAY_MS, nowMs)
-      )
-        continue
+      if (provider === this.#current || this.#isSilent(provider)) continue
       try {
         if (await question(provider.chain)) {
           this.#unconfirmed.delete(about)
@@ -157,6 +200,11 @@ export class PayoutProviders<Chain extends PayoutProvider> {
     this.#unconfirmed.set(about, { atMs: nowMs, reason })
     if (this.#alerted.isNew(about, message)) this.#deps.log.warn({ about, reason }, message)
     return false
+  }
+
+  #isSilent(provider: NamedChain<Chain>): boolean {
+    const sinceMs = this.#silentSinceMs.get(provider) ?? Number.NEGATIVE_INFINITY
+    return !isDue(sinceMs, AWAY_MS, this.#deps.clock().getTime())
   }
 
   /**

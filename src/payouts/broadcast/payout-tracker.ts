@@ -195,7 +195,7 @@ export class PayoutTracker {
     }
     // The newest pays the most; an older one is offered only where no node takes the newer.
     for (const transaction of [...transactions].reverse()) {
-      const verdict = await broadcaster.broadcast(transaction.raw)
+      const verdict = await broadcaster.broadcast(transaction)
       if (verdict.kind === 'known') {
         broadcaster.accepted?.(payout)
         await this.#record(payout, { kind: 'sent', transaction })

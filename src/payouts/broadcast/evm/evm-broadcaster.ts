@@ -18,7 +18,7 @@ import { isKnownTransaction, saveFoundPayout } from '../../store/found-payouts.t
 import { insertPayoutGas, insertPayoutRefusal, loadPayoutGas } from '../../store/payout-transactions.ts'
 import { type GasBalance, readGasBalance } from '../../store/read-gas-balance.ts'
 import { listSweepsOf } from '../../store/sweeps.ts'
-import type { BroadcastVerdict } from '../broadcaster.ts'
+import type { BroadcastVerdict, SignedBytes } from '../broadcaster.ts'
 import { type Broadcaster, type ChainStatus, PAID_BY_UNKNOWN, type TrackedPayout } from '../broadcaster.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { isRefused, unlessRefused } from '../unless-refused.ts'
@@ -211,8 +211,8 @@ export class EvmBroadcaster implements Broadcaster {
     return { kind: 'absent' }
   }
 
-  broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
-    return this.providers.current.broadcast(raw)
+  broadcast({ txid, raw }: SignedBytes): Promise<BroadcastVerdict> {
+    return this.providers.broadcast(txid, (chain) => chain.broadcast(raw))
   }
 
   /**

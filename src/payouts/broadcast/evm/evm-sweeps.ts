@@ -144,8 +144,8 @@ export class EvmSweeps {
   async #send(sweep: Sweep, transactions: readonly SweepTransaction[]): Promise<void> {
     const { providers, pool, network, clock } = this.#parts
     let reason = ''
-    for (const { raw } of [...transactions].reverse()) {
-      const verdict = await providers.current.broadcast(raw)
+    for (const { txid, raw } of [...transactions].reverse()) {
+      const verdict = await providers.broadcast(txid, (chain) => chain.broadcast(raw))
       if (verdict.kind === 'known') return
       if (verdict.kind === 'refused') reason = verdict.reason
     }

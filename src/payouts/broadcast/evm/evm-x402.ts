@@ -174,8 +174,8 @@ export class EvmX402 {
       await updateX402Authorization(pool, authorization, again)
     }
     let reason = ''
-    for (const { raw } of [...transactions].reverse()) {
-      const verdict = await providers.current.broadcast(raw)
+    for (const { txid, raw } of [...transactions].reverse()) {
+      const verdict = await providers.broadcast(txid, (chain) => chain.broadcast(raw))
       if (verdict.kind === 'known') return
       if (verdict.kind === 'refused') reason = verdict.reason
     }

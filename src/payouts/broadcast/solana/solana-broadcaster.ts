@@ -1,12 +1,7 @@
 import { isAddress } from '@solana/kit'
 import { isKeysAccount } from '../../../chain/solana/chains-own-address.ts'
 import { NONCE_BYTES, nonceOfTransaction, nonceValueOf } from '../../../chain/solana/durable-nonce.ts'
-import {
-  SOLANA_CODES,
-  SolanaCallFailed,
-  type SolanaRpc,
-  type TransactionStatus,
-} from '../../../chain/solana/solana-rpc.ts'
+import type { SolanaRpc, TransactionStatus } from '../../../chain/solana/solana-rpc.ts'
 import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { isWaitOver } from '../../../core/payout/payout-limits.ts'
@@ -26,9 +21,16 @@ import {
   sumSolanaPayouts,
 } from '../../store/solana-accounts.ts'
 import { listOpenMaintenance, loadVaultCredit } from '../../store/solana-maintenance.ts'
-import type { Broadcaster, BroadcastVerdict, ChainStatus, TrackedPayout } from '../broadcaster.ts'
+import type {
+  Broadcaster,
+  BroadcastVerdict,
+  ChainStatus,
+  SignedBytes,
+  TrackedPayout,
+} from '../broadcaster.ts'
 import type { OutcomeSealer } from '../outcome-sealer.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
+import { sendTo } from './send-to.ts'
 import { SolanaFunding } from './solana-funding.ts'
 import { isFinalWith, SolanaMaintenance } from './solana-maintenance.ts'
 
@@ -188,21 +190,8 @@ export class SolanaBroadcaster implements Broadcaster {
     return isDead ? { kind: 'dead', code: 'failed_on_chain' } : { kind: 'unread' }
   }
 
-  broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
-    return this.#send(raw, false)
-  }
-
-  async #send(raw: Uint8Array, isUntried: boolean): Promise<BroadcastVerdict> {
-    try {
-      await this.providers.current.sendTransaction(raw, isUntried)
-      return { kind: 'known' }
-    } catch (error) {
-      if (!(error instanceof SolanaCallFailed)) throw error
-      if (error.isAlreadyProcessed) return { kind: 'known' }
-      // What a node says of bytes has one of these codes; anything else says something of the node.
-      if (!REFUSALS.has(error.code)) throw error
-      return { kind: 'refused', reason: error.message }
-    }
+  broadcast({ txid, raw }: SignedBytes): Promise<BroadcastVerdict> {
+    return this.providers.broadcast(txid, (rpc) => sendTo(rpc, raw))
   }
 
   /**
@@ -230,8 +219,9 @@ export class SolanaBroadcaster implements Broadcaster {
    */
   async #sendUntried(transactions: TrackedPayout['transactions']): Promise<void> {
     const nowMs = this.#parts.clock().getTime()
-    for (const { raw, createdAt } of transactions)
-      if (nowMs - createdAt.getTime() >= UNTRIED_AFTER_MS) await this.#send(raw, true)
+    for (const { txid, raw, createdAt } of transactions)
+      if (nowMs - createdAt.getTime() >= UNTRIED_AFTER_MS)
+        await this.providers.broadcast(`${txid} untried`, (rpc) => sendTo(rpc, raw, { isUntried: true }))
   }
 
   async #read(
@@ -314,9 +304,3 @@ async function isUsedElsewhere(rpc: SolanaRpc, raw: Uint8Array, own: ReadonlySet
   }
   return false
 }
-
-const REFUSALS: ReadonlySet<number> = new Set([
-  SOLANA_CODES.preflightFailure,
-  SOLANA_CODES.signatureVerification,
-  SOLANA_CODES.invalidParams,
-])

@@ -19,9 +19,11 @@ import {
   type SignedMaintenance,
   type SweepSource,
 } from '../../store/solana-maintenance.ts'
+import type { BroadcastVerdict } from '../broadcaster.ts'
 import { type OutcomeSealer, UnsealedPages } from '../outcome-sealer.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { unlessRefused } from '../unless-refused.ts'
+import { sendTo } from './send-to.ts'
 import { SolanaDeposits } from './solana-deposits.ts'
 
 /** A request left unsigned this long is made again if still needed: the signer may have refused it. */
@@ -117,14 +119,19 @@ export class SolanaMaintenance {
     await endUnsignedMaintenance(pool, network, { requestedBefore, now })
   }
 
-  async #offer({ id, raw }: SignedMaintenance & { readonly id: string }): Promise<void> {
-    try {
-      await this.#parts.providers.current.sendTransaction(raw)
-    } catch (error) {
-      if (!(error instanceof SolanaCallFailed)) throw error
-      // It is sent again until its blockhash is too old, and then requested again.
-      this.#parts.log.debug({ err: error, maintenance: id }, 'a node does not take what keeps payouts going')
+  async #offer({ id, txid, raw }: SignedMaintenance & { readonly id: string }): Promise<void> {
+    const send = async (rpc: SolanaRpc): Promise<BroadcastVerdict> => {
+      try {
+        return await sendTo(rpc, raw)
+      } catch (error) {
+        if (!(error instanceof SolanaCallFailed)) throw error
+        return { kind: 'refused', reason: error.message }
+      }
     }
+    const verdict = await this.#parts.providers.broadcast(txid, send)
+    // It is sent again until its blockhash is too old, and then requested again.
+    if (verdict.kind !== 'known')
+      this.#parts.log.debug({ ...verdict, maintenance: id }, 'a node does not take what keeps payouts going')
   }
 
   async #endDropped(maintenance: SignedMaintenance & { readonly id: string }): Promise<void> {

@@ -18,7 +18,7 @@ import type { Log } from '../../../runtime/log.ts'
 import { isKnownTransaction, saveFoundPayout } from '../../store/found-payouts.ts'
 import { heightOfCoin, saveNetworkFee } from '../../store/payout-coins.ts'
 import { listPayoutInputs, type SignedPayoutTransaction } from '../../store/payout-transactions.ts'
-import type { BroadcastVerdict } from '../broadcaster.ts'
+import type { BroadcastVerdict, SignedBytes } from '../broadcaster.ts'
 import { type Broadcaster, type ChainStatus, PAID_BY_UNKNOWN, type TrackedPayout } from '../broadcaster.ts'
 import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
 import type { FeeRate, Found, FoundBlock, SoughtTransaction, Spender } from './utxo-payout-client.ts'
@@ -110,8 +110,8 @@ export class UtxoBroadcaster implements Broadcaster {
     return this.providers.anotherSays(id, (other) => other.hasInBlock(txid, { hash, confirmations: depth }))
   }
 
-  broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
-    return this.providers.current.broadcast(raw)
+  broadcast({ txid, raw }: SignedBytes): Promise<BroadcastVerdict> {
+    return this.providers.broadcast(txid, (chain) => chain.broadcast(raw))
   }
 
   accepted({ id }: Payout): void {
