@@ -116,3 +116,21 @@ test('a transaction in a block above those that were read is not dead: the next 
   expect(await adapter.outcomesOf([txid])).toEqual(new Map([[txid, 'dead']]))
   await adapter.close()
 })
+
+test('a transaction in a block in the place of one that was read is not dead: the chain has moved', async () => {
+  const { anvil } = watched.chain
+  await anvil.mine(1)
+  const adapter = watched.chain.adapter()
+  await adapter.connect()
+  const { address } = await watched.chain.newAddress()
+  const checkpoint = await adapter.tip()
+  const before = await anvil.rpc<string>('evm_snapshot')
+  await anvil.mine(1)
+  const read = await adapter.nextUpdate(checkpoint, 10)
+  await anvil.rpc('evm_revert', [before])
+  const txid = await watched.chain.pay(address, watched.driver.amount)
+  await anvil.mine(1)
+  expect(await adapter.tip()).toMatchObject({ height: read?.tip.height })
+  expect(await adapter.outcomesOf([txid])).toBeNull()
+  await adapter.close()
+})

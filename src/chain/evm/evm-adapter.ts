@@ -202,17 +202,24 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
 
   /**
    * What left the chain and waits for another block is alive; of the rest nobody can say that it comes back. What stands in a
-   * block above those that were read is read with that block.
+   * block above those that were read, or in another one in the place of one of them, is read with that block.
    */
   async outcomesOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'> | null> {
     const outcomes = new Map<string, 'alive' | 'dead'>()
     for (const txid of txids) {
       const place = await this.#node.placeOf(txid)
-      const isInBlock = place !== null && place !== 'waiting'
-      if (isInBlock && place.height > (this.#tip?.height ?? 0) && (await this.isOnChain(place))) return null
+      const isUnread = place !== null && place !== 'waiting' && !this.#wasRead(place)
+      if (isUnread && (await this.isOnChain(place))) return null
       outcomes.set(txid, place === 'waiting' ? 'alive' : 'dead')
     }
     return outcomes
+  }
+
+  /** A block that is not above the tip and not known to have another one in its place. */
+  #wasRead({ height, hash }: { readonly height: number; readonly hash: string }): boolean {
+    const tip = this.#tip
+    if (tip === null || height > tip.height) return false
+    return (this.#walk.rememberedAt(tip, height) ?? hash) === hash
   }
 
   readonly readBlockTags = async (checkpoint: BlockRef): Promise<BlockTags | null> => {
