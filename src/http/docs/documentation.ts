@@ -7,7 +7,7 @@ import { ApiProblem } from '../api/problem.ts'
 import { API_PREFIX, type Route } from '../api/route.ts'
 import { DOCS_CSP } from './docs-layout.tsx'
 import { renderErrorCatalogue } from './errors-page.tsx'
-import { GUIDE_PICTURES, GUIDE_SOURCES, llmsTxt, renderGuides, renderMissing } from './guides.tsx'
+import { GUIDE_PICTURES, GUIDE_SOURCES, guidePages, llmsTxt, renderMissing } from './guides.tsx'
 import { openApiDocument } from './openapi.ts'
 import { renderReference } from './reference-page.tsx'
 import { searchEntries } from './search-entries.ts'
@@ -31,23 +31,38 @@ const FILE_TYPES: { readonly [extension: string]: string } = {
  * their names end in, and pictures.
  */
 export function documentationOf(routes: readonly Route[], baseUrl: string) {
-  const document = openApiDocument(routes, baseUrl)
-  const json = JSON.stringify(document)
+  const { files, pages } = textsOf(routes, baseUrl)
+  const written = (texts: Texts) => new Map([...texts].map(([path, text]) => [path, text()]))
+  return { files: written(files), pages: written(pages), pictures: GUIDE_PICTURES, missing: MISSING }
+}
+
+type Texts = ReadonlyMap<string, () => string>
+
+/** Each text is written when it is first asked for: all of them together are a tenth of a start's work. */
+function textsOf(routes: readonly Route[], baseUrl: string): { files: Texts; pages: Texts } {
+  const document = kept(() => openApiDocument(routes, baseUrl))
+  const json = kept(() => JSON.stringify(document()))
   return {
     files: new Map([
       ['/openapi.json', json],
       [`${API_PREFIX}/openapi.json`, json],
-      ['/docs/search.json', JSON.stringify(searchEntries(document))],
-      ['/llms.txt', llmsTxt(baseUrl)],
-      ...GUIDE_SOURCES,
+      ['/docs/search.json', kept(() => JSON.stringify(searchEntries(document())))],
+      ['/llms.txt', kept(() => llmsTxt(baseUrl))],
+      ...[...GUIDE_SOURCES].map(([path, source]) => [path, () => source] as const),
     ]),
-    pictures: GUIDE_PICTURES,
-    missing: MISSING,
     pages: new Map([
-      ['/docs', renderReference(document)],
-      ['/docs/errors', renderErrorCatalogue()],
-      ...renderGuides(),
+      ['/docs', kept(() => renderReference(document()))],
+      ['/docs/errors', kept(renderErrorCatalogue)],
+      ...guidePages().map(([path, render]) => [path, kept(render)] as const),
     ]),
+  }
+}
+
+function kept<Made>(make: () => Made): () => Made {
+  let made: { readonly it: Made } | null = null
+  return () => {
+    made ??= { it: make() }
+    return made.it
   }
 }
 
@@ -55,14 +70,14 @@ export function documentationOf(routes: readonly Route[], baseUrl: string) {
 export const missingPage = (c: Context<ApiVariables>): Response =>
   c.body(MISSING, 404, { ...c.get('headers'), ...PAGE_HEADERS, 'cache-control': 'no-store' })
 
-/** Serves the documentation, made once from the routes and the documents. */
+/** Serves the documentation, each text of which is made once from the routes and the documents. */
 export function addDocumentation(app: Hono<ApiVariables>, routes: readonly Route[], baseUrl: string): void {
-  const { files, pages, pictures } = documentationOf(routes, baseUrl)
+  const { files, pages } = textsOf(routes, baseUrl)
   for (const [path, file] of files) {
     const type = FILE_TYPES[extname(path)]
     if (type === undefined) throw new Error(`${path} has no type`)
     app.get(path, (c) =>
-      c.body(file, 200, {
+      c.body(file(), 200, {
         ...c.get('headers'),
         'content-type': type,
         'cache-control': `public, max-age=${CACHE_SECONDS}`,
@@ -71,14 +86,14 @@ export function addDocumentation(app: Hono<ApiVariables>, routes: readonly Route
   }
   for (const [path, page] of pages) {
     app.get(path, (c) =>
-      c.body(page, 200, {
+      c.body(page(), 200, {
         ...c.get('headers'),
         ...PAGE_HEADERS,
         'cache-control': `public, max-age=${CACHE_SECONDS}`,
       }),
     )
   }
-  for (const [path, picture] of pictures) {
+  for (const [path, picture] of GUIDE_PICTURES) {
     app.get(path, async (c) =>
       c.body(await readFile(builtFile(picture)), 200, {
         ...c.get('headers'),
@@ -87,7 +102,7 @@ export function addDocumentation(app: Hono<ApiVariables>, routes: readonly Route
       }),
     )
   }
-  for (const path of [...files.keys(), ...pages.keys(), ...pictures.keys()]) {
+  for (const path of [...files.keys(), ...pages.keys(), ...GUIDE_PICTURES.keys()]) {
     app.all(path, () => {
       throw new ApiProblem('method_not_allowed', { headers: { allow: 'GET, HEAD' } })
     })

@@ -92,13 +92,12 @@ export function llmsTxt(baseUrl: string): string {
   ].join('\n')
 }
 
-/** Every guide's page and their index, by path. */
-export function renderGuides(): ReadonlyMap<string, string> {
-  const index = docsPage('Guides', 'guides', <Contents />, <Index />)
-  return new Map([
-    [GUIDES_PATH, index],
-    ...GUIDES.map((guide): [string, string] => [pathOf(guide), renderGuide(guide)]),
-  ])
+/** How each guide's page and their index are rendered, by path. */
+export function guidePages(): readonly (readonly [path: string, render: () => string])[] {
+  return [
+    [GUIDES_PATH, () => docsPage('Guides', 'guides', <Contents />, <Index />)],
+    ...GUIDES.map((guide) => [pathOf(guide), () => renderGuide(guide)] as const),
+  ]
 }
 
 /** What an address below `/docs` that leads nowhere answers. */
