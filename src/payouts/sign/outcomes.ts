@@ -1,3 +1,4 @@
+import type { Network } from '../../core/assets.ts'
 import { isOutcomeSealed, type Outcome, txidOf } from '../../secrets/outcome-key.ts'
 import { listOutcomesFromBefore, loadOutcomeSeals, refuseOutcomeSeal } from '../store/outcome-seals.ts'
 import { outcomeKeyOf } from './pinned-keys.ts'
@@ -65,6 +66,17 @@ export async function creditOf(signer: SigningContext, place: CreditPlace, rows:
     amount: good.reduce((sum, { amount }) => sum + amount, -paid),
     unsealed: claims.filter((claim) => !good.includes(claim)).map(({ id }) => id),
   }
+}
+
+/** Which of these outcomes the watcher has sealed, now or before. */
+export async function sealedOf(
+  signer: SigningContext,
+  network: Network,
+  outcomes: readonly Outcome[],
+): Promise<(outcome: Outcome) => boolean> {
+  const unknown = outcomes.filter((outcome) => !isKnown(signer, outcome))
+  await learn(signer, network, unknown)
+  return (outcome) => isKnown(signer, outcome)
 }
 
 type Claim = { readonly id: string; readonly amount: bigint; readonly outcomes: readonly Outcome[] }

@@ -64,7 +64,8 @@ const unsealed = (of: { readonly kind: Kind; readonly network: string; readonly 
      where o.network = ${of.network} and o.kind = '${of.kind}' and o.txid = ${of.txid} and o.refused_at is null)`
 
 const UNSEALED_SWEEP = `s.status = 'done' and ${unsealed({ kind: 'landed', network: 's.network', txid: 's.txid' })}`
-const UNSEALED_VAULT_SWEEP = `c.kind = 'sweep' and c.landed and c.txid is not null
+/** What funded a deposit address too: by it the signer judges what may be taken back from there. */
+const UNSEALED_VAULT_SWEEP = `c.kind in ('sweep', 'fund') and c.landed and c.txid is not null
   and ${unsealed({ kind: 'landed', network: 'c.network', txid: 'c.txid' })}`
 /** Of a payout nothing of which was signed there is nothing to seal. By payout_transaction's key. */
 export const UNSEALED_PAYOUT = `p.status = 'failed' and p.network ~ '^(ethereum|base|solana)-' and exists (

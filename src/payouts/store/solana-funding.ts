@@ -67,16 +67,28 @@ export async function listAddressesToReclaim(
   return rows
 }
 
+/** A transaction that put lamports on a deposit address for its existence, or takes them back. */
+type SignedFund = {
+  readonly id: string
+  readonly kind: 'fund' | 'reclaim'
+  readonly txid: string
+  readonly lamports: bigint
+}
+
 /**
- * What the signer put on an address and has not signed back, lamports: of the transactions that it signed, those that
- * may have happened. Served by solana_chore_swept; reads the open ones of the network.
+ * What was signed to fund an address and to reclaim that: bytes are the signer's own to write. Served by solana_chore_swept;
+ * reads the open ones of the network.
  */
-export async function sumSignedFunds(db: Queryable, network: Network, index: number): Promise<bigint> {
-  const { rows } = await db.query<{ sum: bigint }>(
-    `select coalesce(sum(case kind when 'fund' then lamports[1] else -lamports[1] end), 0) as sum from solana_chore
-     where network = $1 and indexes @> array[$2::bigint] and txid is not null
-       and (kind = 'fund' and landed or kind = 'reclaim' and landed is not false)`,
+export async function listSignedFunds(
+  db: Queryable,
+  network: Network,
+  index: number,
+): Promise<readonly SignedFund[]> {
+  const { rows } = await db.query<SignedFund>(
+    `select id, kind, txid, lamports[1] as lamports from solana_chore
+     where network = $1 and indexes @> array[$2::bigint] and kind in ('fund', 'reclaim')
+       and txid is not null and raw is not null`,
     [network, index],
   )
-  return rows[0]?.sum ?? 0n
+  return rows
 }

@@ -15,6 +15,7 @@ import {
   endUnsignedMaintenance,
   insertMaintenance,
   listSweepNeeds,
+  type MaintenanceTransaction,
   type OpenMaintenance,
   type SignedMaintenance,
   type SweepSource,
@@ -30,6 +31,8 @@ import { SolanaDeposits } from './solana-deposits.ts'
 const UNSIGNED_MS = 3_600_000
 /** Sweeps found on the chain whose bytes are fetched in one turn. */
 const BYTES_PER_TURN = 5
+
+type Ending = Pick<MaintenanceTransaction, 'id' | 'kind'> & { readonly txid: string }
 
 type Parts = {
   readonly network: Network
@@ -93,7 +96,7 @@ export class SolanaMaintenance {
   async send(open: readonly OpenMaintenance[]): Promise<void> {
     await this.#endUnsigned(open)
     const signed = open.flatMap(({ maintenance, signed: each }) =>
-      each === null ? [] : [{ id: maintenance.id, ...each }],
+      each === null ? [] : [{ id: maintenance.id, kind: maintenance.kind, ...each }],
     )
     if (signed.length === 0) return
     const { providers } = this.#parts
@@ -134,7 +137,7 @@ export class SolanaMaintenance {
       this.#parts.log.debug({ ...verdict, maintenance: id }, 'a node does not take what keeps payouts going')
   }
 
-  async #endDropped(maintenance: SignedMaintenance & { readonly id: string }): Promise<void> {
+  async #endDropped(maintenance: SignedMaintenance & Ending): Promise<void> {
     const isDropped = await this.#parts.providers.allSay(maintenance.id, async (rpc) => {
       // Before the status: what is in no final block by then, and is too old for any later one, is in none.
       if ((await rpc.blockHeight('finalized')) <= maintenance.lastValidHeight) return false
@@ -157,9 +160,11 @@ export class SolanaMaintenance {
     }
   }
 
-  async #end({ id, txid }: { readonly id: string; readonly txid: string }, landed: boolean): Promise<void> {
+  async #end({ id, kind, txid }: Ending, landed: boolean): Promise<void> {
     const { pool, network, clock, sealer } = this.#parts
     if (landed) await sealer.landed(txid)
+    // Without that the signer takes it for taken back.
+    else if (kind === 'reclaim') await sealer.failed(id, [txid])
     await endMaintenance(pool, network, id, { landed, now: clock() })
   }
 

@@ -19,7 +19,6 @@ import {
   saveSolanaAccounts,
   sumSolanaPayouts,
 } from '../../store/solana-accounts.ts'
-import { sumSignedFunds } from '../../store/solana-funding.ts'
 import {
   countSignedMaintenance,
   listOpenMaintenance,
@@ -35,6 +34,7 @@ import { durableNonceClaim } from '../journal-lines.ts'
 import { isSignedFor, type PayoutSigner, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
 import type { SigningContext } from '../signing-context.ts'
 import { adoptFoundSweeps, adoptVaultSweeps } from './adopt-vault-sweeps.ts'
+import { reclaimableAt } from './reclaimable.ts'
 import {
   nonceSeed,
   openSignerAccounts,
@@ -196,7 +196,7 @@ async function signFunding(
     alert(signer, { id: maintenance.id }, 'an address was to be funded with more than an account must hold')
     return null
   }
-  if (maintenance.kind === 'reclaim' && lamports > (await sumSignedFunds(signer.pool, network, index))) {
+  if (maintenance.kind === 'reclaim' && lamports > (await reclaimableAt(signer, network, index))) {
     alert(signer, { id: maintenance.id }, 'more was to be reclaimed from an address than was put there')
     return null
   }
