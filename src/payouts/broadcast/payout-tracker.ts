@@ -62,6 +62,8 @@ export class PayoutTracker {
   readonly #unsealedPages: UnsealedPages<StoredPayout>
   /** Payouts that are called failed, without a seal, until the chain was asked about them. */
   #unsealed: readonly StoredPayout[] = []
+  /** Payouts about which no provider gave an answer when they were last looked at. */
+  readonly #unanswered = new Set<string>()
   #isActive = false
 
   constructor(parts: TrackedNetwork) {
@@ -105,13 +107,17 @@ export class PayoutTracker {
     await broadcaster.prepare?.(unsigned)
     if (signed.length === 0) return
     const statuses = await broadcaster.look(signed)
-    for (const one of signed) {
+    const isLast = ({ payout: { id } }: TrackedPayout) => this.#unanswered.has(id)
+    for (const one of [...signed.filter((each) => !isLast(each)), ...signed.filter(isLast)]) {
       const { payout } = one
       const status = statuses.get(payout.id) ?? { kind: 'unread' }
       const alone = { about: payout.id, alerts: this.#alerts }
       const advance = () =>
         unlessRefused({ log, providers: broadcaster.providers }, alone, () => this.#advance(one, status))
+      // What ends the pass here comes after all others in the next.
+      this.#unanswered.add(payout.id)
       await this.#attempt(payout, advance)
+      this.#unanswered.delete(payout.id)
     }
   }
 
