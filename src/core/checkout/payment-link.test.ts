@@ -69,7 +69,8 @@ describe('what a plain link charges', () => {
     [{ currency: 'EUR' }, 'invalid'],
     [{ amount: '25', currency: 'EUR', usd: '25' }, 'invalid'],
     [{ amount: '25', currency: 'eur' }, 'invalid'],
-    [{ amount: '25', currency: 'USD' }, 'invalid'],
+    [{ currency: 'USD' }, 'invalid'],
+    [{ amount: '25', currency: 'USD', usd: '25' }, 'invalid'],
     [{ amount: '25', currency: 'XXX' }, 'invalid'],
     [{ amount: '25.001', currency: 'EUR' }, 'invalid'],
     [{ amount: '2500.5', currency: 'JPY' }, 'invalid'],
@@ -82,6 +83,10 @@ describe('what a plain link charges', () => {
   test('is said to be the buyer’s at both limits, to the cent', () => {
     const buyers = { kind: 'charge', amountSource: 'buyer' }
     expect(chargeOf(link(), { usd: '0.5' }, rateOf)).toMatchObject({ ...buyers, usdCents: 50n })
+    expect(chargeOf(link(), { amount: '0.5', currency: 'USD' }, rateOf)).toMatchObject({
+      ...buyers,
+      usdCents: 50n,
+    })
     expect(chargeOf(link(), { usd: '100000.00' }, rateOf)).toMatchObject({ ...buyers, usdCents: 10_000_000n })
     const most = { amount: '92592.59', currency: 'EUR' }
     expect(chargeOf(link(), most, rateOf)).toMatchObject({ ...buyers, usdCents: 10_000_000n })

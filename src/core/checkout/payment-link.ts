@@ -87,6 +87,8 @@ export function chargeOf(
 }
 
 function chargeNamed({ usd, amount, currency: named }: RequestedCharge): Charge | null {
+  // A shop's plugin names the currency, whatever it is.
+  if (usd === undefined && named === 'USD') return chargeNamed({ usd: amount ?? '' })
   if (usd !== undefined) {
     const isAlone = amount === undefined && named === undefined
     return isAlone && parseUsd(usd) !== null ? { kind: 'usd', usdAmount: usd } : null
