@@ -41,7 +41,7 @@ const GONE_MS_MAX = 2_000
 
 /**
  * Stops everything, and sees that the process ends: after a stop that failed in part something may go on without its
- * connections, and a watcher that does so keeps the lead from one that works.
+ * connections, and a watcher that does so keeps the leadership from one that works.
  */
 export async function stopInTime(everything: StopList, log: Log): Promise<void> {
   const timer = setTimeout(() => {

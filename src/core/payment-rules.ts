@@ -118,7 +118,7 @@ export function defaultAsset(
 
 /**
  * What makes a payment of an invoice final. The highest tier if its value is unknown; one block on a private chain,
- * which nobody else can reorganise, unless it marks finality itself, which it does soon.
+ * which nobody else can reorganise, unless it has block tags, which advance soon.
  */
 export function confirmationsFor(
   rules: PaymentRules,

@@ -1,4 +1,4 @@
-/** A bell that one waiter listens to: a signal before the wait is not missed, and many rings are one. */
+/** An auto-reset event for one waiter. A signal before the wait is kept; several count once. */
 export type AutoResetEvent = {
   signal(): void
   /** Resolves at the next signal, after `ms`, or when `stop` is aborted. */

@@ -34,8 +34,8 @@ import { EvmNode, referenceOf } from './evm-node.ts'
 import { EvmWalk } from './evm-walk.ts'
 import { EvmTokenReader } from './token-reader.ts'
 
-/** Marks move once in minutes, and what waits for them has waited that long. */
-const MARKS_AGE_MS = 6_000
+/** Block tags move once in minutes, and what waits for them has waited that long. */
+const TAGS_AGE_MS = 6_000
 /** The first block after genesis distinguishes private chains. */
 const FIRST_HEIGHT = 1
 const HEADERS_IN_FLIGHT = 8
@@ -224,7 +224,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
 
   readonly readBlockTags = async (checkpoint: BlockRef): Promise<BlockTags | null> => {
     const nowMs = this.#options.clock().getTime()
-    const ageMs = this.#parameters?.isolated === true ? 0 : MARKS_AGE_MS
+    const ageMs = this.#parameters?.isolated === true ? 0 : TAGS_AGE_MS
     if (this.#blockTags !== null && Math.abs(nowMs - this.#blockTags.readAtMs) < ageMs)
       return this.#blockTags.heights
     const heights = await this.#requestBlockTags(checkpoint)

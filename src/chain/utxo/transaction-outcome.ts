@@ -110,7 +110,7 @@ export class TransactionOutcome {
       open = open.filter((txid) => !orphans.includes(txid))
     }
     if (isPart) for (const txid of open) verdicts.set(txid, 'waits')
-    return new Map([...verdicts].map(([txid, verdict]) => [txid, fateOfVerdict(verdict)]))
+    return new Map([...verdicts].map(([txid, verdict]) => [txid, outcomeOfVerdict(verdict)]))
   }
 
   /** Whether the bytes name one of these ids, as an input does. Nothing else has its 32 bytes. */
@@ -134,6 +134,6 @@ export function verdictByReason(reason: string): Verdict {
   return says(TAKEN) ? 'taken' : 'waits'
 }
 
-function fateOfVerdict(verdict: Verdict): 'alive' | 'dead' {
+function outcomeOfVerdict(verdict: Verdict): 'alive' | 'dead' {
   return verdict === 'taken' || verdict === 'waits' ? 'alive' : 'dead'
 }

@@ -30,7 +30,7 @@ export type NetworkState = {
   readonly readAt: Date | null
   /** Whether its watcher has tried in vain for ten minutes to read it in full. */
   readonly isStalled: boolean
-  /** Whether this installation follows the network now: there is a watch that its lead keeps. */
+  /** Whether this installation follows the network now: a leader watches it. */
   readonly isWatched: boolean
   /** Host and port of the provider that payouts go through; null where they go through none, or none was needed yet. */
   readonly payoutProvider: string | null

@@ -23,7 +23,7 @@ export type LedgerTransfer = {
 
 /**
  * Writes one ledger transfer with its two entries, in one statement, which the database checks and whose entries move
- * the balances. It takes the merchant's turn itself, as `lockLedger` does. Gives what stands in the account that it
+ * the balances. It takes the ledger lock itself, as `lockLedger` does. Gives what stands in the account that it
  * moved to, base units; null where that is an outside one.
  */
 export async function insertLedgerTransfer(
@@ -38,7 +38,7 @@ export async function insertLedgerTransfer(
   return rows.find(({ account }) => account === transfer.to)?.balance_after ?? null
 }
 
-/** What is available and what is missing of an asset, for who has the merchant's turn. By the primary key. */
+/** What is available and what is missing of an asset, for who holds the ledger lock. By the primary key. */
 export async function loadAvailability(tx: Tx, tenant: Tenant, asset: PaymentAsset): Promise<Availability> {
   const { rows } = await tx.query<{ account: LedgerAccount; balance: bigint }>(
     `select account, balance from ledger_balance
@@ -50,8 +50,8 @@ export async function loadAvailability(tx: Tx, tenant: Tenant, asset: PaymentAss
 }
 
 /**
- * The merchant's turn in the ledger, held until the transaction ends: nobody else moves a balance of the merchant meanwhile. Transactions that touch the
- * same balances in different orders would otherwise end in a deadlock.
+ * Takes the ledger lock of a merchant and mode until the transaction ends: nobody else moves its balances meanwhile.
+ * Transactions that touch the same balances in different orders would otherwise end in a deadlock.
  */
 export async function lockLedger(tx: Tx, { merchantId, livemode }: Tenant): Promise<void> {
   await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [

@@ -32,7 +32,7 @@ const RECENT_SLOT_HASHES = 64
 
 type Waiting = Pick<Pending, 'transaction' | 'isAgeless'>
 type SavedState = { readonly slot: number; readonly state: Uint8Array }
-/** Ageless: a lever held it back, so it is taken however old its blockhash has become meanwhile. */
+/** Ageless: a control held it back, so it is taken however old its blockhash has become meanwhile. */
 type Pending = { readonly transaction: ReadTransaction; held: boolean; readonly isAgeless: boolean }
 
 /**

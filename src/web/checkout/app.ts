@@ -166,7 +166,7 @@ function answerPage(
   return facts.kind === 'ask_amount' ? answerAskAmount(c, deps, query, facts) : answerOther(c, deps, facts)
 }
 
-/** A link without an amount asks for it; one that cannot be paid stands in the field, to be mended there. */
+/** A link without an amount asks for it; one that cannot be paid stands in the field, to be corrected there. */
 async function answerAskAmount(
   c: Context,
   deps: CheckoutDeps,

@@ -1,6 +1,6 @@
 import type { Network } from '../../core/assets.ts'
 
-/** Often enough to see confirmations count up; the board that is read is up to half a second old anyway. */
+/** Often enough to see confirmations count up; the cached status is up to half a second old anyway. */
 const POLL_MS = 1_000
 
 type Tips = ReadonlyMap<Network, number>

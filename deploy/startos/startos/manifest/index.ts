@@ -10,7 +10,7 @@ export const manifest = setupManifest({
   donationUrl: null,
   description: {
     short: 'Take payments in BTC, LTC, ETH, USDC and SOL without a middleman',
-    long: 'Create invoices and payment links priced in US dollars. Buyers pay on a hosted page, and your shop is told by a signed webhook. Starts with test coins; Settings adds your nodes for real money.',
+    long: 'Create invoices and payment links priced in US dollars. Buyers pay on a hosted page, and a signed webhook notifies your shop. Starts with test coins; Settings adds your nodes for real money.',
   },
   volumes: ['main'],
   images: {
