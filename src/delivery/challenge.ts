@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../runtime/clock.ts'
 import type { Message } from './event-format.ts'
-import type { HttpClient, PostAnswer } from './http-client.ts'
+import type { HttpClient, PostResponse } from './http-client.ts'
 import { OUTCOME_CODES, type OutcomeCode, outcomeOfError } from './outcome-code.ts'
 import { headerOf, postSigned, type SignedEvent } from './send.ts'
 
@@ -63,7 +63,7 @@ export async function sendTrial(
 }
 
 /** Null where the answer is a 2xx with exactly `{"challenge": "<the same>"}` as identity-encoded JSON. */
-function judgeAnswer(answer: PostAnswer, challenge: string): ChallengeFailure | null {
+function judgeAnswer(answer: PostResponse, challenge: string): ChallengeFailure | null {
   const status = statusFailure(answer.status)
   if (status !== null) return status
   const encoding = headerOf(answer, 'content-encoding')

@@ -27,9 +27,9 @@ const PACE_MS = 5
 /** A claim of fewer rows than this found a trickle: the next waits until some have gathered, for each costs the same. */
 const TRICKLE_ROWS = 16
 const TRICKLE_PACE_MS = 15
-/** Rows that wait for their turn: while a claim is on its way, no slot stands empty. */
+/** Rows held beyond those in flight, so that no slot is empty while a claim runs. */
 const AHEAD_MAX = 512
-/** Throttled endpoints are looked at this often. */
+/** Throttled endpoints are claimed from this often. */
 const THROTTLED_EVERY_MS = 500
 const FAULT_PAUSE_MS = 500
 const SKEW_RECHECK_MS = 2_000
@@ -58,7 +58,7 @@ export class ClaimLoop {
   #halted: 'clock_skew' | null = null
   /** Where the next claim begins among the queues; '' is the start of a round. */
   #cursor = ''
-  #lookedAt = Number.NEGATIVE_INFINITY
+  #throttledClaimedAt = Number.NEGATIVE_INFINITY
 
   constructor(deps: ClaimLoopDeps) {
     this.#deps = deps
@@ -129,8 +129,8 @@ export class ClaimLoop {
   async #claimOnce(): Promise<number> {
     const { pool, clock, log, queues, dispatcher } = this.#deps
     const free = Math.min(CLAIM_ROWS_MAX, this.#heldMax - queues.held)
-    const isTurn = performance.now() - this.#lookedAt >= THROTTLED_EVERY_MS
-    if (isTurn) this.#lookedAt = performance.now()
+    const isThrottledDue = performance.now() - this.#throttledClaimedAt >= THROTTLED_EVERY_MS
+    if (isThrottledDue) this.#throttledClaimedAt = performance.now()
     const claimed = await claimDeliveries(
       { pool, clock },
       {
@@ -138,7 +138,7 @@ export class ClaimLoop {
         rowsMax: free,
         rowsByDefault: WINDOW_START,
         roomByQueue: queues.room(),
-        ...(isTurn ? { throttled: queues.throttledRoom(free) } : {}),
+        ...(isThrottledDue ? { throttled: queues.throttledRoom(free) } : {}),
       },
     )
     this.#cursor = claimed.nextCursor

@@ -5,16 +5,16 @@ import { CONNECTIONS_PER_ENDPOINT } from './connection-pool.ts'
 /** Requests at once for a queue that nothing is known of yet. */
 export const WINDOW_START = 2
 const WINDOW_MAX = CONNECTIONS_PER_ENDPOINT
-/** A queue that answers takes as many rows ahead as it sends in this time, so that no slot waits for a claim. */
+/** A queue whose endpoint responds takes as many rows ahead as it sends in this time, so that no slot waits for a claim. */
 const AHEAD_MS = 50
 const AHEAD_ROWS_MAX = 64
-const ANSWER_MS_MIN = 1
-/** A queue whose mean answer takes this long is slow: many of its kind would take every slot. */
-const SLOW_ANSWER_MS = 1_000
+const RESPONSE_MS_MIN = 1
+/** An endpoint whose mean response takes this long is slow: many of its kind would take every slot. */
+const SLOW_RESPONSE_MS = 1_000
 /** A queue that had a row to send so recently has more, as far as anybody knows. */
 const BUSY_MS = 15_000
-/** How much the latest answer counts in a queue's mean answer time. */
-const ANSWER_WEIGHT = 0.2
+/** How much the latest response counts in the mean response time. */
+const RESPONSE_WEIGHT = 0.2
 /** A queue unused for this long is forgotten. */
 const FORGET_AFTER_MS = 5 * 60_000
 
@@ -24,8 +24,8 @@ type EndpointQueue<Row> = {
   readonly waiting: Row[]
   /** It fails or is slow, and shares its part of the slots with all that do or are. */
   unhealthy: boolean
-  /** Mean time to an answer; null before the first. */
-  answerMs: number | null
+  /** Mean time to a response; null before the first. */
+  responseMs: number | null
   usedAt: number
   /** Whether it stands in line for the next free slot. */
   inLine: boolean
@@ -35,7 +35,7 @@ type EndpointQueue<Row> = {
  * What this process has claimed, by endpoint. Each endpoint may have some requests in flight: two at first, doubled
  * by a success up to eight, one after a failure. One that answers quickly has rows waiting here for its next free
  * slot; one that fails gives them back. Endpoints whose last request failed, and those that take seconds for each
- * answer, share at most half of all slots, in equal parts: receivers that hang or dawdle, however many, leave room
+ * response, share at most half of all slots, in equal parts: receivers that hang or dawdle, however many, leave room
  * for those that answer.
  */
 export class EndpointQueues<Row extends { readonly endpointId: string }> {
@@ -156,8 +156,8 @@ export class EndpointQueues<Row extends { readonly endpointId: string }> {
     this.#inFlight -= 1
     queue.inFlight -= 1
     queue.window = ended.ok ? Math.min(WINDOW_MAX, queue.window * 2) : 1
-    queue.answerMs = meanAnswer(queue.answerMs, ended.durationMs)
-    queue.unhealthy = !ended.ok || queue.answerMs >= SLOW_ANSWER_MS
+    queue.responseMs = meanResponseMs(queue.responseMs, ended.durationMs)
+    queue.unhealthy = !ended.ok || queue.responseMs >= SLOW_RESPONSE_MS
     if (queue.unhealthy) this.#unhealthyHeld += heldBy(queue)
     queue.usedAt = performance.now()
     // What it was given ahead while it was quick would take the slots of those that still are.
@@ -179,7 +179,7 @@ export class EndpointQueues<Row extends { readonly endpointId: string }> {
       inFlight: 0,
       waiting: [],
       unhealthy: unhealthy,
-      answerMs: null,
+      responseMs: null,
       usedAt: performance.now(),
       inLine: false,
     }
@@ -217,12 +217,12 @@ export class EndpointQueues<Row extends { readonly endpointId: string }> {
 const heldBy = (queue: { readonly inFlight: number; readonly waiting: readonly unknown[] }): number =>
   queue.inFlight + queue.waiting.length
 
-function aheadOf(queue: { readonly window: number; readonly answerMs: number | null }): number {
-  if (queue.answerMs === null) return 0
-  return Math.min(AHEAD_ROWS_MAX, Math.floor((queue.window * AHEAD_MS) / queue.answerMs))
+function aheadOf(queue: { readonly window: number; readonly responseMs: number | null }): number {
+  if (queue.responseMs === null) return 0
+  return Math.min(AHEAD_ROWS_MAX, Math.floor((queue.window * AHEAD_MS) / queue.responseMs))
 }
 
-function meanAnswer(mean: number | null, durationMs: number): number {
-  const latest = Math.max(ANSWER_MS_MIN, durationMs)
-  return mean === null ? latest : mean + (latest - mean) * ANSWER_WEIGHT
+function meanResponseMs(mean: number | null, durationMs: number): number {
+  const latest = Math.max(RESPONSE_MS_MIN, durationMs)
+  return mean === null ? latest : mean + (latest - mean) * RESPONSE_WEIGHT
 }

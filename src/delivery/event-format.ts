@@ -1,4 +1,4 @@
-/** A request that is written and signed, but for what every one has. */
+/** Body and signature headers of one request; the headers that every request has are added when it is sent. */
 export type Message = { readonly headers: Record<string, string>; readonly body: Uint8Array }
 
 /** Another payload format than our own: an older service's, for a receiver that was written for it. */
@@ -10,7 +10,7 @@ export type EventFormat = {
     /** The event as it is stored. */
     readonly body: Uint8Array
   }): Uint8Array
-  /** What reports nothing: by it a receiver shows that it checks signatures. */
+  /** A body that reports no event: the challenge by which a receiver shows that it checks signatures. */
   trialBody(of: {
     readonly endpointId: string
     readonly merchantId: string

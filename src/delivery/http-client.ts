@@ -7,7 +7,7 @@ import type { ConnectPolicy } from './vetted-connect.ts'
 /** A body up to this size is read away so that the connection can be used again; beyond it the connection goes. */
 const DISCARD_BYTES_MAX = 16_384
 const DISCARD_MS_MAX = 250
-/** Statuses below it announce an answer and are none (RFC 9110 §15.2). */
+/** Statuses below it announce a response and are none (RFC 9110 §15.2). */
 const INFORMATIONAL_END = 200
 
 type PostRequest = {
@@ -18,11 +18,11 @@ type PostRequest = {
   readonly body: Uint8Array
   /** For all of it, from before the name is looked up. */
   readonly deadlineMs: number
-  /** Bytes of the answer's body to hand back; 0 discards it unread. */
+  /** Bytes of the response's body to hand back; 0 discards it unread. */
   readonly readBytesMax: number
 }
 
-export type PostAnswer = {
+export type PostResponse = {
   readonly status: number
   /** Header names in lower case. */
   readonly headers: Record<string, string | string[] | undefined>
@@ -32,7 +32,7 @@ export type PostAnswer = {
 
 export type HttpClient = {
   /** One POST, no redirects. Throws `ConnectFailed` or an error of undici, an `AbortError` past the deadline. */
-  post(request: PostRequest): Promise<PostAnswer>
+  post(request: PostRequest): Promise<PostResponse>
   close(): Promise<void>
 }
 
@@ -45,9 +45,9 @@ export function createHttpClient(policy: ConnectPolicy): HttpClient {
       let connection = pool.take(request.queue, request.url.origin)
       try {
         const connectsBefore = connection.connects
-        let answer: PostAnswer
+        let response: PostResponse
         try {
-          answer = await postOn(connection.client, request, endsAt)
+          response = await postOn(connection.client, request, endsAt)
         } catch (error) {
           const reused = connection.connects === connectsBefore
           if (!reused || !isReset(error)) throw error
@@ -55,10 +55,10 @@ export function createHttpClient(policy: ConnectPolicy): HttpClient {
           // no failure of its own. Once, on a fresh socket.
           discard(connection)
           connection = pool.open(request.url.origin)
-          answer = await postOn(connection.client, request, endsAt)
+          response = await postOn(connection.client, request, endsAt)
         }
         pool.keep(request.queue, connection)
-        return answer
+        return response
       } catch (error) {
         discard(connection)
         throw error
@@ -68,7 +68,7 @@ export function createHttpClient(policy: ConnectPolicy): HttpClient {
   }
 }
 
-function postOn(client: Client, request: PostRequest, endsAt: number): Promise<PostAnswer> {
+function postOn(client: Client, request: PostRequest, endsAt: number): Promise<PostResponse> {
   return new Promise((resolve, reject) => {
     const exchange = new Exchange(request.readBytesMax, endsAt, { resolve, reject })
     const path = request.url.pathname + request.url.search
@@ -77,7 +77,7 @@ function postOn(client: Client, request: PostRequest, endsAt: number): Promise<P
 }
 
 type Settle = {
-  readonly resolve: (answer: PostAnswer) => void
+  readonly resolve: (response: PostResponse) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -90,7 +90,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #deadline: NodeJS.Timeout
   #discarding: NodeJS.Timeout | undefined
   #controller: Dispatcher.DispatchController | null = null
-  #answer: { readonly status: number; readonly headers: IncomingHttpHeaders } | null = null
+  #response: { readonly status: number; readonly headers: IncomingHttpHeaders } | null = null
   #bodyBytes = 0
 
   constructor(readBytesMax: number, endsAt: number, settle: Settle) {
@@ -106,7 +106,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: unknown, status: number, headers: IncomingHttpHeaders): void {
     if (status < INFORMATIONAL_END) return
-    this.#answer = { status, headers }
+    this.#response = { status, headers }
     if (this.#chunks === null) this.#discarding = setTimeout(() => this.#cutOff(), DISCARD_MS_MAX)
   }
 
@@ -120,9 +120,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#finish(this.#chunks === null ? null : Buffer.concat(this.#chunks))
   }
 
-  /** Of a body that is not kept, the status is the answer: what comes after it, or does not, changes nothing. */
+  /** Of a body that is not kept, the status decides: what comes after it, or does not, changes nothing. */
   onResponseError(_controller: unknown, error: Error): void {
-    if (this.#answer !== null && this.#chunks === null) this.#finish(null)
+    if (this.#response !== null && this.#chunks === null) this.#finish(null)
     else this.#fail(error)
   }
 
@@ -141,7 +141,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #finish(body: Buffer | null): void {
     this.#clear()
-    if (this.#answer !== null) this.#settle.resolve({ ...this.#answer, body })
+    if (this.#response !== null) this.#settle.resolve({ ...this.#response, body })
   }
 
   #fail(error: unknown): void {

@@ -7,7 +7,7 @@ import { endWithoutRecord, type Outcome, recordOutcomes, type UnrecordedEnd } fr
 
 /** Outcomes of one commit. */
 const BATCH_MAX = 256
-/** Fewer than this, or than half of what may be in flight, wait a moment for company: a commit costs the same for one as for many. */
+/** Fewer than this, or than half of what may be in flight, wait a moment for more: a commit costs the same for one as for many. */
 const BATCH_FULL_ENOUGH = 128
 const GATHER_MS = 15
 const RETRY_MS_MIN = 50
@@ -56,11 +56,11 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   const waiting: Waiting[] = []
   let writing = 0
   let running: Promise<void> | null = null
-  let given: number = Number.POSITIVE_INFINITY
+  let drainUntil: number = Number.POSITIVE_INFINITY
 
   const run = async (): Promise<void> => {
     let pause = RETRY_MS_MIN
-    while (waiting.length > 0 && performance.now() < given) {
+    while (waiting.length > 0 && performance.now() < drainUntil) {
       if (waiting.length < enough) await new Promise((resolve) => setTimeout(resolve, GATHER_MS))
       const batch = waiting.splice(0, BATCH_MAX)
       writing = batch.length
@@ -87,7 +87,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     },
     unrecorded: () => waiting.length + writing,
     drain: async (withinMs) => {
-      given = performance.now() + withinMs
+      drainUntil = performance.now() + withinMs
       await running
       return waiting.length === 0
     },
@@ -115,10 +115,10 @@ async function writeBatch(deps: RecorderDeps, batch: readonly Waiting[]): Promis
     refused.push(one)
   }
   // Where others were written, the database is well and these are at fault.
-  const given =
+  const unrecordable =
     refused.length < batch.length ? refused : refused.filter((one) => one.refusals >= REFUSALS_MAX)
-  await giveUp(deps, given, error)
-  return { left: refused.filter((one) => !given.includes(one)), error }
+  await giveUp(deps, unrecordable, error)
+  return { left: refused.filter((one) => !unrecordable.includes(one)), error }
 }
 
 async function write(deps: RecorderDeps, batch: readonly Waiting[]): Promise<Written> {

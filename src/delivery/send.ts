@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { parseRetryAfter } from '../core/endpoint/backoff.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Message } from './event-format.ts'
-import type { HttpClient, PostAnswer } from './http-client.ts'
+import type { HttpClient, PostResponse } from './http-client.ts'
 import { type OutcomeCode, outcomeOfError } from './outcome-code.ts'
 
 /**
@@ -38,6 +38,7 @@ export const RECEIVER_DEADLINE_MS = 10_000
 const COMMON_HEADERS = { 'content-type': 'application/json', 'user-agent': 'Paylink-Webhooks/1' }
 
 export type SignedEvent = {
+  /** The endpoint, whose own connections are used. */
   readonly queue: string
   readonly url: string
   readonly eventId: string
@@ -54,7 +55,7 @@ export type SendOutcome = {
   readonly httpStatus: number | null
   readonly retryAfterMs: number | null
   readonly durationMs: number
-  /** What the code stands for, for the log; null after an answer. */
+  /** What the code stands for, for the log; null after a response. */
   readonly error: unknown
 }
 
@@ -66,9 +67,9 @@ export async function sendEvent(
   const startedAt = performance.now()
   const elapsed = (): number => Math.round(performance.now() - startedAt)
   try {
-    const answer = await postSigned(deps, event, 0)
-    const retryAfter = parseRetryAfter(headerOf(answer, 'retry-after'), deps.clock().getTime())
-    return { ...codeOfStatus(answer.status), retryAfterMs: retryAfter, durationMs: elapsed(), error: null }
+    const response = await postSigned(deps, event, 0)
+    const retryAfter = parseRetryAfter(headerOf(response, 'retry-after'), deps.clock().getTime())
+    return { ...codeOfStatus(response.status), retryAfterMs: retryAfter, durationMs: elapsed(), error: null }
   } catch (error) {
     return { code: outcomeOfError(error), httpStatus: null, retryAfterMs: null, durationMs: elapsed(), error }
   }
@@ -79,7 +80,7 @@ export function postSigned(
   deps: { http: HttpClient; clock: Clock },
   event: SignedEvent,
   readBytesMax: number,
-): Promise<PostAnswer> {
+): Promise<PostResponse> {
   const unixSeconds = Math.floor(deps.clock().getTime() / 1_000)
   const { headers, body } = event.message ?? { headers: signedHeaders(event, unixSeconds), body: event.body }
   return deps.http.post({
@@ -114,8 +115,8 @@ function codeOfStatus(httpStatus: number): { code: OutcomeCode; httpStatus: numb
   return { code: httpStatus >= 300 && httpStatus < 400 ? 'redirect' : 'http_status', httpStatus }
 }
 
-/** One header of an answer; repeated, the first. */
-export function headerOf(answer: PostAnswer, name: string): string | undefined {
-  const value = answer.headers[name]
+/** One header of a response; the first where it is repeated. */
+export function headerOf(response: PostResponse, name: string): string | undefined {
+  const value = response.headers[name]
   return Array.isArray(value) ? value[0] : value
 }

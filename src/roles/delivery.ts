@@ -8,7 +8,7 @@ import type { Opener } from '../secrets/keyring.ts'
 import { receiptEmail } from '../web/checkout/receipt-email.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
-/** Sends the deliveries that the other roles wrote, and the emails to merchants. */
+/** Sends the deliveries that the other roles wrote, and the emails to merchants and buyers. */
 export async function startDeliveryRole(
   context: RoleContext & { readonly keyring: Opener },
 ): Promise<RunningRole> {

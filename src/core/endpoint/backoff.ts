@@ -4,8 +4,8 @@ const BACKOFF_FACTOR = 3
 /** No two attempts are further apart (spec §8, retry backoff cap). */
 export const BACKOFF_MAX_MS = 12 * 3_600_000
 /**
- * The longest wait until a delivery is due again: half of the cap. The other half is for its turn, since by then its
- * endpoint may be throttled, whatever it is now.
+ * The longest wait until a delivery is due again: half of the cap. The other half is for waiting in the queue, since by
+ * then its endpoint may be throttled.
  */
 export const WAIT_MS_MAX = BACKOFF_MAX_MS / 2
 /** Jitter goes downward, by at most this share, so that the cap stays a cap. */
@@ -14,7 +14,7 @@ const JITTER_SHARE = 0.25
 export const GIVE_UP_AFTER_MS = 5 * 24 * 3_600_000
 
 /**
- * How long to wait after the given failed attempt (1, 2, 3…): min(6 h, 5 s · 3ⁿ⁻¹) less up to a quarter by
+ * How long to wait, in ms, after the given failed attempt (1, 2, 3…): min(6 h, 5 s · 3ⁿ⁻¹) less up to a quarter by
  * `random` (0 ≤ random < 1). A receiver's Retry-After lengthens the wait, up to six hours too, and never shortens it.
  */
 export function retryDelayMs(attempt: number, random: number, retryAfterMs: number | null): number {
@@ -25,7 +25,7 @@ export function retryDelayMs(attempt: number, random: number, retryAfterMs: numb
 
 const SECONDS = /^[0-9]{1,9}$/
 
-/** The wait that a Retry-After header asks for (RFC 9110 §10.2.3: seconds or a date), or null where it says nothing. */
+/** The wait in ms that a Retry-After header asks for (RFC 9110 §10.2.3: seconds or a date), or null where it says nothing. */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | null {
   if (value === undefined) return null
   const text = value.trim()

@@ -3,7 +3,7 @@ export const EVENT_SCHEMA_VERSION = 1
 
 /**
  * The body of an event as it is stored, signed and sent: the envelope of spec §2.6, and `sequence` (1, 2, 3…
- * for each resource) and `request_id`. Made once; the bytes never change afterwards.
+ * for each resource) and `request_id`. Written once; the bytes never change afterwards.
  */
 export function eventBody(event: {
   id: string

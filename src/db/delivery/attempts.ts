@@ -3,7 +3,7 @@ import type { Queryable } from '../../postgres/pool.ts'
 import type { Tx } from '../../postgres/transaction.ts'
 import type { ClaimedDelivery } from './deliveries.ts'
 
-/** One finished try, as it is recorded. */
+/** One finished attempt, as it is recorded. */
 export type FinishedAttempt = {
   readonly merchantId: string
   readonly deliveryId: string
@@ -172,7 +172,7 @@ export async function endUnrecorded(db: Queryable, held: HeldDelivery): Promise<
   )
 }
 
-/** Records the try whose worker is gone, at the claim that follows it. */
+/** Records the attempt whose worker is gone, as of unknown outcome, at the claim that follows it. */
 export async function recordLapsed(
   tx: Tx,
   lapsed: readonly (ClaimedDelivery & { readonly attemptId: string })[],

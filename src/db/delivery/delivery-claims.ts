@@ -3,9 +3,9 @@ import { type ClaimedDelivery, ELIGIBLE, LEASE_MS } from './deliveries.ts'
 import { SECRETS_MAX } from './endpoint-secrets.ts'
 
 /** Rows one claim may take from one endpoint's queue, however many queues share it; where there are few, each has more. */
-const ROWS_PER_LANE_MIN = 4
+const ROWS_PER_QUEUE_MIN = 4
 /** Queues one claim looks at; the next claim goes on from there. */
-const LANES_PER_CLAIM_MAX = 256
+const QUEUES_PER_CLAIM_MAX = 256
 
 type ReceiverRow = {
   readonly endpointId: string
@@ -15,7 +15,7 @@ type ReceiverRow = {
   readonly secrets: readonly { readonly id: string; readonly sealed: string }[]
 }
 
-/** The first row of a claim's answer reports the claim itself; each of the others is a delivery. */
+/** The first row of a claim's result is about the claim itself; each of the others is a delivery. */
 type ClaimRow =
   | {
       readonly claim: {
@@ -63,7 +63,7 @@ const TAKE_PICKED = `
     returning d.merchant_id, d.id, d.livemode, d.endpoint_id, d.event_id, d.attempt, d.give_up_at, d.lapsed)`
 
 /**
- * Where to, in which words, with which secrets, and how often it failed in a row, once for each endpoint of the claim.
+ * URL, payload format, secrets and failures in a row, once for each endpoint of the claim.
  * Secrets are read here, at every claim, and cached nowhere: a rotation counts from its commit. Served by the
  * endpoint's key and endpoint_secret_by_endpoint.
  */
@@ -87,12 +87,12 @@ const RECEIVERS = `
         order by k.valid_until desc nulls first, k.id limit ${SECRETS_MAX}) k) s)`
 
 /**
- * The answer of both claims, of `queues` looked at: no CTE is joined with another, since a plan that was made while the
+ * The result of both claims, and how many `queues` were looked at: no CTE is joined with another, since a plan that was made while the
  * queue was empty would compare each row of one with each of the other. A body comes as text and is bytes again on our
  * side: it is JSON, whose UTF-8 stands for the same bytes both ways (RFC 8259 §8.1). As bytea it would come in
  * hexadecimal, twice as long. Served by the event's key.
  */
-const ANSWER = (queues: { count: string; last: string }): string => `
+const CLAIM_RESULT = (queues: { count: string; last: string }): string => `
   select json_build_object(
       'databaseNowMs', date_part('epoch', clock_timestamp()) * 1000,
       'queues', ${queues.count}, 'lastQueue', ${queues.last},
@@ -132,10 +132,10 @@ export async function claimFromQueues(
          select d.merchant_id, d.endpoint_id, d.due_at
          from delivery d where d.endpoint_id > queue.endpoint_id
          order by d.endpoint_id, d.due_at limit 1) n
-       where queue.number < ${LANES_PER_CLAIM_MAX}),
+       where queue.number < ${QUEUES_PER_CLAIM_MAX}),
      ready as (
        select queue.endpoint_id, coalesce(room.rows, $4) as rows,
-         greatest(${ROWS_PER_LANE_MIN}, $3 / count(*) over ()) as share
+         greatest(${ROWS_PER_QUEUE_MIN}, $3 / count(*) over ()) as share
        from queue
        cross join lateral (
          select from webhook_endpoint w
@@ -155,7 +155,7 @@ export async function claimFromQueues(
        limit $3),
      ${TAKE_PICKED},
      ${RECEIVERS}
-     ${ANSWER({ count: '(select count(*) from queue)', last: '(select max(endpoint_id) from queue)' })}`,
+     ${CLAIM_RESULT({ count: '(select count(*) from queue)', last: '(select max(endpoint_id) from queue)' })}`,
     [
       input.leaseId,
       input.cursor,
@@ -166,7 +166,7 @@ export async function claimFromQueues(
     ],
   )
   const { deliveries, databaseNowMs, queues, lastQueue } = toClaim(rows)
-  const afterScan = queues < LANES_PER_CLAIM_MAX ? '' : (lastQueue ?? '')
+  const afterScan = queues < QUEUES_PER_CLAIM_MAX ? '' : (lastQueue ?? '')
   // A claim that was full stopped at its last row's queue, wherever the scan itself went.
   const stoppedAt = deliveries.length < input.rowsMax ? null : lastEndpointOf(deliveries)
   const atEnd = stoppedAt === null || stoppedAt === lastQueue
@@ -188,7 +188,7 @@ export async function claimThrottled(
          for update skip locked) due),
      ${TAKE_PICKED},
      ${RECEIVERS}
-     ${ANSWER({ count: '0', last: 'null' })}`,
+     ${CLAIM_RESULT({ count: '0', last: 'null' })}`,
     [input.leaseId, [...input.rowsByQueue.keys()], [...input.rowsByQueue.values()]],
   )
   return toClaim(rows)
@@ -205,7 +205,7 @@ function lastEndpointOf(deliveries: readonly ClaimedDelivery[]): string {
 
 function toClaim(rows: readonly ClaimRow[]): Claim & { queues: number; lastQueue: string | null } {
   const claimed = rows.find((row) => row.claim !== null)?.claim
-  if (claimed === undefined || claimed === null) throw new Error('a claim answered nothing')
+  if (claimed === undefined || claimed === null) throw new Error('a claim returned nothing')
   const receivers = new Map(claimed.receivers.map((receiver) => [receiver.endpointId, toReceiver(receiver)]))
   const deliveries = rows.flatMap((row): ClaimedDelivery[] => {
     if (row.claim !== null) return []

@@ -14,10 +14,10 @@ type NewEvent = {
 
 /**
  * Writes one event and a delivery to each endpoint that is enabled, verified and subscribed now; with none, the
- * event awaits delivery, unless the mode has endpoints and none of them subscribes. One that was just removed may be about to
- * be replaced, and counts. A delivery's id is the event's
- * with the endpoint's: an event goes to an endpoint once, unless somebody asks for it again. Served by
- * webhook_endpoint_eligible and the endpoints' key.
+ * event awaits delivery: as `not_subscribed` where the mode has endpoints and none of them subscribes, else as
+ * `no_endpoint`. An endpoint that was removed less than `GIVE_UP_AFTER_MS` ago counts, since it may be about to be
+ * replaced. A delivery's id is the event's with the endpoint's: an event goes to an endpoint once, unless somebody asks
+ * for it again. Served by webhook_endpoint_eligible and the endpoints' key.
  */
 export async function insertEvent(tx: Tx, tenant: Tenant, event: NewEvent): Promise<{ deliveries: number }> {
   const { rows } = await tx.query<{ deliveries: number }>(
@@ -69,7 +69,7 @@ export type FeedEvent = {
   readonly createdAtMs: number
 }
 
-/** Ids after the given one, which sort by the time they were made. Answered by event_by_mode alone. */
+/** Ids after the given one, which sort by the time they were created. Served by event_by_mode alone. */
 export async function listEventIdsAfter(
   tx: Tx,
   tenant: Tenant,
