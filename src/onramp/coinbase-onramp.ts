@@ -20,8 +20,8 @@ import {
   optionsSchema,
   sessionSchema,
   transactionsSchema,
-} from './coinbase-answers.ts'
-import { createKeptAnswers } from './kept-answers.ts'
+} from './coinbase-schemas.ts'
+import { createListCache } from './list-cache.ts'
 import { isRealProvider } from './real-provider.ts'
 import { type ProviderResponse, REQUEST_DEADLINE_MS, requestProvider } from './request-provider.ts'
 
@@ -97,7 +97,7 @@ const SOLD: { readonly [asset in AssetId]: { readonly currency: string; readonly
 
 /** The hosted onramp of Coinbase's Developer Platform: one session for each purchase, with its quote. */
 export function createCoinbaseOnramp(settings: CoinbaseSettings, deps: Deps): OnrampProvider {
-  const options = createKeptAnswers<CoinbaseOptions>({ clock: deps.clock, keptMs: OPTIONS_KEPT_MS })
+  const options = createListCache<CoinbaseOptions>({ clock: deps.clock, keptMs: OPTIONS_KEPT_MS })
   const ask = (method: 'GET' | 'POST', url: URL, bytesMax: number, body?: object) =>
     requestSigned(settings, deps, { method, url, bytesMax, ...(body === undefined ? {} : { body }) })
   const requestOptions = async (place: Place) => {

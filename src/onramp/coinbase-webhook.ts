@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
-import { COINBASE_UPDATES } from './coinbase-answers.ts'
+import { COINBASE_UPDATES } from './coinbase-schemas.ts'
 import { isFresh, jsonOf, type ReadWebhook } from './webhook-reading.ts'
 
 const HEADER = 'x-hook0-signature'

@@ -8,7 +8,7 @@ import { parsePlace } from '../core/card/places.ts'
 import type { ProviderUpdate } from '../core/card/provider-update.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { createKeptAnswers, type Kept } from './kept-answers.ts'
+import { createListCache, type Kept } from './list-cache.ts'
 import { type ProviderResponse, REQUEST_DEADLINE_MS, requestProvider } from './request-provider.ts'
 import { isFresh, jsonOf, type ReadWebhook } from './webhook-reading.ts'
 
@@ -91,8 +91,8 @@ const quoteSchema = z.object({
 /** MoonPay's widget on its own page, with a signed URL. Its lists say what it sells and where, its quote at which price. */
 export function createMoonpayOnramp(settings: MoonpaySettings, deps: Deps): OnrampProvider {
   const kept = { clock: deps.clock, keptMs: LIST_KEPT_MS }
-  const currencies = createKeptAnswers<readonly Currency[]>(kept)
-  const countries = createKeptAnswers<Countries>(kept)
+  const currencies = createListCache<readonly Currency[]>(kept)
+  const countries = createListCache<Countries>(kept)
   const ask = (path: string, query: { readonly [name: string]: string }, bytesMax = ANSWER_BYTES_MAX) => {
     const url = new URL(path, settings.apiUrl)
     for (const [name, value] of Object.entries({ apiKey: settings.apiKey, ...query }))

@@ -11,7 +11,7 @@ export type Kept<Value> =
   | { readonly kind: 'not_kept'; readonly answer: ProviderAnswer }
 
 /** Keeps a provider's lists for `keptMs`, by key; other answers are not kept. Callers that wait for the same key share one question. */
-export function createKeptAnswers<Value>(options: { readonly clock: Clock; readonly keptMs: number }) {
+export function createListCache<Value>(options: { readonly clock: Clock; readonly keptMs: number }) {
   const kept = new LRUCache<string, { readonly untilMs: number; readonly value: Promise<Kept<Value>> }>({
     max: KEPT_MAX,
   })
