@@ -1,5 +1,5 @@
 import type { AssetId } from '../core/assets.ts'
-import type { Plan } from './plan.ts'
+import type { PendingStep } from './pending-step.ts'
 
 export type SignedTransaction = {
   readonly txid: string
@@ -29,5 +29,5 @@ export type SandboxControls = {
   /** Lets a payment that was withdrawn into a block again. */
   release(payment: SignedPayment): Promise<void>
   /** Keeps what is left to do for when the chain starts again; absent if a chain cannot. */
-  readonly plans?: { keep(plan: Plan): Promise<void>; done(txid: string): Promise<void> }
+  readonly pendingSteps?: { keep(step: PendingStep): Promise<void>; done(txid: string): Promise<void> }
 }

@@ -6,7 +6,7 @@ import type { Tenant } from '../core/tenant.ts'
 import type { Log } from '../runtime/log.ts'
 import { pauseUnless } from '../runtime/repeat.ts'
 import type { SandboxControls, SignedPayment } from './controls.ts'
-import type { Plan } from './plan.ts'
+import type { PendingStep } from './pending-step.ts'
 import { SandboxUnavailable } from './sandbox-rpc.ts'
 
 /** How long a step waits until the watcher has reported the step before; then the scenario goes on regardless. */
@@ -106,10 +106,10 @@ export function createSandboxControl(deps: Deps): SandboxControl {
       const run: Run = { deps, ...begun, tenant, chain, scenario, stopped: stopping.signal }
       try {
         const signed = await signPayments(run)
-        const plan = planOf(run, signed)
-        if (plan !== null) await chain.plans?.keep(plan)
+        const step = pendingStepOf(run, signed)
+        if (step !== null) await chain.pendingSteps?.keep(step)
         const rest = await takeFirstStep(run, signed)
-        const background = finish(run, rest, plan).finally(() => running.delete(background))
+        const background = finish(run, rest, step).finally(() => running.delete(background))
         running.add(background)
         return { kind: 'sent', scenario, txids: txidsOf(run, signed) }
       } catch (error) {
@@ -204,7 +204,7 @@ async function takeFirstStep(run: Run, signed: readonly SignedPayment[]): Promis
 }
 
 /** What the chain does itself, should nobody be left to do it. */
-function planOf({ scenario }: Run, [first, second]: readonly SignedPayment[]): Plan | null {
+function pendingStepOf({ scenario }: Run, [first, second]: readonly SignedPayment[]): PendingStep | null {
   if (first === undefined) return null
   const { txid } = first
   switch (scenario) {
@@ -223,11 +223,11 @@ function planOf({ scenario }: Run, [first, second]: readonly SignedPayment[]): P
   }
 }
 
-async function finish(run: Run, rest: Rest, plan: Plan | null): Promise<void> {
+async function finish(run: Run, rest: Rest, step: PendingStep | null): Promise<void> {
   const context = { invoiceId: run.invoice.id, scenario: run.scenario }
   try {
     await rest()
-    if (plan !== null) await run.chain.plans?.done(plan.txid)
+    if (step !== null) await run.chain.pendingSteps?.done(step.txid)
     run.deps.log.debug(context, 'test payment finished')
   } catch (error) {
     run.deps.log.warn({ ...context, err: error }, 'a test payment was left unfinished')

@@ -40,7 +40,7 @@ async function restart(): Promise<void> {
 
 test('a double-spend cut off halfway is completed after a restart; no block takes the first meanwhile', async () => {
   const { txid, hex, replacement } = await chain.client.signPayment(SHOP, 1_000n)
-  await chain.client.plan({ txid, held: true, hex: replacement.hex })
+  await chain.client.keepStep({ txid, held: true, hex: replacement.hex })
   await chain.client.sendHeld(hex)
   await restart()
   await chain.client.mine(2)
@@ -53,7 +53,7 @@ test('a double-spend cut off halfway is completed after a restart; no block take
 
 test('a payment whose block was to be reorganised away is, once, after a restart', async () => {
   const { txid, hex } = await chain.client.signPayment(SHOP, 1_000n)
-  await chain.client.plan({ txid, held: false, hex: null })
+  await chain.client.keepStep({ txid, held: false, hex: null })
   await chain.client.send(hex)
   await chain.client.mine(1)
   const before = await rpc.callRaw('getbestblockhash', [])
@@ -65,9 +65,9 @@ test('a payment whose block was to be reorganised away is, once, after a restart
 test('what was done is not done again, and a second part that was left is sent', async () => {
   const done = await chain.client.signPayment(SHOP, 1_000n)
   const left = await chain.client.signPayment(SHOP, 2_000n)
-  await chain.client.plan({ txid: done.txid, held: false, hex: done.hex })
+  await chain.client.keepStep({ txid: done.txid, held: false, hex: done.hex })
   await chain.client.done(done.txid)
-  await chain.client.plan({ txid: left.txid, held: false, hex: left.hex })
+  await chain.client.keepStep({ txid: left.txid, held: false, hex: left.hex })
   await restart()
   await until(async () => (await waiting()).length > 0, { what: 'the second part was sent' })
   expect(await waiting()).toEqual([left.txid])

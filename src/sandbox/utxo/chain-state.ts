@@ -1,7 +1,7 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { p2wpkh } from '@scure/btc-signer'
 import { Journal, type JournalRecord, type PlacedRecord } from '../journal.ts'
-import { type Plan, planSchema } from '../plan.ts'
+import { type PendingStep, pendingStepSchema } from '../pending-step.ts'
 import { type Acceptance, acceptTransaction } from './accept-transaction.ts'
 import { blockHashBytes, buildBlock, NOTHING_CLAIMED, parseBlock } from './block.ts'
 import { BlockIndex, type IndexedBlock } from './block-index.ts'
@@ -44,7 +44,7 @@ export class ChainState {
   private script: Uint8Array = new Uint8Array()
   private recent: RecentBlock[] = []
 
-  private readonly openPlans = new Map<string, Plan>()
+  private readonly openSteps = new Map<string, PendingStep>()
 
   private readonly onChange: (() => void) | undefined
 
@@ -174,17 +174,17 @@ export class ChainState {
     return { forkHeight }
   }
 
-  /** What was planned and not done, here or in a process before. */
-  get plans(): readonly Plan[] {
-    return [...this.openPlans.values()]
+  /** Steps that were kept and not done, here or in a process before. */
+  get pendingSteps(): readonly PendingStep[] {
+    return [...this.openSteps.values()]
   }
 
-  plan(plan: Plan): void {
-    this.commit({ kind: 'plan', payload: Buffer.from(JSON.stringify(plan)) })
+  keepStep(step: PendingStep): void {
+    this.commit({ kind: 'plan', payload: Buffer.from(JSON.stringify(step)) })
   }
 
   done(txid: string): void {
-    if (this.openPlans.has(txid)) this.commit({ kind: 'done', payload: Buffer.from(txid) })
+    if (this.openSteps.has(txid)) this.commit({ kind: 'done', payload: Buffer.from(txid) })
   }
 
   close(): void {
@@ -230,17 +230,17 @@ export class ChainState {
         this.applyTransaction(record.payload)
         break
       case 'plan':
-        this.applyPlan(planSchema.parse(JSON.parse(record.payload.toString())))
+        this.applyStep(pendingStepSchema.parse(JSON.parse(record.payload.toString())))
         break
       case 'done':
-        this.openPlans.delete(record.payload.toString())
+        this.openSteps.delete(record.payload.toString())
         break
     }
   }
 
-  private applyPlan(plan: Plan): void {
-    this.openPlans.set(plan.txid, plan)
-    if (plan.held) this.mempool.hold(plan.txid)
+  private applyStep(step: PendingStep): void {
+    this.openSteps.set(step.txid, step)
+    if (step.held) this.mempool.hold(step.txid)
   }
 
   private applyWallet(payload: Buffer): void {

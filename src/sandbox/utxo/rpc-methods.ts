@@ -1,4 +1,4 @@
-import { planSchema } from '../plan.ts'
+import { pendingStepSchema } from '../pending-step.ts'
 import { RPC_REJECTED } from './accept-transaction.ts'
 import { parseBlock, parseHeader } from './block.ts'
 import type { IndexedBlock } from './block-index.ts'
@@ -170,7 +170,7 @@ export const CONTROL_METHODS: { readonly [method: string]: RpcMethod } = {
     return signed
   },
 
-  /** Sends a transaction that no block takes until `sandbox_release`, or until a restart without a plan for it. */
+  /** Sends a transaction that no block takes until `sandbox_release`, or until a restart without a step kept for it. */
   sandbox_sendheld: (node, params) => {
     const transaction = parseTransaction(params[0])
     const verdict = node.submit(transaction)
@@ -187,9 +187,9 @@ export const CONTROL_METHODS: { readonly [method: string]: RpcMethod } = {
 
   /** Keeps the second half of a scenario, as JSON, for whoever serves the chain should it stop in between. */
   sandbox_plan: ({ state }, params) => {
-    const plan = planSchema.safeParse(JSON.parse(stringParam(params, 0)))
-    if (!plan.success) throw new RpcError(RPC_ERRORS.invalidParameter, 'No plan')
-    state.plan(plan.data)
+    const step = pendingStepSchema.safeParse(JSON.parse(stringParam(params, 0)))
+    if (!step.success) throw new RpcError(RPC_ERRORS.invalidParameter, 'No plan')
+    state.keepStep(step.data)
     return null
   },
 

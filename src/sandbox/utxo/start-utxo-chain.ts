@@ -5,7 +5,7 @@ import type { Log } from '../../runtime/log.ts'
 import { Changes } from '../changes.ts'
 import type { SandboxControls } from '../controls.ts'
 import { type SandboxPlace, serveOnOwnPort, THIS_MACHINE } from '../own-port.ts'
-import type { Plan } from '../plan.ts'
+import type { PendingStep } from '../pending-step.ts'
 import { CHAIN_PARAMETERS, type SandboxChainName } from './chain-parameters.ts'
 import { ChainState } from './chain-state.ts'
 import { ChainTransaction } from './chain-transaction.ts'
@@ -69,11 +69,11 @@ export async function startUtxoChain(options: Options): Promise<SandboxChain> {
         onChange: changes.emit,
       })
       const miner = new Miner({ state, clock, blockIntervalMs, onError })
-      const left = state.plans
+      const left = state.pendingSteps
       const opened = new SandboxNode({ state, wallet: new Wallet(state), miner, clock })
       node = opened
       miner.start()
-      const resuming = setTimeout(() => resumePlans(opened, left, log), RESUME_MS)
+      const resuming = setTimeout(() => resumeSteps(opened, left, log), RESUME_MS)
       return () => {
         clearTimeout(resuming)
         miner.stop()
@@ -95,20 +95,20 @@ export async function startUtxoChain(options: Options): Promise<SandboxChain> {
 }
 
 /** Takes the steps that scenarios had left when the chain stopped. One that cannot be taken any more is given up. */
-function resumePlans(node: SandboxNode, plans: readonly Plan[], log: Log): void {
-  for (const plan of plans) {
+function resumeSteps(node: SandboxNode, steps: readonly PendingStep[], log: Log): void {
+  for (const step of steps) {
     try {
-      resume(node, plan)
+      resume(node, step)
     } catch (error) {
-      log.warn({ err: error, txid: plan.txid }, 'a test payment that was interrupted could not be finished')
+      log.warn({ err: error, txid: step.txid }, 'a test payment that was interrupted could not be finished')
     }
-    node.state.mempool.release(plan.txid)
-    node.state.done(plan.txid)
+    node.state.mempool.release(step.txid)
+    node.state.done(step.txid)
     node.miner.wake()
   }
 }
 
-function resume(node: SandboxNode, { txid, hex }: Plan): void {
+function resume(node: SandboxNode, { txid, hex }: PendingStep): void {
   if (hex !== null) {
     const verdict = node.submit(ChainTransaction.parse(Buffer.from(hex, 'hex')))
     if (verdict.kind === 'refused') throw new Error(verdict.reason)
@@ -137,6 +137,6 @@ export function utxoControls(client: UtxoSandboxClient): SandboxControls {
       await client.reorganiseAway(txid)
     },
     release: ({ txid }) => client.release(txid),
-    plans: { keep: (plan) => client.plan(plan), done: (txid) => client.done(txid) },
+    pendingSteps: { keep: (step) => client.keepStep(step), done: (txid) => client.done(txid) },
   }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { SignedPayment } from '../controls.ts'
-import type { Plan } from '../plan.ts'
+import type { PendingStep } from '../pending-step.ts'
 import { SandboxRpc } from '../sandbox-rpc.ts'
 
 const txidSchema = z.string().regex(/^[0-9a-f]{64}$/)
@@ -35,8 +35,8 @@ export class UtxoSandboxClient {
   }
 
   /** Keeps what a scenario has left to do, until `done`: a chain that starts again does it itself. */
-  async plan(plan: Plan): Promise<void> {
-    await this.#rpc.call('sandbox_plan', [JSON.stringify(plan)], z.null())
+  async keepStep(step: PendingStep): Promise<void> {
+    await this.#rpc.call('sandbox_plan', [JSON.stringify(step)], z.null())
   }
 
   async done(txid: string): Promise<void> {
