@@ -74,7 +74,7 @@ type Decision = {
 
 /**
  * Approves or rejects a payout, as the merchant or, for fees, as the operator. An approval is stored with the digest
- * of exactly what was approved, signed with the API's own key; the person who asked for the payout cannot approve it
+ * of exactly what was approved, signed with the API's own key; the person who requested the payout cannot approve it
  * if another owner, admin or operator could.
  */
 export function decidePayout(

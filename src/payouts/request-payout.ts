@@ -91,7 +91,7 @@ export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<Pay
   return { kind: 'requested', payout, deliveries: written.deliveries }
 }
 
-/** All that a source has and that can be moved. What is frozen is the merchant's share of it before it is the operator's. */
+/** All that a source has and that can be moved, in base units. What is frozen is the merchant's share of it before it is the operator's. */
 async function loadPayable(tx: Tx, tenant: Tenant, asset: AssetId, source: PayoutSource): Promise<bigint> {
   const balance = await loadBalance(tx, tenant, asset, source)
   if (balance === 0n) return 0n

@@ -46,7 +46,7 @@ function trackerTurn(random: Random): Promise<void> {
     find: (sought) => call('a search', () => chain.find(sought)),
     spenderOf: (output, from) => call('a search', () => chain.spenderOf(output, from)),
     hasInBlock: (txid, block) => call('a block', () => chain.hasInBlock(txid, block)),
-    left: (txid, height) => call('a branch', () => chain.left(txid, height)),
+    staleTransactions: (txid, height) => call('a branch', () => chain.staleTransactions(txid, height)),
     broadcast: async (raw) => {
       const verdict = await call('a broadcast', () => chain.broadcast(raw))
       // A node that took it and says that it did not.

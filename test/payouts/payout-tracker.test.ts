@@ -465,7 +465,7 @@ test('a payout dies only when its coin is spent elsewhere, deep enough; then its
     find: (sought) => chain.find(sought),
     spenderOf: async () => spender,
     hasInBlock: (txid, block) => chain.hasInBlock(txid, block),
-    left: (txid, height) => chain.left(txid, height),
+    staleTransactions: (txid, height) => chain.staleTransactions(txid, height),
     broadcast: async () => ({ kind: 'lacks_inputs' }),
     // Of the two coins one was spent by somebody who has the seed, too.
     isUnspent: async (txid, index) => {

@@ -298,6 +298,6 @@ const bound = (chain: PayoutChain): PayoutChain => ({
   isUnspent: (txid, index) => chain.isUnspent(txid, index),
   find: (sought) => chain.find(sought),
   spenderOf: (output, from) => chain.spenderOf(output, from),
-  left: (txid, fromHeight) => chain.left(txid, fromHeight),
+  staleTransactions: (txid, fromHeight) => chain.staleTransactions(txid, fromHeight),
   hasInBlock: (txid, block) => chain.hasInBlock(txid, block),
 })

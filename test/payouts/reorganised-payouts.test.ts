@@ -200,9 +200,9 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
       const block = await node.mineOnly([txid])
       const from = await height()
       await node.rpc('invalidateblock', [block])
-      expect(await transaction.left(txid, from)).toBeNull()
+      expect(await transaction.staleTransactions(txid, from)).toBeNull()
       await outgrow(block)
-      expect(await transaction.left(txid, from)).toMatchObject([{ txid, forkHeight: from - 1 }])
+      expect(await transaction.staleTransactions(txid, from)).toMatchObject([{ txid, forkHeight: from - 1 }])
       await node.mine(1)
     } finally {
       await rpc.close()

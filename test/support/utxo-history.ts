@@ -254,7 +254,7 @@ export class UtxoHistory {
       isUnspent: (txid, index) => call(() => chain.isUnspent(txid, index)),
       find: (sought) => call(() => chain.find(sought)),
       spenderOf: (output, from) => call(() => chain.spenderOf(output, from)),
-      left: (txid, height) => call(() => chain.left(txid, height)),
+      staleTransactions: (txid, height) => call(() => chain.staleTransactions(txid, height)),
       hasInBlock: (txid, block) => call(() => chain.hasInBlock(txid, block)),
       broadcast: async (raw) => {
         const verdict = await call(() => chain.broadcast(raw))
@@ -290,7 +290,7 @@ const staleChain = (height: number): PayoutChain => ({
   tipHeight: async () => height,
   isUnspent: async () => false,
   find: async () => ({ found: new Map(), unread: new Set(), pruned: new Set() }),
-  left: async () => null,
+  staleTransactions: async () => null,
   spenderOf: async () => null,
   hasInBlock: async () => false,
   broadcast: async () => ({ kind: 'lacks_inputs' }),
@@ -304,7 +304,7 @@ const hungChain = (): PayoutChain => {
     tipHeight: hangs,
     isUnspent: hangs,
     find: hangs,
-    left: hangs,
+    staleTransactions: hangs,
     spenderOf: hangs,
     hasInBlock: hangs,
     broadcast: hangs,

@@ -19,7 +19,7 @@ export type ChainStatus =
   | { readonly kind: 'dead'; readonly code: string }
 
 /**
- * What payouts on one family of chains need of the watcher beside the one way that all of them go (see payout-tracker).
+ * What payouts on one family of chains need of the watcher beside what is the same for all of them (see payout-tracker).
  * It holds no key. If it throws `ChainUnavailable`, the pass ends and the next provider starts it again.
  */
 export type Broadcaster = {

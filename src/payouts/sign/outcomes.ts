@@ -20,7 +20,7 @@ type Credit = {
   readonly unsealed: readonly string[]
 }
 
-/** The kind of what the signer keeps of outcomes among what it has seen. */
+/** Under which kind the signer's file of what it has seen holds outcomes. */
 const KIND = 'outcome'
 const nameOf = (network: string, kind: Outcome['kind'], txid: string): string => `${network} ${kind} ${txid}`
 const isKnown = ({ seen }: SigningContext, outcome: Outcome): boolean =>
@@ -51,11 +51,13 @@ export async function creditOf(signer: SigningContext, place: CreditPlace, rows:
   const claims = [
     ...sweeps
       .filter(({ ids }) => !ids.every((id) => unlanded.has(id)))
-      .map((sweep) => claimOf(sweep, landed(network, sweep))),
-    ...payouts.filter(({ id }) => failed.has(id)).map((payout) => claimOf(payout, died(network, payout))),
+      .map((sweep) => claimOf(sweep, landedOutcomes(network, sweep))),
+    ...payouts
+      .filter(({ id }) => failed.has(id))
+      .map((payout) => claimOf(payout, failedOutcome(network, payout))),
   ]
   const isGood = ({ outcomes }: Claim) => outcomes.some((outcome) => isKnown(signer, outcome))
-  await learn(
+  await keepSealed(
     signer,
     network,
     claims.filter((claim) => !isGood(claim)).flatMap(({ outcomes }) => outcomes),
@@ -68,14 +70,14 @@ export async function creditOf(signer: SigningContext, place: CreditPlace, rows:
   }
 }
 
-/** Which of these outcomes the watcher has sealed, now or before. */
+/** Returns a test for whether the watcher has sealed one of these outcomes, now or before. */
 export async function sealedOf(
   signer: SigningContext,
   network: Network,
   outcomes: readonly Outcome[],
 ): Promise<(outcome: Outcome) => boolean> {
   const unknown = outcomes.filter((outcome) => !isKnown(signer, outcome))
-  await learn(signer, network, unknown)
+  await keepSealed(signer, network, unknown)
   return (outcome) => isKnown(signer, outcome)
 }
 
@@ -86,14 +88,18 @@ const claimOf = ({ id, amount }: SignedMove, outcomes: readonly Outcome[]): Clai
   outcomes,
 })
 
-const landed = (network: string, { txids }: SignedMove): Outcome[] =>
+const landedOutcomes = (network: string, { txids }: SignedMove): Outcome[] =>
   txids.map((txid) => ({ kind: 'landed', network, txid }))
-const died = (network: string, { id: payoutId, txids }: SignedMove): Outcome[] => [
+const failedOutcome = (network: string, { id: payoutId, txids }: SignedMove): Outcome[] => [
   { kind: 'failed', network, payoutId, txids },
 ]
 
 /** Keeps those of these outcomes that the watcher's key sealed. */
-async function learn(signer: SigningContext, network: string, outcomes: readonly Outcome[]): Promise<void> {
+async function keepSealed(
+  signer: SigningContext,
+  network: string,
+  outcomes: readonly Outcome[],
+): Promise<void> {
   if (outcomes.length === 0) return
   const { pool, seen, clock, alerts, log } = signer
   const key = await outcomeKeyOf(signer)

@@ -33,23 +33,23 @@ export async function isSignedFor(signer: SigningContext, payout: Payout, rows: 
     alert(signer, payout, 'the database says that more was swept for the merchant than was signed; it waits')
   else if (signer.alerts.isNew(payout.id, `unsealed ${unsealed.join()}`))
     signer.log.error(
-      { payoutId: payout.id, unsealed: unsealed.slice(0, UNSEALED_TOLD_MAX) },
+      { payoutId: payout.id, unsealed: unsealed.slice(0, UNSEALED_LOGGED_MAX) },
       'the database says that sweeps landed or payouts failed, and the watcher has not sealed it: they count for nothing, and the payout waits',
     )
   return false
 }
 
-/** Further ones of the same kind say nothing new. */
-const UNSEALED_TOLD_MAX = 20
+/** Ids in one line of the log. */
+const UNSEALED_LOGGED_MAX = 20
 
 export const WAITS: Unsigned = { kind: 'waits' }
 
 /**
- * What payouts on one family of chains need of the signer beside the one way that all of them go (see sign-payouts). It
+ * What payouts on one family of chains need of the signer beside what is the same for all of them (see sign-payouts). It
  * builds and signs the payout's transactions, and writes neither the journal nor, before `publish`, the database.
  */
 export type PayoutSigner = {
-  /** What is done on a network at every turn, whether or not there are payouts, and before any was approved. */
+  /** What is done on a network at every pass, whether or not there are payouts, and before any was approved. */
   maintain?(signer: SigningContext, network: Network): Promise<void>
   /**
    * Signs what has to happen on the chain before the payout can, with a journal and rows of its own; `ready` where nothing

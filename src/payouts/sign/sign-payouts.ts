@@ -52,8 +52,8 @@ const SIGNERS: { readonly [family in KeyFamily]?: PayoutSigner } = {
   solana: SOLANA_PAYOUTS,
 }
 
-/** Payouts of one network looked at in one turn. */
-const TURN_MAX = 500
+/** Payouts of one network, or questions of the watcher, looked at in one pass. */
+const PASS_MAX = 500
 
 /**
  * Signs what is approved and not yet signed, on every network. An approval is checked against what the payout says now;
@@ -71,7 +71,7 @@ export async function signPayouts(signer: SigningContext): Promise<void> {
     const key = keys[network.endsWith('-live') ? 'live' : 'test']
     // Nothing was ever approved, or the approval key is unknown.
     if (key === null) continue
-    const payouts = (await listPayoutsUnderWay(signer.pool, network, TURN_MAX)).map(({ payout }) => payout)
+    const payouts = (await listPayoutsUnderWay(signer.pool, network, PASS_MAX)).map(({ payout }) => payout)
     // First publish earlier signatures that the database has forgotten: new ones are signed against what is left.
     const isSigned = ({ id }: Payout) => signer.journal.entriesOf(id).length > 0
     const inOrder = [...payouts.filter(isSigned), ...payouts.filter((payout) => !isSigned(payout))]
@@ -89,7 +89,7 @@ export async function signPayouts(signer: SigningContext): Promise<void> {
  */
 async function answerQuestions(signer: SigningContext): Promise<void> {
   const { pool, clock } = signer
-  for (const question of await listJournalQuestions(pool, TURN_MAX)) {
+  for (const question of await listJournalQuestions(pool, PASS_MAX)) {
     const subject = { ...question, id: question.intentId }
     const isPublished = await attempt(signer, subject, () => publishJournaled(signer, subject))
     if (isPublished === true) await answerJournalQuestion(pool, question, clock())
@@ -137,13 +137,13 @@ type Task = {
   readonly payout: Payout
   readonly network: Network
   readonly payoutSigner: PayoutSigner
-  /** By which approvals are known. */
+  /** The public key that verifies approvals. */
   readonly key: Uint8Array
-  /** Nothing is signed here for the first time; see lost-payouts. */
+  /** The network was set back by a restore: nothing is signed on it for the first time; see lost-payouts. */
   readonly isSetBack: boolean
 }
 
-/** One payout or sweep whose rows contradict each other (null) must not hold up the others; any other failure ends the turn. */
+/** One payout or sweep whose rows contradict each other (null) must not hold up the others; any other failure ends the pass. */
 async function attempt<T>(
   signer: SigningContext,
   about: { readonly id: string },

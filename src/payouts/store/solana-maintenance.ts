@@ -44,7 +44,7 @@ type Row = {
   last_valid_height: number | null
 }
 
-/** Asks for a maintenance transaction. */
+/** Requests a maintenance transaction. */
 export async function insertMaintenance(
   db: Queryable,
   network: Network,
@@ -69,7 +69,7 @@ export async function insertMaintenance(
   )
 }
 
-/** Chores that have not ended, oldest first. Served by solana_chore_open. */
+/** Maintenance transactions that have not ended, oldest first. Served by solana_chore_open. */
 export async function listOpenMaintenance(
   db: Queryable,
   network: Network,
@@ -100,7 +100,7 @@ function signedOf({ txid, raw, last_valid_height: lastValidHeight }: Row): Signe
   return txid === null || raw === null || lastValidHeight === null ? null : { txid, raw, lastValidHeight }
 }
 
-/** Ends what was asked for before then and that nobody has signed. Served by solana_chore_open. */
+/** Ends what was requested before then and that nobody has signed. Served by solana_chore_open. */
 export async function endUnsignedMaintenance(
   db: Queryable,
   network: Network,

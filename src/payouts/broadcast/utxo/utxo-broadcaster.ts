@@ -23,14 +23,14 @@ import { type Broadcaster, type ChainStatus, PAID_BY_UNKNOWN, type TrackedPayout
 import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
 import type { FeeRate, Found, FoundBlock, SoughtTransaction, Spender } from './utxo-payout-client.ts'
 
-/** A chain of coins, as payouts see it */
+/** What payouts need of a UTXO chain's node; `UtxoPayoutClient` documents each. Throws `ChainUnavailable`. */
 export type PayoutChain = PayoutProvider & {
   feeRate(): Promise<FeeRate>
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
   tipHeight(): Promise<number>
   isUnspent(txid: string, outputIndex: number): Promise<boolean>
   find(sought: readonly SoughtTransaction[]): Promise<Found>
-  left(txid: string, fromHeight: number): Promise<readonly StaleTransaction[] | null>
+  staleTransactions(txid: string, fromHeight: number): Promise<readonly StaleTransaction[] | null>
   spenderOf(output: Outpoint, fromHeight: number): Promise<Spender | 'searching' | 'pruned' | null>
   hasInBlock(txid: string, block: FoundBlock): Promise<boolean>
 }
@@ -49,11 +49,11 @@ const FEE_INTERVAL_MS = 60_000
 /** The state of the coins of a payout that can never happen. */
 type DeadInputs = {
   readonly code: 'input_spent_elsewhere' | 'input_double_spent'
-  /** Those that nothing spends, and those that are no coins any more. */
+  /** Coins that nothing spends, and those that are no coins any more. */
   readonly free: readonly Outpoint[]
 }
 
-/** Payouts on a chain of coins (Bitcoin, Litecoin). */
+/** Payouts on a UTXO chain (Bitcoin, Litecoin). */
 export class UtxoBroadcaster implements Broadcaster {
   readonly providers: PayoutProviders<PayoutChain>
   readonly #parts: Parts
@@ -203,7 +203,7 @@ export class UtxoBroadcaster implements Broadcaster {
     for (const input of await this.#inputsOf(payout)) {
       if (left.has(input.txid) || (await chain.isUnspent(input.txid, input.outputIndex))) continue
       if (await this.#exists(chain, payout, input)) continue
-      const found = await chain.left(input.txid, lowestOf(transactions))
+      const found = await chain.staleTransactions(input.txid, lowestOf(transactions))
       if (found !== null) left.set(input.txid, found)
       else if (this.#alerts.isNew(payout.id, NOT_KEPT))
         this.#parts.log.error({ payoutId: payout.id }, NOT_KEPT)

@@ -178,8 +178,8 @@ export class UtxoPayoutClient {
     return output?.bestblock ?? null
   }
 
-  /** See `StaleBranches`. */
-  left(txid: string, fromHeight: number): Promise<readonly StaleTransaction[] | null> {
+  /** A transaction that a reorganisation removed, with its ancestors; see `StaleBranches.find`. */
+  staleTransactions(txid: string, fromHeight: number): Promise<readonly StaleTransaction[] | null> {
     return new StaleBranches(this.#rpc).find(txid, fromHeight)
   }
 
