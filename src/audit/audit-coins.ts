@@ -38,7 +38,8 @@ export async function auditCoins(
     for (const coin of coins) {
       const output = await client.unspent(coin)
       if (output === null) missing.push(coin)
-      else if (!isThat(coin, output)) wrong.set(coin, `the output pays ${output.amount} to ${output.script}`)
+      else if (!isSameOutput(coin, output))
+        wrong.set(coin, `the output pays ${output.amount} to ${output.script}`)
     }
     for (const coin of await notJustSpent(client, missing)) wrong.set(coin, 'no unspent output on the chain')
     const booked = wrong.size === 0 ? new Set() : new Set((await stillBooked()).map(nameOf))
@@ -81,5 +82,6 @@ const nameOf = ({ txid, outputIndex }: Pick<BookedCoin, 'txid' | 'outputIndex'>)
   `${txid}:${outputIndex}`
 
 /** Every address of ours is a witness program of version 0 (BIP141). */
-const isThat = ({ amount, program }: BookedCoin, output: Output): boolean =>
-  output.amount === amount && (program === null || output.script === `0014${program.toString('hex')}`)
+const isSameOutput = ({ amount, addressBytes }: BookedCoin, output: Output): boolean =>
+  output.amount === amount &&
+  (addressBytes === null || output.script === `0014${addressBytes.toString('hex')}`)

@@ -204,14 +204,15 @@ export async function* streamDepositAddresses(db: Queryable, keyspace: string): 
   }
 }
 
-/** A coin that the books say is ours to spend. */
+/** A coin that the ledger says is ours to spend. */
 export type BookedCoin = {
   readonly merchantId: string
   readonly txid: string
   readonly outputIndex: number
+  /** Base units. */
   readonly amount: bigint
-  /** Of the address that it pays, 20 bytes; none where its invoice has no address there, null where it is not known. */
-  readonly program: Buffer | null
+  /** Of the address that it pays: 20 bytes; empty where its invoice has no address there, null where it is not known. */
+  readonly addressBytes: Buffer | null
   /** The signed transactions of a payout under way that spends it, if any. */
   readonly spentBy: readonly string[]
 }
@@ -225,13 +226,13 @@ const COINS_MAX = 2_000
  */
 export async function listBookedCoins(db: Queryable, network: Network): Promise<BookedCoin[]> {
   const { rows } = await db.query<BookedCoin>(
-    `select merchant_id as "merchantId", txid, output_index as "outputIndex", amount, program,
+    `select merchant_id as "merchantId", txid, output_index as "outputIndex", amount, address_bytes as "addressBytes",
        array(select t.txid from payout_input i join payout_transaction t
            on t.merchant_id = i.merchant_id and t.payout_id = i.payout_id and t.network = i.network
          where i.merchant_id = coin.merchant_id and i.network = coin.network and i.txid = coin.txid
            and i.output_index = coin.output_index) as "spentBy"
      from (
-       select t.merchant_id, t.network, t.txid, t.output_index, t.amount, coalesce(d.program, '') as program
+       select t.merchant_id, t.network, t.txid, t.output_index, t.amount, coalesce(d.program, '') as address_bytes
        from transfer_part t left join deposit_address d
          on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2
        where t.network = $1 and t.status = 'confirmed' and t.ledger_bucket = 'available' and t.left_on_chain is null
