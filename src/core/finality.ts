@@ -51,7 +51,7 @@ export function strictestFinality(asset: PaymentAsset): Finality {
   return hasBlockTags(asset) ? 'finalized' : STRICTEST_COUNT
 }
 
-/** Whether the asset's chain has block tags, so that a count of them says little. */
+/** Whether the asset's chain has block tags, so that a count of blocks says little. */
 export function hasBlockTags(asset: PaymentAsset): boolean {
   const { keyFamily } = COINS[asset]
   return keyFamily === 'evm' || keyFamily === 'solana'

@@ -4,7 +4,7 @@ import type { BlockTags } from '../core/finality.ts'
 import type { BlockRef } from '../core/invoice/types.ts'
 import { loadTrackedTransfers } from '../db/invoices/transfers.ts'
 import { type CreditCheckParts, checkCredits } from './check-credits.ts'
-import { isFinalLater, recordFacts } from './record-reading.ts'
+import { isFinalityDeferred, recordFacts } from './record-reading.ts'
 import { readTokensAgain, type TokenReadingParts } from './second-token-reading.ts'
 
 export type FinalityParts = CreditCheckParts &
@@ -21,13 +21,13 @@ type FinalityApplied = {
 }
 
 /**
- * Makes final what has its confirmations, or its mark, at the checkpoint, is in blocks that a second provider has too,
+ * Makes final what has its confirmations, or its block tag, at the checkpoint, is in blocks that a second provider has too,
  * and was read twice where one reading proves little; the rest waits. Where one provider decides alone on a counted
  * chain nothing is left to do: its blocks' own facts did it.
  */
 export async function applyFinality(parts: FinalityParts, checkpoint: BlockRef): Promise<FinalityApplied> {
   const { adapter, agreement, pool } = parts
-  if (!isFinalLater(parts)) return { blockTags: null, hasMore: false }
+  if (!isFinalityDeferred(parts)) return { blockTags: null, hasMore: false }
   const blockTags = (await adapter.readBlockTags?.(checkpoint)) ?? null
   // The chain moved, or no provider confirms our place on it: nothing can be judged in this round.
   if (blockTags === null && adapter.readBlockTags !== undefined) return { blockTags, hasMore: false }

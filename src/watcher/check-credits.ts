@@ -1,6 +1,6 @@
 import { ChainHalted, ChainUnavailable, type CreditCheck } from '../chain/adapter.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
-import { withdrawn } from '../core/chain/second-reading.ts'
+import { retractionFacts } from '../core/chain/second-reading.ts'
 import { keyOf } from '../core/chain/transfer-key.ts'
 import { listUncheckedClaims, type RecordedClaim, saveChecked } from '../db/chain/checked-credits.ts'
 import { nextPauseMs, ROUND_MS_MAX } from './finality-round.ts'
@@ -107,7 +107,7 @@ async function checkBlock(
   if (disputed !== undefined) throw contradiction(disputed, ours.includes(disputed))
   const nowMs = clock().getTime()
   const gone = ours.map(({ block, ...claim }) => ({ ...claim, blockHash: block.hash }))
-  await recordFacts(parts, withdrawn(adapter.network, gone, nowMs), height)
+  await recordFacts(parts, retractionFacts(adapter.network, gone, nowMs), height)
   await saveChecked(
     pool,
     claims.filter((claim) => !ours.includes(claim)),

@@ -18,6 +18,7 @@ import {
   keyOfTracked,
   reconcileBlocks,
   reconcileMempool,
+  type TrackedTransfer,
   vanishedFrom,
 } from '../core/chain/reconcile.ts'
 import { sumOutputs, worthReporting } from '../core/chain/sum-outputs.ts'
@@ -27,12 +28,7 @@ import type { BlockRef, ChainReading } from '../core/invoice/types.ts'
 import { moveCheckpoint } from '../db/chain/network-state.ts'
 import { holdTerm } from '../db/chain/network-watch.ts'
 import { findAddressOwners } from '../db/chain/watched-addresses.ts'
-import {
-  loadRecordedBlock,
-  loadTrackedTransfers,
-  loadTransfersOf,
-  type TrackedTransfer,
-} from '../db/invoices/transfers.ts'
+import { loadRecordedBlock, loadTrackedTransfers, loadTransfersOf } from '../db/invoices/transfers.ts'
 import { expireInvoices } from '../flows/expire-invoices.ts'
 import { recordTransfers } from '../flows/record-transfers.ts'
 import type { Shortfall } from '../flows/steps/post-transfers.ts'
@@ -102,7 +98,7 @@ export async function recordUpdate(
     from = update.ancestor
   }
   const facts = reconcileBlocks(reading, judged)
-  await recordFacts(parts, isFinalLater(parts) ? withoutFinality(facts) : facts, last.height)
+  await recordFacts(parts, isFinalityDeferred(parts) ? withoutFinality(facts) : facts, last.height)
   if (last.hash !== from.hash) await advanceCheckpoint(parts, from, last)
   return last
 }
@@ -129,8 +125,11 @@ async function requireRecorded(
   )
 }
 
-/** Whether finality waits for another provider's agreement or for the chain's own block tags. */
-export function isFinalLater({ adapter, agreement }: RecordingParts): boolean {
+/**
+ * Whether facts from blocks make nothing final by themselves: `applyFinality` does, by another provider's agreement or the
+ * chain's own block tags.
+ */
+export function isFinalityDeferred({ adapter, agreement }: RecordingParts): boolean {
   return agreement !== null || adapter.readBlockTags !== undefined
 }
 

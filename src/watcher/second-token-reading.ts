@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type ChainAdapter, ChainHalted, type TokenReading } from '../chain/adapter.ts'
-import { type Comparison, compareReadings, withdrawn } from '../core/chain/second-reading.ts'
+import { type Comparison, compareReadings, retractionFacts } from '../core/chain/second-reading.ts'
 import type { BlockRef } from '../core/invoice/types.ts'
 import {
   beginSecondReading,
@@ -13,7 +13,7 @@ import { findOwners, owned, type RecordingParts, recordFacts, whileLeading } fro
 import { TOKEN_BLOCKS_MAX, type TokenReadingPace } from './token-reading-pace.ts'
 
 export type TokenReadingParts = RecordingParts & {
-  /** Of reading tokens by two providers, kept from one round to the next. */
+  /** How fast tokens are read by two providers; kept from one round to the next. */
   readonly tokenReading: TokenReadingPace
 }
 
@@ -125,13 +125,13 @@ async function readTokens(
   }
   if (pace.isPaused) return null
   const through = Math.min(toHeight, from.height + pace.blocks)
-  const words = await readTwice('read', from, through)
-  const [word, otherWord] = await compareWithBooks(parts, from, words ?? [])
-  if (word?.compared.kind === 'agreed' && isDeepStrictEqual(word, otherWord)) {
+  const reports = await readTwice('read', from, through)
+  const [report, otherReport] = await compareWithBooks(parts, from, reports ?? [])
+  if (report?.compared.kind === 'agreed' && isDeepStrictEqual(report, otherReport)) {
     pace.succeeded()
     // What is too much for one answer would fail for ever: as many as went well, and more once nothing is left to read.
     if (through === toHeight) pace.faster()
-    return word
+    return report
   }
   const proofs = await readTwice('prove', from, Math.min(through, from.height + BLOCKS_PER_PROOF))
   const [proof, otherProof] = await compareWithBooks(parts, from, proofs ?? [])
@@ -140,12 +140,12 @@ async function readTokens(
     return proof
   }
   // Nobody was asked: who kept us waiting is left alone for now.
-  if (words === null && proofs === null) return null
+  if (reports === null && proofs === null) return null
   if (proof !== undefined && otherProof !== undefined)
     throw new ChainHalted(
       `two providers have different receipts in blocks ${from.height + 1} to ${proof.end.height}: nothing is credited until they agree; leave the one that is wrong out of the list`,
     )
-  const lacking = otherWord === undefined ? 'logs or receipts' : 'receipts, since their logs differ'
+  const lacking = otherReport === undefined ? 'logs or receipts' : 'receipts, since their logs differ'
   pace.failed(`payments in tokens above block ${from.height} wait: two providers must give ${lacking}`)
   return null
 }
@@ -183,7 +183,7 @@ async function takeBack(
   { first, booked }: Extract<Comparison, { kind: 'contradicted' }>,
   height: number,
 ): Promise<never> {
-  await recordFacts(parts, withdrawn(parts.adapter.network, booked, parts.clock().getTime()), height)
+  await recordFacts(parts, retractionFacts(parts.adapter.network, booked, parts.clock().getTime()), height)
   const { txid, amount, asset } = first.booked
   const says = first.found === null ? 'does not find it' : `finds ${first.found}`
   throw new ChainHalted(

@@ -103,7 +103,7 @@ export class BlockReader {
     ]
   }
 
-  /** For each block what it brought. */
+  /** For each block what it credited in native coin. */
   async #creditsByBalances(headers: readonly EvmHeader[]): Promise<FoundTransfer[][]> {
     const [first] = headers
     if (first === undefined) return []

@@ -6,11 +6,11 @@ import { receiptsRootOf } from './receipts-root.ts'
 
 /** Blocks whose receipts are kept until they are proved: what is final soon is asked for once. */
 const BLOCKS_KEPT = 8
-/** Letters of all of them, about; the receipts of a block that is longer are asked for again. */
-const LETTERS_KEPT = 16_000_000
-const RECEIPT_LETTERS = 1_000
-/** Its data left out, which may be of any length. */
-const LOG_LETTERS = 500
+/** Characters of all of them, about; the receipts of a block that has more are asked for again. */
+const CHARS_KEPT = 16_000_000
+const RECEIPT_CHARS = 1_000
+/** Without its data, which may be of any length. */
+const LOG_CHARS = 500
 
 /** A node's receipts of whole blocks. */
 export class BlockReceipts {
@@ -18,15 +18,15 @@ export class BlockReceipts {
   /** By the block's hash. */
   readonly #kept = new LRUCache<string, readonly EvmReceipt[]>({
     max: BLOCKS_KEPT,
-    maxSize: LETTERS_KEPT,
-    sizeCalculation: lettersOf,
+    maxSize: CHARS_KEPT,
+    sizeCalculation: charsOf,
   })
 
   constructor(node: EvmNode) {
     this.#node = node
   }
 
-  /** One for each transaction, in order, by the node's word. */
+  /** One for each transaction, in order, as the node reports them: not proved. */
   async of(block: WithTransactions): Promise<readonly EvmReceipt[]> {
     // An empty block costs no call.
     if (block.transactions.length === 0) return []
@@ -49,11 +49,11 @@ export class BlockReceipts {
   }
 }
 
-function lettersOf(receipts: readonly EvmReceipt[]): number {
-  let letters = 0
+function charsOf(receipts: readonly EvmReceipt[]): number {
+  let chars = 0
   for (const { logs } of receipts) {
-    letters += RECEIPT_LETTERS
-    for (const { data } of logs) letters += LOG_LETTERS + data.length
+    chars += RECEIPT_CHARS
+    for (const { data } of logs) chars += LOG_CHARS + data.length
   }
-  return letters
+  return chars
 }

@@ -237,7 +237,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
       this.#node.headerAt('finalized'),
       this.#node.headerAt('safe'),
     ])
-    // Asked last: our block being on the node's chain now, what was marked before is below it or beside nothing of ours.
+    // Asked last: our block being on the node's chain now, what was tagged before is below it or beside nothing of ours.
     const ours = await this.#node.headerAt(checkpoint.height)
     if (ours?.hash !== checkpoint.hash || safe === null || finalized === null) return null
     const safeHeight = Math.min(safe.number, checkpoint.height)

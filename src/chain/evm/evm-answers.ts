@@ -74,22 +74,22 @@ export type EvmLog = {
 }
 
 const TOPICS_MAX = 4
-/** Letters of 0x and so many bytes. */
-const ADDRESS_LETTERS = 42
-const HASH_LETTERS = 66
+/** Characters: 0x and two for each byte. */
+const ADDRESS_CHARS = 42
+const HASH_CHARS = 66
 
 /** Hex with 0x, lower case. */
-function hexOf(value: unknown, letters: number): string | null {
-  const isHex = typeof value === 'string' && value.length === letters && HEX.test(value)
+function hexOf(value: unknown, length: number): string | null {
+  const isHex = typeof value === 'string' && value.length === length && HEX.test(value)
   return isHex ? value.toLowerCase() : null
 }
-const hashOf = (value: unknown) => hexOf(value, HASH_LETTERS)
+const hashOf = (value: unknown) => hexOf(value, HASH_CHARS)
 
 /** A block has thousands of them. */
 function readLog(value: unknown): EvmLog | null {
   if (!isRecord(value)) return null
   const { data, removed } = value
-  const address = hexOf(value.address, ADDRESS_LETTERS)
+  const address = hexOf(value.address, ADDRESS_CHARS)
   const topics = allOf(value.topics, hashOf)
   const [blockHash, transactionHash] = [value.blockHash ?? null, value.transactionHash ?? null]
   const [inBlock, inTransaction] = [hashOf(blockHash), hashOf(transactionHash)]

@@ -59,29 +59,31 @@ function unbookedIn({ block, transfers }: OwnedBlock, booked: readonly BookedCre
   const known = new Set(inBooks.map(keyOf))
   const missing = transfers.filter((transfer) => !known.has(keyOf(transfer)))
   const named = [...transfers, ...inBooks].filter(({ txid }) => block.hash === txid)
-  const isUnsure = new Set(named.map(purseOf))
+  const isUnsure = new Set(named.map(invoiceAssetOf))
   // All of both: what has one name in both may have another amount under it.
   const beyond = new Set(unverifiedIn(transfers.map(asCredit), inBooks.map(asCredit)).map(keyOf))
   const rest = new Map<string, bigint>()
-  const addTo = (purse: string, amount: bigint) => rest.set(purse, (rest.get(purse) ?? 0n) + amount)
-  for (const transfer of transfers) addTo(purseOf(transfer), transfer.amount)
-  for (const credit of inBooks) addTo(purseOf(credit), -credit.amount)
+  const addTo = (invoiceAsset: string, amount: bigint) =>
+    rest.set(invoiceAsset, (rest.get(invoiceAsset) ?? 0n) + amount)
+  for (const transfer of transfers) addTo(invoiceAssetOf(transfer), transfer.amount)
+  for (const credit of inBooks) addTo(invoiceAssetOf(credit), -credit.amount)
   return missing.flatMap((transfer) => {
-    const purse = purseOf(transfer)
-    if (!isUnsure.has(purse)) return [transfer]
-    const left = rest.get(purse) ?? 0n
+    const invoiceAsset = invoiceAssetOf(transfer)
+    if (!isUnsure.has(invoiceAsset)) return [transfer]
+    const left = rest.get(invoiceAsset) ?? 0n
     if (left <= 0n || !beyond.has(keyOf(transfer))) return []
     const amount = transfer.amount < left ? transfer.amount : left
-    addTo(purse, -amount)
+    addTo(invoiceAsset, -amount)
     return [{ ...transfer, amount }]
   })
 }
 
-const purseOf = ({ invoiceId, asset }: Pick<BookedCredit, 'invoiceId' | 'asset'>) => `${invoiceId}:${asset}`
+const invoiceAssetOf = ({ invoiceId, asset }: Pick<BookedCredit, 'invoiceId' | 'asset'>) =>
+  `${invoiceId}:${asset}`
 
 const asCredit = <Found extends Pick<BookedCredit, 'invoiceId' | 'asset'>>(found: Found) => ({
   ...found,
-  addressBytes: purseOf(found),
+  addressBytes: invoiceAssetOf(found),
 })
 
 /** Without those whose block has left the chain. */

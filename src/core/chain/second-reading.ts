@@ -56,8 +56,8 @@ export function compareReadings(reading: {
     : { kind: 'contradicted', first, booked: contradictions.map(({ booked: credit }) => credit) }
 }
 
-/** That credits were never in their blocks, by a reading that proves it. */
-export function withdrawn(
+/** Facts that take these credits back: a reading proves that they were never in their blocks. */
+export function retractionFacts(
   network: Network,
   booked: readonly BookedCredit[],
   readAtMs: number,

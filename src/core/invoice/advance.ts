@@ -49,7 +49,7 @@ function applyTransfers(
     (fact) => !isStale(known.get(keyOfTransfer(fact)), fact),
   )
   let progress: Progress = { invoice, events: [] }
-  progress = each(progress, facts, withdraw)
+  progress = each(progress, facts, revert)
   const { invoice: before } = progress
   progress = each(
     progress,
@@ -94,7 +94,7 @@ function each(
 }
 
 /** Takes back what the chain took back: a payment out of its block, out of the mempool, or no longer final. */
-function withdraw(payment: Payment, fact: PaymentFact): Payment {
+function revert(payment: Payment, fact: PaymentFact): Payment {
   switch (fact.state) {
     case 'replaced':
     case 'reorged':

@@ -50,7 +50,7 @@ export type LedgerBucket = 'none' | 'pending' | 'suspense' | 'available'
 /** A block of a network, by its height and hash. */
 export type BlockRef = { readonly height: number; readonly hash: string; readonly timeMs: number }
 
-/** One output on a chain of outputs; elsewhere one transfer. */
+/** One output on a UTXO chain; elsewhere one transfer. `amount` in base units. */
 export type PaymentPart = { readonly txid: string; readonly outputIndex: number; readonly amount: bigint }
 
 /**
@@ -102,7 +102,7 @@ export type BlockSumTotal = Pick<
   readonly payments: number
 }
 
-/** The price that fixed an amount, with the sources' answers it came from. */
+/** The price that fixed an amount, with the sources' prices it came from. */
 export type RateEvidence = {
   /** Decimal string, US dollars per coin, or per unit of another currency. */
   readonly usdPerUnit: string
@@ -140,14 +140,14 @@ export type Invoice = {
   readonly amount: bigint
   /** US cents; null where the merchant fixed a coin amount. */
   readonly usdCents: bigint | null
-  /** What `usdCents` was computed from when the invoice was made; null where dollars or coins were asked for. */
+  /** What `usdCents` was computed from when the invoice was created; null where dollars or coins were asked for. */
   readonly price: InvoicePrice | null
   readonly amountSource: 'merchant' | 'buyer'
   readonly rate: RateEvidence | null
   /** Base units by which the confirmed sum may fall short of, or exceed, `amount` and still be `paid`. */
   readonly toleranceUnder: bigint
   readonly toleranceOver: bigint
-  /** What the operator keeps of every payment that becomes available, in basis points, fixed when the invoice was made. */
+  /** What the operator keeps of every payment that becomes available, in basis points, fixed when the invoice was created. */
   readonly serviceFeeBps: number
   readonly confirmations: ConfirmationsByAsset
   readonly allowAssetSelection: boolean
@@ -202,6 +202,7 @@ export type TransferFact = {
   readonly txid: string
   readonly outputIndex: number
   readonly asset: PaymentAsset
+  /** Base units. */
   readonly amount: bigint
   /** The outputs that `amount` sums, where they are several. */
   readonly parts?: readonly PaymentPart[]
@@ -210,7 +211,7 @@ export type TransferFact = {
   /** Confirmations that consensus itself demands before the value can move: 100 for a coinbase, 6 for a peg-out. */
   readonly minimumConfirmations: number
   /**
-   * Hash of the block in which the books had the transfer when the chain was read, null where in none: a fact takes a
+   * Hash of the block in which the database had the transfer when the chain was read, null where in none: a fact takes a
    * transfer out of this block and no other, since a stale reading knows nothing of the one it came into meanwhile.
    */
   readonly knownIn: string | null

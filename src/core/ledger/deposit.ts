@@ -37,10 +37,10 @@ export function depositTransfers(invoice: Invoice, posting: Extract<InvoiceEffec
 
 function depositTransfer(invoice: Invoice, posting: Extract<InvoiceEffect, { kind: 'posting' }>) {
   const { payment, number } = posting
-  const name = depositName(invoice, payment)
+  const base = depositId(invoice, payment)
   return {
-    id: `${name}:${number}`,
-    valuedAs: number > 1 ? `${name}:${number - 1}` : null,
+    id: `${base}:${number}`,
+    valuedAs: number > 1 ? `${base}:${number - 1}` : null,
     kind: posting.to === 'none' ? 'deposit_void' : 'deposit',
     invoiceId: invoice.id,
     paymentId: payment.id,
@@ -53,10 +53,10 @@ function depositTransfer(invoice: Invoice, posting: Extract<InvoiceEffect, { kin
 }
 
 /**
- * The id of a deposit's postings, before their number. On an account-based chain one transaction may credit several
+ * The id of a deposit's postings, without their number. On an account-based chain one transaction may credit several
  * invoices and has no outputs to tell them apart, so the invoice is part of the id there, and in that of a block's sum.
  */
-function depositName(invoice: Invoice, { network, txid, outputIndex, asset, isBlockSum }: Payment): string {
+function depositId(invoice: Invoice, { network, txid, outputIndex, asset, isBlockSum }: Payment): string {
   const output = `dep:${network}:${txid}:${outputIndex}`
   const { keyFamily } = COINS[asset]
   const hasOutputs = (keyFamily === 'bitcoin' || keyFamily === 'litecoin') && !isBlockSum

@@ -1,4 +1,5 @@
 import type { Network, PaymentAsset } from '../../core/assets.ts'
+import type { TrackedTransfer } from '../../core/chain/reconcile.ts'
 import { type BlockTag, countOf, type Finality } from '../../core/finality.ts'
 import type {
   LedgerBucket,
@@ -40,7 +41,7 @@ export type TransferRow = {
   announced_review: boolean
   ledger_bucket: LedgerBucket
   ledger_postings: number
-  /** Asked for where it is needed. */
+  /** Selected only where it is needed. */
   parts?: readonly PartRow[] | null
 }
 
@@ -50,13 +51,6 @@ type PartRow = { readonly txid: string; readonly output_index: number; readonly 
 export const TRANSFER_COLUMNS = `id, merchant_id, livemode, invoice_id, network, txid, output_index, asset, amount, status, first_seen_at,
   detected_at, confirmed_at, block_height, block_hash, block_time, confirmations_required, finality_mark, late, dust, review_reason,
   resolution, announced_confirming, announced_review, ledger_bucket, ledger_postings, is_block_sum, transfers`
-
-/** A transfer that the watcher must follow, with whose it is. */
-export type TrackedTransfer = {
-  readonly tenant: Tenant
-  readonly invoiceId: string
-  readonly payment: Payment
-}
 
 /** A page of an invoice's payments, newest first. Served by transfer_by_invoice. */
 export async function listPayments(

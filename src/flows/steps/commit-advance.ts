@@ -7,7 +7,7 @@ import { type StoredInvoice, updateInvoice } from '../../db/invoices/invoices.ts
 import { insertPayments, updatePayments } from '../../db/invoices/transfers.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { newId } from '../../runtime/new-id.ts'
-import { postApart, postTransfers, type Shortfall } from './post-transfers.ts'
+import { postIndependent, postTransfers, type Shortfall } from './post-transfers.ts'
 
 /**
  * Writes an advanced invoice with everything it causes: payments, events with their deliveries, ledger transfers. All
@@ -22,7 +22,7 @@ export async function commitAdvance(
   context: { now: Date; networkFacts: NetworkFacts; requestId: string | null },
 ): Promise<{ changed: boolean; deliveries: number; shortfalls: readonly Shortfall[] }> {
   const changedPayments = paymentsThatChanged(before.invoice, advance.next)
-  const invoiceChanged = termsOf(before.invoice) !== termsOf(advance.next)
+  const invoiceChanged = fingerprintOf(before.invoice) !== fingerprintOf(advance.next)
   if (changedPayments.length === 0 && !invoiceChanged) {
     return { changed: false, deliveries: 0, shortfalls: [] }
   }
@@ -78,7 +78,7 @@ async function postInOrder(
   )
   // Payments that are posted for the first time depend on nothing that stands, nor on one another.
   if (postings.every(({ number, to }) => number === 1 && to !== 'available')) {
-    await postApart(tx, tenant, groups)
+    await postIndependent(tx, tenant, groups)
     return []
   }
   const shortfalls: Shortfall[] = []
@@ -90,7 +90,7 @@ async function postInOrder(
 }
 
 /**
- * Ids for the events of one commit, sorted: made in the same millisecond, they would otherwise not sort in the order
+ * Ids for the events of one commit, sorted: created in the same millisecond, they would otherwise not sort in the order
  * of the events.
  */
 function idsInOrder({ effects }: Extract<InvoiceAdvance, { kind: 'advanced' }>, now: Date): string[] {
@@ -126,9 +126,9 @@ function paymentsThatChanged(before: Invoice, next: Invoice): Payment[] {
   return next.payments.filter((payment) => known.get(payment.id) !== fingerprint(payment))
 }
 
-/** The part of an invoice, apart from its payments, that an advance can change. */
-function termsOf({ payments: _payments, ...terms }: Invoice): string {
-  return fingerprint(terms)
+/** Of all that an advance can change in an invoice besides its payments. */
+function fingerprintOf({ payments: _payments, ...fields }: Invoice): string {
+  return fingerprint(fields)
 }
 
 function fingerprint(value: unknown): string {

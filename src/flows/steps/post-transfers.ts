@@ -18,7 +18,7 @@ export type Shortfall = { readonly asset: PaymentAsset; readonly amount: bigint 
 /**
  * Writes the ledger transfers of one event, all of one asset, in their order, with what they are worth. Where they take
  * more than is available, a transfer from the shortfall comes before them; where they leave something while there is one,
- * it is repaid first. Gives what became missing; null where nothing did.
+ * it is repaid first. Returns the shortfall that this adds; null where none.
  */
 export async function postTransfers(
   tx: Tx,
@@ -46,7 +46,7 @@ export async function postTransfers(
  * The same for many events at once, none of which moves what is available or what another one moved. Sent together:
  * however many they are, the database is waited for twice.
  */
-export async function postApart(
+export async function postIndependent(
   tx: Tx,
   tenant: Tenant,
   groups: readonly (readonly LedgerTransfer[])[],
@@ -60,8 +60,8 @@ export async function postApart(
 }
 
 /**
- * What brings money, and keeps a fee of it, needs no cover. What it repays is asked for only where nothing was available
- * before it: nothing ever is while something is missing.
+ * A deposit that becomes available, with its fee, needs no cover. A shortfall to repay is looked up only where nothing was
+ * available before: nothing ever is while there is a shortfall.
  */
 async function postCredit(
   tx: Tx,
@@ -81,7 +81,7 @@ async function postCredit(
   await insertAll(tx, tenant, repayment)
 }
 
-/** Sent together: the connection keeps their order. Gives for each what stands in the account that it moved to. */
+/** Sent together: the connection keeps their order. Returns for each the new balance of the account that it moved to. */
 function insertAll(tx: Tx, tenant: Tenant, transfers: readonly LedgerTransfer[]): Promise<(bigint | null)[]> {
   return Promise.all(transfers.map((transfer) => insertLedgerTransfer(tx, tenant, transfer)))
 }
