@@ -5,15 +5,15 @@ import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../runtime/new-id.ts'
 import type { Claimed } from './claim.ts'
 
-/** So long after what it waits for is due, or while that is being sent, a delivery is looked at again. */
+/** A delivery is looked at again this long after the one that it waits for is due, or while that one is being sent. */
 const LOOK_AGAIN_MS = 500
 
 /** Whether a receiver puts events in order by itself: our own format numbers them. */
 export const isNumbered = ({ format }: Pick<ClaimedDelivery, 'format'>): boolean => format === 'paylink'
 
 /**
- * Of a claim's deliveries without numbers those whose turn it is, in order; the others are given back for later, or
- * ended where a later event says it all.
+ * The deliveries of a claim in formats without sequence numbers that may be sent now, in order. The others are given back
+ * for later, or ended as superseded where a later event of their invoice says it all.
  */
 export async function keepOrder(
   { pool, clock }: { pool: Pool; clock: Clock },

@@ -217,7 +217,7 @@ function stepsOf(fact: PayoutFact, nowMs: number): readonly PayoutInput[] {
 type Context = { readonly now: Date; readonly requestId: string | null }
 
 /**
- * Sets a new payout's money aside and writes it with its event, in the caller's transaction. `not_covered`, with
+ * Reserves a new payout's amount and writes it with its event, in the caller's transaction. `not_covered`, with
  * nothing written, where the balance that it takes from is less than the amount.
  */
 export async function commitNewPayout(
@@ -265,7 +265,7 @@ export async function commitPayoutAdvance(
   return { deliveries }
 }
 
-/** What goes back or out is what the ledger says was set aside, whatever the payout's row says by now. */
+/** What goes back or out is what the ledger says was reserved, whatever the payout's row says by now. */
 async function post(tx: Tx, payout: Payout, move: 'reserve' | 'return' | 'settle', now: Date): Promise<void> {
   const tenant = tenantOf(payout)
   const reserved = await loadLedgerCredit(tx, tenant, reserveTransferId(payout.id))

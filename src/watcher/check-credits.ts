@@ -19,7 +19,7 @@ export type CreditCheckParts = RecordingParts & {
 
 /** Blocks in one round: what is new at the head waits no longer than for these. */
 const BLOCKS_PER_ROUND = 20
-/** Of them, those that were tried in failed before: they cost calls each time, and never keep a new one from its turn. */
+/** Of them, those that failed before: they cost calls each time, and must not keep new ones waiting. */
 const RETRIES_PER_ROUND = 5
 
 type CheckedCredits = {

@@ -26,7 +26,7 @@ import { keyOf } from '../core/chain/transfer-key.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { BlockRef, ChainReading } from '../core/invoice/types.ts'
 import { moveCheckpoint } from '../db/chain/network-state.ts'
-import { holdTerm } from '../db/chain/network-watch.ts'
+import { lockLatestTerm } from '../db/chain/network-watch.ts'
 import { findAddressOwners } from '../db/chain/watched-addresses.ts'
 import { loadRecordedBlock, loadTrackedTransfers, loadTransfersOf } from '../db/invoices/transfers.ts'
 import { expireInvoices } from '../flows/expire-invoices.ts'
@@ -297,7 +297,7 @@ export function whileLeading<Result>(
 
 /** Leadership is lost some seconds before its holder notices: only the transaction itself can tell. */
 async function requireTerm({ adapter, leadership }: RecordingParts, tx: Tx): Promise<void> {
-  if (!(await holdTerm(tx, adapter.network, leadership.term)))
+  if (!(await lockLatestTerm(tx, adapter.network, leadership.term)))
     throw new LeadershipLost(`another process follows ${adapter.network}`)
 }
 

@@ -43,7 +43,7 @@ export class EvmWalk {
     this.#read = read
   }
 
-  /** See `ChainAdapter.nextUpdate`. One call at the tip, and where one block has come its contents besides. */
+  /** See `ChainAdapter.nextUpdate`. Costs one call at the tip; one new block costs that and its contents. */
   async next(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
     if (this.#trailBefore.at(-1)?.hash === checkpoint.hash) this.#trail = this.#trailBefore
     for (let attempt = 1; attempt <= WALK_ATTEMPTS_MAX; attempt++) {

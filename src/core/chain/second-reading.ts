@@ -3,7 +3,7 @@ import type { InvoiceOwner } from './owned-transfer.ts'
 import { FactsByInvoice, type InvoiceFacts, identityOf, type OwnedBlock } from './reconcile.ts'
 import { keyOf } from './transfer-key.ts'
 
-/** What the books hold of the same blocks. */
+/** A credit that the database has in one of the same blocks; `amount` in base units. */
 export type BookedCredit = InvoiceOwner & {
   readonly txid: string
   readonly outputIndex: number
@@ -15,14 +15,14 @@ export type BookedCredit = InvoiceOwner & {
 export type Comparison =
   /** Facts that the first reading missed; nothing where both agree. */
   | { readonly kind: 'agreed'; readonly missed: readonly InvoiceFacts[] }
-  /** The books hold credits that the second reading does not have, or has otherwise: the first of them, and all. */
+  /** The database has credits that the second reading lacks, or has with another amount: the first of them, and all. */
   | { readonly kind: 'contradicted'; readonly first: Contradiction; readonly booked: readonly BookedCredit[] }
 
 /** `found`: the amount by the second reading; null where it has none. */
 type Contradiction = { readonly booked: BookedCredit; readonly found: bigint | null }
 
 /**
- * Compares what blocks hold by a second reading with what the first one put into the books. What the first left out is
+ * Compares what blocks hold by a second reading with what the first one recorded. What the first left out is
  * money all the same; what it put in and the second does not find must never become final.
  */
 export function compareReadings(reading: {

@@ -2,7 +2,7 @@ import { isDust, PAYMENTS_MAX } from '../invoice/block-sums.ts'
 import type { OwnedTransfer } from './owned-transfer.ts'
 import { keyOf } from './transfer-key.ts'
 
-/** The keys (`keyOf`) of transfers that the books have as payments of their own. */
+/** The keys (`keyOf`) of transfers that the database has as payments of their own. */
 type Known = { has(key: string): boolean }
 
 /**

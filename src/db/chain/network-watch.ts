@@ -3,7 +3,7 @@ import type { Queryable } from '../../postgres/pool.ts'
 import type { Tx } from '../../postgres/transaction.ts'
 
 /**
- * Says that a network is watched from now on, and in which term of leadership (column `turn`): addresses beyond what its
+ * Records that a network is watched from now on, and in which term of leadership (column `turn`): addresses beyond what its
  * watcher has reported wait for it. How far it has come stays. On the leader's own connection, as `raiseWatch`; waits for
  * what the term before is committing.
  */
@@ -20,10 +20,10 @@ export async function beginWatch(
 }
 
 /**
- * Whether this is the network's latest term, which then is so until the transaction ends: no other begins meanwhile.
+ * Whether this is the network's latest term. If so, its row is locked, and no other term begins until the transaction ends.
  * Served by the primary key.
  */
-export async function holdTerm(tx: Tx, network: Network, term: string): Promise<boolean> {
+export async function lockLatestTerm(tx: Tx, network: Network, term: string): Promise<boolean> {
   const { rows } = await tx.query('select from network_watch where network = $1 and turn = $2 for share', [
     network,
     term,
