@@ -3,7 +3,6 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { photograph } from '../support/browser.ts'
 import { type Dashboard, signIn, startDashboard, type Visitor } from '../support/dashboard.ts'
-import { DIALOGS } from '../support/dashboard-dialogs.ts'
 import { importPastInvoice } from '../support/imported-invoice.ts'
 import {
   axeContrastFaults,
@@ -15,6 +14,7 @@ import {
 } from '../support/page-checks.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
 import { until } from '../support/until.ts'
+import { DIALOGS } from './dashboard-dialogs.ts'
 
 const PAID_MS_MAX = 120_000
 /** They differ from each other in everything. Each page is drawn in the other scheme too; `npm run test:long` reads its contrast there. */

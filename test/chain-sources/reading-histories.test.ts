@@ -2,7 +2,7 @@ import { describe, test } from 'vitest'
 import type { DrivenChain } from '../support/chain-driver.ts'
 import { seededRandom } from '../support/random.ts'
 import { READING_FAMILIES, type ReadingFamily } from '../support/reading-families.ts'
-import { ReadingHistory, ReadingWorld } from '../support/reading-history.ts'
+import { ReadingHistory, ReadingWorld } from './reading-history.ts'
 
 const LONG = process.env.LONG === '1'
 const HISTORIES = Number(process.env.READING_RUNS ?? (LONG ? 1_000 : 3))

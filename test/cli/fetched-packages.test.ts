@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ANVIL, LITESVM } from '../../src/sandbox/platform-package.ts'
 import { type App, startApp, startRoles } from '../support/app.ts'
 import { invoicesOf } from '../support/app-invoices.ts'
-import { type NpmRegistry, startNpmRegistry } from '../support/npm-registry.ts'
+import { type NpmRegistry, startNpmRegistry } from './npm-registry.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname
 const LEFT_OUT = [ANVIL.locked, LITESVM.locked]

@@ -8,8 +8,8 @@ import { makeDataDir, runProgram, startProgram } from '../support/app.ts'
 import { tokenCode } from '../support/evm-payout-world.ts'
 import { freePort } from '../support/free-port.ts'
 import { payLink } from '../support/pay-link.ts'
-import { KEYS, startInTerminal, type Terminal } from '../support/terminal.ts'
 import { until } from '../support/until.ts'
+import { KEYS, startInTerminal, type Terminal } from './terminal.ts'
 
 /** `paylink setup`: the built program, from nothing to a paid link. */
 

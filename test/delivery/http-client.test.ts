@@ -6,10 +6,10 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createHttpClient, type HttpClient } from '../../src/delivery/http-client.ts'
 import { createDnsResolver, type ResolveHost, resolveBySystem } from '../../src/delivery/resolve-host.ts'
 import { type SendOutcome, sendEvent } from '../../src/delivery/send.ts'
-import { startDnsServer } from '../support/dns-server.ts'
-import { hostileAnswer, hostileRecord } from '../support/hostile-bytes.ts'
 import { type Random, seededRandom } from '../support/random.ts'
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { startDnsServer } from './dns-server.ts'
+import { hostileAnswer, hostileRecord } from './hostile-bytes.ts'
 
 const closes: (() => Promise<unknown>)[] = []
 let receiver: WebhookReceiver

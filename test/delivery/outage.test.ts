@@ -9,13 +9,13 @@ import { sendToRecovered } from '../../src/delivery/upkeep.ts'
 import type { Pool } from '../../src/postgres/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type Random, seededRandom } from '../support/random.ts'
-import { createSimulatedClock, type SimulatedClock } from '../support/simulated-clock.ts'
 import {
   countRows,
   createTenant,
   createVerifiedEndpoint,
   type TestEndpoint,
 } from '../support/webhook-fixtures.ts'
+import { createSimulatedClock, type SimulatedClock } from './simulated-clock.ts'
 
 const LONG = process.env.LONG === '1'
 const SEEDS = LONG ? Array.from({ length: 20 }, (_, index) => 20_261_122 + index) : [20_261_125]

@@ -5,7 +5,6 @@ import { ChainUnavailable } from '../../src/chain/adapter.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
-import { brokenSolanaNode } from '../support/broken-solana-node.ts'
 import { copyDatabase } from '../support/database-copy.ts'
 import {
   FIRST_SEED,
@@ -19,6 +18,7 @@ import { type Random, seededRandom } from '../support/random.ts'
 import { lever } from '../support/solana-payer.ts'
 import { SolanaPayoutWorld } from '../support/solana-payout-world.ts'
 import { until } from '../support/until.ts'
+import { brokenSolanaNode } from './broken-solana-node.ts'
 
 const RUNS = historiesOf({ short: 4, long: 1_000 })
 /** Histories in one world; the first of a world also makes the nonces and the vault. */

@@ -7,7 +7,7 @@ import { PayoutWorld } from '../support/payout-world.ts'
 import { seededRandom } from '../support/random.ts'
 import { startSandboxMoney } from '../support/sandbox-money.ts'
 import { seedMerchant } from '../support/seed.ts'
-import { REORG_MAX, UtxoHistory } from '../support/utxo-history.ts'
+import { REORG_MAX, UtxoHistory } from './utxo-history.ts'
 
 const RUNS = historiesOf({ short: 20, long: 1_000 })
 const STEPS = 16

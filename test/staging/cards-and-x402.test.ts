@@ -3,9 +3,9 @@
 import { ExactEvmScheme } from '@x402/evm'
 import { wrapFetchWithPaymentFromConfig } from '@x402/fetch'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type RecordedOnramps, startRecordedOnramps } from '../support/recorded-onramps.ts'
 import { MINUTES_MS, ok, type Person, StagingInstallation } from '../support/staging-installation.ts'
 import { newPayer } from '../support/x402-payer.ts'
+import { type RecordedOnramps, startRecordedOnramps } from './recorded-onramps.ts'
 
 /** The ways to pay that are no wallet's, by the rules of live money, on private chains. */
 

@@ -19,10 +19,10 @@ import {
   recordMempool,
   recordUpdate,
 } from '../../src/watcher/record-reading.ts'
-import { Crash, unlessCrashed } from './payout-history.ts'
-import type { PayoutWorld } from './payout-world.ts'
-import type { Random } from './random.ts'
-import { utxoAdapterOptions } from './utxo-driver.ts'
+import { Crash, unlessCrashed } from '../support/payout-history.ts'
+import type { PayoutWorld } from '../support/payout-world.ts'
+import type { Random } from '../support/random.ts'
+import { utxoAdapterOptions } from '../support/utxo-driver.ts'
 
 /** No reorganisation here goes deeper; payouts are final at 24 blocks. */
 export const REORG_MAX = 8

@@ -1,6 +1,6 @@
 import { openPool, type Pool } from '../../src/postgres/pool.ts'
 import type { DatabaseRole } from '../../src/postgres/roles.ts'
-import type { TestDatabase } from './database.ts'
+import type { TestDatabase } from '../support/database.ts'
 
 /** A clock that the program and its database share, and that stands still until it is set. */
 export type SimulatedClock = {

@@ -1,8 +1,8 @@
 import { ChainUnavailable } from '../../src/chain/adapter.ts'
 import { SOLANA_CODES, SolanaCallFailed, type SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
-import { Crash } from './payout-history.ts'
-import type { Random } from './random.ts'
-import { lever } from './solana-payer.ts'
+import { Crash } from '../support/payout-history.ts'
+import type { Random } from '../support/random.ts'
+import { lever } from '../support/solana-payer.ts'
 
 /** A look of a tracker makes about so many calls. */
 const CALLS_MAX = 14

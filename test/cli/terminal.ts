@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { stripVTControlCharacters } from 'node:util'
-import { NO_EXCHANGES, PROGRAM } from './app.ts'
-import { programPath } from './programs.ts'
-import { until } from './until.ts'
+import { NO_EXCHANGES, PROGRAM } from '../support/app.ts'
+import { programPath } from '../support/programs.ts'
+import { until } from '../support/until.ts'
 
 export const KEYS = { enter: '\r', down: '\u001b[B', space: ' ', interrupt: '\u0003' } as const
 

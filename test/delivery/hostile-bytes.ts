@@ -1,4 +1,4 @@
-import type { Random } from './random.ts'
+import type { Random } from '../support/random.ts'
 
 const TOKEN_BYTES = [...'abcXYZ019-_.,;=()<>@"\t \u0000\u0001\u007f\u00e9']
 const STATUSES = '100 101 103 199 200 200 200 204 205 304 426 500 503 599 600 999 0 2000'.split(' ')

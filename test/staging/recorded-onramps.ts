@@ -6,7 +6,7 @@ import {
   coinbaseWebhook,
   MOONPAY_KEYS,
   moonpayWebhook,
-} from './fake-onramps.ts'
+} from '../support/fake-onramps.ts'
 
 const WEBHOOK_SECRET = 'stand-in'
 
