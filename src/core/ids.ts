@@ -32,7 +32,12 @@ export type IdKind = keyof typeof ID_PREFIXES
 export const isIdOf = (kind: IdKind, id: string): boolean => id.startsWith(`${ID_PREFIXES[kind]}_`)
 
 /** What an id of any kind looks like. In a path, anything else could lead to another route. */
-export const ID_PATTERN = /^[a-z]{2,8}_[0-9a-hjkmnp-tv-z]{26}$/
+export const ID_PATTERN = idPattern('[a-z]{2,8}')
+
+/** What an id with this prefix looks like. */
+export function idPattern(prefix: string): RegExp {
+  return new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`)
+}
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { idPattern } from '../core/ids.ts'
 import { CURRENCIES, currencyDecimals } from '../core/rates/currencies.ts'
 
 /** Letters as people count them: code points, which is also what JSON Schema's `maxLength` counts. */
@@ -106,7 +107,7 @@ export const instant = z
 export function id(prefix: string) {
   return z
     .string()
-    .regex(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`), `Must be an id such as ${prefix}_…`)
+    .regex(idPattern(prefix), `Must be an id such as ${prefix}_…`)
     .meta({ examples: [`${prefix}_01jd0w5f3e8gqv7n5k2m9x4c6t`] })
 }
 

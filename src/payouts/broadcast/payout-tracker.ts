@@ -107,6 +107,8 @@ export class PayoutTracker {
     await broadcaster.prepare?.(unsigned)
     if (signed.length === 0) return
     const statuses = await broadcaster.look(signed)
+    const tracked = new Set(signed.map(({ payout }) => payout.id))
+    for (const id of this.#unanswered) if (!tracked.has(id)) this.#unanswered.delete(id)
     const isLast = ({ payout: { id } }: TrackedPayout) => this.#unanswered.has(id)
     for (const one of [...signed.filter((each) => !isLast(each)), ...signed.filter(isLast)]) {
       const { payout } = one

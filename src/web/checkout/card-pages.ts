@@ -1,5 +1,6 @@
 import type { Context, Hono } from 'hono'
 import { testCardOutcome } from '../../core/card/test-cards.ts'
+import { ID_PREFIXES, idPattern } from '../../core/ids.ts'
 import { limitBody } from '../limit-body.ts'
 import { renderCardDocument, renderLeaveDocument, renderTestCardDocument } from './card-leave.tsx'
 import type { CardOnramps, CheckoutDeps } from './checkout-deps.ts'
@@ -12,7 +13,7 @@ import { isPlace } from './places.ts'
 import { missing, plainPage, refused } from './plain-pages.ts'
 
 const FORM_BYTES_MAX = 1_024
-const PURCHASE_ID = /^card_[0-9a-hjkmnp-tv-z]{26}$/
+const PURCHASE_ID = idPattern(ID_PREFIXES.cardPurchase)
 
 type Answer = (c: Context, found: FoundCheckout) => Promise<Response> | Response
 
