@@ -1,19 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { getBase58Decoder } from '@solana/kit'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { ChainUpdate } from '../../src/chain/adapter.ts'
 import { SolanaAdapter } from '../../src/chain/solana/solana-adapter.ts'
 import type { BlockRef } from '../../src/core/invoice/types.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { startRpcProxy } from '../support/rpc-proxy.ts'
-import { type DrivenSolana, solanaDriver } from '../support/solana-driver.ts'
+import { type DrivenSolana, pageOfFailed, solanaDriver } from '../support/solana-driver.ts'
 import { until } from '../support/until.ts'
 
 /** More than are looked at in one round. */
 const STRANGERS = 150
 /** Below all that a test reorganises. */
 const BLOCKS_KEPT = 20
-const SIGNATURES_PER_CALL = 1_000
 
 const { start, amount } = solanaDriver('accounts')
 let chain: DrivenSolana
@@ -172,7 +170,7 @@ test('an open address that thousands of transactions name makes no round ask for
     let asked = 0
     proxy.lie('getSignaturesForAddress', (told, { params }) => {
       asked += 1
-      return params[0] === named?.address ? Array.from({ length: SIGNATURES_PER_CALL }, failed) : told
+      return params[0] === named?.address ? pageOfFailed() : told
     })
     const read = async () => {
       await chain.mine(1)
@@ -188,15 +186,6 @@ test('an open address that thousands of transactions name makes no round ask for
     await beside.close()
     await proxy.close()
   }
-})
-
-const failed = () => ({
-  signature: getBase58Decoder().decode(randomBytes(64)),
-  slot: 10,
-  err: { InstructionError: [0, 'Custom'] },
-  memo: null,
-  blockTime: null,
-  confirmationStatus: 'finalized',
 })
 
 function lastOf(update: ChainUpdate | null): BlockRef {

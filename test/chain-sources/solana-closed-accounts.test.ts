@@ -1,13 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { getBase58Decoder } from '@solana/kit'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { SolanaAdapter } from '../../src/chain/solana/solana-adapter.ts'
 import type { BlockRef } from '../../src/core/invoice/types.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
-import { type DrivenSolana, solanaDriver } from '../support/solana-driver.ts'
+import { type DrivenSolana, pageOfFailed, solanaDriver } from '../support/solana-driver.ts'
 
-const SIGNATURES_PER_CALL = 1_000
 const SLOTS_IN_A_MINUTE = 150
 const OLD_AMOUNT = 5_000_000n
 
@@ -40,14 +38,9 @@ test('a closed address named in thousands of transactions hides no late payment 
   adapter.watched.add([...strangers(150), named.addressBytes, late.addressBytes, ...strangers(150)])
   await chain.pay(named.address, OLD_AMOUNT)
   await begin()
-  const entry = { slot: 10, err: { InstructionError: [0, 'Custom'] }, memo: null, blockTime: null }
   proxy.lie('getSignaturesForAddress', (told, { params }) => {
     if (params[0] !== named.address) return told
-    return Array.from({ length: SIGNATURES_PER_CALL }, () => ({
-      ...entry,
-      signature: getBase58Decoder().decode(randomBytes(64)),
-      confirmationStatus: 'finalized',
-    }))
+    return pageOfFailed()
   })
   await chain.pay(late.address, amount)
   expect(await read(6)).toEqual([amount])
@@ -145,14 +138,9 @@ test('of closed addresses that are too long to read, one is tried again in each 
   for (const { address } of named) await chain.pay(address, OLD_AMOUNT)
   await begin()
   const asked: unknown[] = []
-  const entry = { slot: 10, err: { InstructionError: [0, 'Custom'] }, memo: null, blockTime: null }
   proxy.lie('getSignaturesForAddress', (_, { params }) => {
     asked.push(params[0])
-    return Array.from({ length: SIGNATURES_PER_CALL }, () => ({
-      ...entry,
-      signature: getBase58Decoder().decode(randomBytes(64)),
-      confirmationStatus: 'finalized',
-    }))
+    return pageOfFailed()
   })
   await read(1)
   expect(new Set(asked).size).toBe(4)

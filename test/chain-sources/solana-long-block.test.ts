@@ -1,14 +1,12 @@
-import { randomBytes } from 'node:crypto'
-import { address, getAddressEncoder, getBase58Decoder } from '@solana/kit'
+import { address, getAddressEncoder } from '@solana/kit'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
-import { type DrivenSolana, solanaDriver } from '../support/solana-driver.ts'
+import { type DrivenSolana, pageOfFailed, solanaDriver } from '../support/solana-driver.ts'
 import { until } from '../support/until.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
 
 /** Beyond what an answer may have. */
 const LETTERS = 65 * 1024 * 1024
-const SIGNATURES_PER_CALL = 1_000
 
 let watched: WatchedChain<DrivenSolana>
 let proxy: RpcProxy
@@ -65,7 +63,7 @@ test('a long block and an open address that thousands name keep no other payment
     const [named, other] = [await accounts.openInvoice([watcher]), await accounts.openInvoice([watcher])]
     const tip = (await accounts.state()).height ?? 0
     node.lie('getSignaturesForAddress', (told, { params }) =>
-      params[0] === named.address ? Array.from({ length: SIGNATURES_PER_CALL }, failed) : told,
+      params[0] === named.address ? pageOfFailed() : told,
     )
     node.lie('getBlock', (told, { params: [slot, config] }) => {
       const { transactionDetails } = config as { transactionDetails?: string }
@@ -86,13 +84,4 @@ test('a long block and an open address that thousands name keep no other payment
     await node.close()
     await accounts.close()
   }
-})
-
-const failed = () => ({
-  signature: getBase58Decoder().decode(randomBytes(64)),
-  slot: 10,
-  err: { InstructionError: [0, 'Custom'] },
-  memo: null,
-  blockTime: null,
-  confirmationStatus: 'finalized',
 })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { address, getAddressDecoder } from '@solana/kit'
+import { address, getAddressDecoder, getBase58Decoder } from '@solana/kit'
 import { SolanaAdapter, type WayOfWatching } from '../../src/chain/solana/solana-adapter.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
@@ -9,6 +9,18 @@ import { temporaryFolder } from './sandbox-state.ts'
 import { lever, SolanaPayer } from './solana-payer.ts'
 
 const ROOM_BELOW = 200
+const SIGNATURES_PER_CALL = 1_000
+
+/** A page of `getSignaturesForAddress`, as full as it may be, of transactions that failed. */
+export const pageOfFailed = () =>
+  Array.from({ length: SIGNATURES_PER_CALL }, () => ({
+    signature: getBase58Decoder().decode(randomBytes(64)),
+    slot: 10,
+    err: { InstructionError: [0, 'Custom'] },
+    memo: null,
+    blockTime: null,
+    confirmationStatus: 'finalized',
+  }))
 
 /** Drives the Solana sandbox: the real virtual machine, whose blocks come only when asked for. */
 export function solanaDriver(way: WayOfWatching): ChainDriver<DrivenSolana> {

@@ -21,7 +21,7 @@ type Progress = {
   readonly at: number
   /** Addresses that are still to be looked at; null for all that there are. */
   readonly left: number | null
-  /** Those that could not be told of, as they were tried: they are looked at again a minute later. */
+  /** Those whose lists did not explain their balance, with when they were tried: looked at again a minute later. */
   readonly again: ReadonlyMap<string, Again>
 }
 
@@ -130,7 +130,7 @@ export class LateLooks {
       this.#perRound = Math.min(LOOKS_PER_ROUND, this.#perRound * FEWER)
       const again = new Map(progress.again)
       for (const owner of owners) {
-        const why = read.untold.get(owner)
+        const why = read.unexplained.get(owner)
         // What a list lacks for a minute the node has put away.
         const isKnownToLack = why === 'lacking' && again.get(owner)?.why === why
         again.delete(owner)

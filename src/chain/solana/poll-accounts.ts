@@ -131,16 +131,16 @@ export class AccountPolling {
     this.#reported = null
     const read = await this.#read(checkpoint, { open: [], closed: owners }, { tipSlot, maxBlocks: 0 })
     if (read === null) return null
-    const untold = new Map<string, 'lacking' | 'unread'>()
+    const unexplained = new Map<string, 'lacking' | 'unread'>()
     for (const owner of owners) {
-      const accounts = [owner, await this.#tokenAccounts.of(owner)].filter((one) => read.untold.has(one))
+      const accounts = [owner, await this.#tokenAccounts.of(owner)].filter((one) => read.unexplained.has(one))
       const isUnread = accounts.some((account) => this.#unread.has(account))
-      if (accounts.length > 0) untold.set(owner, isUnread ? 'unread' : 'lacking')
+      if (accounts.length > 0) unexplained.set(owner, isUnread ? 'unread' : 'lacking')
     }
     const blocks = read.update.blocks.filter(
       ({ block, transfers }) => block.height <= checkpoint.height && transfers.length > 0,
     )
-    return { blocks, untold }
+    return { blocks, unexplained }
   }
 
   async #read(
@@ -164,7 +164,7 @@ export class AccountPolling {
     }
     const isOpen = new Set(open)
     for (const owner of open) isOpen.add(await this.#tokenAccounts.of(owner))
-    const { touches, through, untold } = await this.#explain(readings, checkpoint, tip.height, isOpen)
+    const { touches, through, unexplained } = await this.#explain(readings, checkpoint, tip.height, isOpen)
     const ends = { ancestor: checkpoint, tip }
     const { blocks, areAll } = await touchedBlocks(chain, ends, touches, range.maxBlocks)
     // What is left is found again from the last of these.
@@ -176,7 +176,7 @@ export class AccountPolling {
     }
     const last = blocks.at(-1)?.block ?? checkpoint
     this.#reported = { hash: last.hash, slot: last.height, through }
-    return { update: { ...ends, blocks }, untold }
+    return { update: { ...ends, blocks }, unexplained }
   }
 
   /** The transactions up to `slot` that were not reported yet, and through which slot each account's now are. */
@@ -236,8 +236,8 @@ export class AccountPolling {
       if (isWhole) through.set(account, known.since)
       this.#known.set(account, known)
     }
-    const untold = new Set([...isDiffering].filter((account) => !through.has(account)))
-    return { touches: whole.flatMap(({ reported }) => reported), through, untold }
+    const unexplained = new Set([...isDiffering].filter((account) => !through.has(account)))
+    return { touches: whole.flatMap(({ reported }) => reported), through, unexplained }
   }
 
   /**
