@@ -28,6 +28,11 @@ type Token = {
   /** The issuer's contracts on the network's two public chains. Circle's: developers.circle.com/stablecoins/usdc-contract-addresses. */
   readonly contracts: { readonly live: string; readonly test: string }
   readonly standard: TokenStandard
+  /**
+   * The output at which a transaction credits an address in this token, for the chain's own coin has 0: above it, another for
+   * each token of a chain, and never changed, for ids of transfers hold it.
+   */
+  readonly outputIndex: number
 }
 
 export type Asset = {
@@ -128,6 +133,7 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
         test: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
       },
       standard: 'eip3009',
+      outputIndex: 1,
     },
   },
   SOL: {
@@ -163,6 +169,7 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
         test: '0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238',
       },
       standard: 'eip3009',
+      outputIndex: 1,
     },
   },
 }

@@ -23,9 +23,8 @@ function mayHold(bloom: string, item: string): boolean {
   return true
 }
 
-/** A transaction credits an address once in each asset: its native coin is output 0, a token is output 1. */
+/** A transaction credits an address once in each asset: its native coin is output 0, each token the one of the registry. */
 export const NATIVE_OUTPUT = 0
-const TOKEN_OUTPUT = 1
 
 const TOPICS = 3
 const ADDRESS_AT = 12
@@ -55,7 +54,7 @@ export function creditsOfLogs(
     credits.set(key, {
       addressBytes: to.slice(2 + ADDRESS_AT * 2),
       txid: transactionHash,
-      outputIndex: TOKEN_OUTPUT,
+      outputIndex: token.outputIndex,
       asset: token.asset,
       amount: amount + (credits.get(key)?.amount ?? 0n),
       minimumConfirmations: 1,

@@ -8,6 +8,8 @@ export type EvmToken = {
   /** 20 bytes, lower-case hex with 0x. */
   readonly contract: string
   readonly decimals: number
+  /** At which its transfers are credited. */
+  readonly outputIndex: number
 }
 
 /** An account-based chain as data. */
@@ -84,7 +86,7 @@ export function evmTokensOf(
     const isLive = network === `${chain}-live`
     if (token === null || (!isLive && network !== `${chain}-test`)) return []
     const contract = own ?? (isLive ? token.contracts.live : token.contracts.test)
-    return [{ asset, contract: contract.toLowerCase(), decimals }]
+    return [{ asset, contract: contract.toLowerCase(), decimals, outputIndex: token.outputIndex }]
   })
 }
 

@@ -16,8 +16,11 @@ export const PAYMENTS_MAX = 50
 export const WHOLE_PAYMENTS_MAX = 20
 const WHOLE_IN_MEMPOOL_MAX = 10
 
-/** Stand where other payments have the index of their output, so that every sum of a block has its own. */
-const SUM_INDEX: { readonly [asset in PaymentAsset]: number } = {
+/**
+ * Stand where other payments have the index of their output, so that every sum of a block has its own. A new asset takes the
+ * next below, and none changes, for ids of payments hold it.
+ */
+export const SUM_INDEX: { readonly [asset in PaymentAsset]: number } = {
   BTC: -1,
   LTC: -2,
   ETH: -3,

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { ASSETS, CHAINS } from './assets.ts'
+import { SUM_INDEX } from './invoice/block-sums.ts'
+
+const tokens = Object.values(ASSETS).flatMap(({ id, chain, token }) =>
+  token === null ? [] : [{ id, chain, index: token.outputIndex }],
+)
+
+test('each token of a chain is credited at an output of its own', () => {
+  for (const chain of CHAINS) {
+    const indices = tokens.filter((token) => token.chain === chain).map(({ index }) => index)
+    expect(new Set(indices).size, chain).toBe(indices.length)
+    expect(indices.every((index) => Number.isInteger(index) && index > 0)).toBe(true)
+  }
+})
+
+test('a token that was ever paid in keeps its output, which ids of transfers hold', () => {
+  const indices = Object.fromEntries(tokens.map(({ id, index }) => [id, index]))
+  expect(indices).toMatchObject({ USDC_BASE: 1, USDC_ETHEREUM: 1 })
+})
+
+test('each asset has a place of its own among the sums of a block, and keeps it', () => {
+  const places = Object.values(SUM_INDEX)
+  expect(new Set(places).size).toBe(places.length)
+  // Those of dust begin a thousand below.
+  expect(places.every((place) => Number.isInteger(place) && place < 0 && place > -1_000)).toBe(true)
+  expect(SUM_INDEX).toMatchObject({
+    BTC: -1,
+    LTC: -2,
+    ETH: -3,
+    ETH_BASE: -4,
+    USDC_BASE: -5,
+    SOL: -6,
+    USDC_ETHEREUM: -7,
+    WSOL: -8,
+  })
+})
