@@ -6,6 +6,7 @@ import { EVM_CHAINS } from '../core/chain/evm-networks.ts'
 import type { OnrampConfig } from '../onramp/open-onramps.ts'
 import { SIGN_UPS, type SignUp } from '../people/sign-up.ts'
 import type { DatabaseRole } from '../postgres/roles.ts'
+import { EXCHANGE_NAMES, type ExchangeName } from '../rates/exchanges.ts'
 import {
   BACKUP_VARIABLES,
   type BackupConfig,
@@ -64,8 +65,8 @@ export type Config = {
   readonly staging: boolean
   /** By chain: a contract that somebody puts on its sandbox chain, in place of our test USDC. */
   readonly testUsdcAddresses: { readonly [chain: string]: string | null }
-  readonly priceSources: readonly PriceSourceName[]
-  readonly priceUrls: { readonly [source in PriceSourceName]: string | null }
+  readonly priceSources: readonly ExchangeName[]
+  readonly priceUrls: { readonly [source in ExchangeName]: string | null }
   readonly currencyUrls: { readonly [source in 'coinbase' | 'ecb']: string | null }
   readonly webhookAllowPrivate: boolean
   /** Which compatibility APIs are served; none unless named. */
@@ -111,9 +112,6 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 const COMPAT_API_NAMES = ['btcpay', 'coinbase_commerce'] as const
 export type CompatApiName = (typeof COMPAT_API_NAMES)[number]
 
-const PRICE_SOURCE_NAMES = ['coinbase', 'kraken', 'bitstamp'] as const
-type PriceSourceName = (typeof PRICE_SOURCE_NAMES)[number]
-
 const PORT_MAX = 65_535
 const RATE_LIMIT_MAX = 100_000
 const OPEN_INVOICES_LIMIT = 1_000_000
@@ -131,7 +129,7 @@ const namesOf = <Name extends string>(names: readonly [Name, ...Name[]]) =>
     .string()
     .transform((text) => text.split(',').map((part) => part.trim()))
     .pipe(z.array(z.enum(names)).refine((given) => new Set(given).size === given.length))
-const priceSources = namesOf(PRICE_SOURCE_NAMES)
+const priceSources = namesOf(EXCHANGE_NAMES)
 const compatApis = namesOf(COMPAT_API_NAMES)
 
 const VARIABLES = {
@@ -154,7 +152,7 @@ const VARIABLES = {
   DELIVERY_KEY: must('what paylink delivery-key prints', deliveryKey),
   WATCHER_KEY: must('what paylink watcher-key prints', watcherKey),
   STAGING: flag,
-  PRICE_SOURCES: must(`a comma-separated list of ${PRICE_SOURCE_NAMES.join(', ')}, each once`, priceSources),
+  PRICE_SOURCES: must(`a comma-separated list of ${EXCHANGE_NAMES.join(', ')}, each once`, priceSources),
   PRICE_COINBASE_URL: must('an http or https URL', httpUrl),
   PRICE_KRAKEN_URL: must('an http or https URL', httpUrl),
   PRICE_BITSTAMP_URL: must('an http or https URL', httpUrl),
@@ -206,7 +204,7 @@ export function loadConfig(env: Environment): Config {
     testUsdcAddresses: Object.fromEntries(
       EVM_CHAINS.map((chain) => [chain, readUsdc(env, { chain, mode: 'test', staging })]),
     ),
-    priceSources: read(env, 'PRICE_SOURCES') ?? PRICE_SOURCE_NAMES,
+    priceSources: read(env, 'PRICE_SOURCES') ?? EXCHANGE_NAMES,
     priceUrls: {
       coinbase: read(env, 'PRICE_COINBASE_URL') ?? null,
       kraken: read(env, 'PRICE_KRAKEN_URL') ?? null,

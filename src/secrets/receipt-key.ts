@@ -1,11 +1,10 @@
-import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { signedText } from '../core/receipt/receipt.ts'
 import type { Keyring } from './keyring.ts'
+import { isSignedBy, openSigningKey } from './signing-key.ts'
 
 const PURPOSE = 'receipt_key/1'
 const ALGORITHM = 'Ed25519'
-/** PKCS #8 of an Ed25519 key up to its 32 secret bytes (RFC 8410 §7). */
-const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')
 const KEY_ID_BYTES = 16
 const SIGNATURE_BYTES = 64
 
@@ -33,13 +32,13 @@ type ReceiptKey = {
 /** The installation's key for receipts, derived from its secret key: kept nowhere, and the same after every start. */
 export function openReceiptKey(keyring: Keyring): ReceiptKey {
   const seed = keyring.mac(PURPOSE, Buffer.from(ALGORITHM))
-  const key = createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, seed]), format: 'der', type: 'pkcs8' })
-  const { x = '' } = createPublicKey(key).export({ format: 'jwk' })
+  const key = openSigningKey(seed)
+  const x = key.publicKey.toString('base64url')
   const kid = keyIdOf(x)
   return {
     publicKey: { kty: 'OKP', crv: ALGORITHM, alg: 'EdDSA', use: 'sig', kid, x },
     sign: (receipt) => {
-      const value = sign(null, Buffer.from(signedText(receipt)), key).toString('base64url')
+      const value = key.sign(Buffer.from(signedText(receipt))).toString('base64url')
       return { receipt, signature: { algorithm: ALGORITHM, key_id: kid, value } }
     },
   }
@@ -72,7 +71,7 @@ export function judgeReceipt(document: unknown, keys: readonly PublicReceiptKey[
   if (key === undefined) return { kind: 'unknown_key', keyId }
   const text = textOf(receipt)
   if (text === null) return malformed('receipt holds a value that no receipt has')
-  return verify(null, Buffer.from(text), publicKeyOf(key), bytes)
+  return isSignedBy(Buffer.from(key.x, 'base64url'), Buffer.from(text), bytes)
     ? { kind: 'genuine', receipt }
     : { kind: 'changed' }
 }
@@ -94,9 +93,6 @@ export function readPublicKeys(document: unknown): PublicReceiptKey[] | null {
 
 const keyIdOf = (x: string): string =>
   createHash('sha256').update(Buffer.from(x, 'base64url')).digest().subarray(0, KEY_ID_BYTES).toString('hex')
-
-const publicKeyOf = ({ kty, crv, x }: PublicReceiptKey): KeyObject =>
-  createPublicKey({ key: { kty, crv, x }, format: 'jwk' })
 
 function textOf(receipt: object): string | null {
   try {

@@ -515,12 +515,12 @@ describe('a shop in test mode', () => {
       const release = await holdRequests(page, asked)
       await open(path)
       const table = page.locator('section.table-frame[aria-busy=true]')
-      expect(await table.locator('tbody .bone').count()).toBeGreaterThan(5)
+      expect(await table.locator('tbody .skeleton').count()).toBeGreaterThan(5)
       expect(await page.locator('[role=progressbar], progress').count()).toBe(0)
       release()
       await table.waitFor({ state: 'detached' })
       await page.locator('tbody a').first().waitFor()
-      expect(await page.locator('.bone').count()).toBe(0)
+      expect(await page.locator('.skeleton').count()).toBe(0)
     }
   })
 

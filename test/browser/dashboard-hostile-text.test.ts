@@ -198,7 +198,7 @@ test.each(PAGES)(
     const { page, alerts, open } = shop
     alerts.length = 0
     await open(pathOf(path))
-    await page.locator('[aria-busy=true], .bone').first().waitFor({ state: 'detached' })
+    await page.locator('[aria-busy=true], .skeleton').first().waitFor({ state: 'detached' })
     if (shown !== undefined) await expect.poll(() => page.locator('#page').textContent()).toContain(shown)
     await expectPlainText(shop, path)
   },

@@ -189,7 +189,7 @@ describe.each(LAYOUTS)('in $colorScheme, $width pixels wide', (layout) => {
     const { colorScheme, other, width } = layout
     alerts.length = 0
     await visitor.open(path)
-    await page.locator('[aria-busy=true], .bone').first().waitFor({ state: 'detached' })
+    await page.locator('[aria-busy=true], .skeleton').first().waitFor({ state: 'detached' })
     // What stands beside the page all the way down is drawn so, too.
     await photograph(page, `dashboard/${name}-${colorScheme}-${width}`)
     expect(await page.locator('h1').count()).toBe(1)
@@ -233,7 +233,7 @@ describe.each(LAYOUTS)('in $colorScheme, $width pixels wide', (layout) => {
       await advance?.(page, dashboard.owner.password)
       const dialog = page.getByRole('dialog', { name: title }).last()
       await dialog.getByRole('heading', { name: title }).waitFor()
-      await dialog.locator('.bone').first().waitFor({ state: 'detached' })
+      await dialog.locator('.skeleton').first().waitFor({ state: 'detached' })
       await photograph(page, `dashboard/dialog-${name}-${layout.colorScheme}-${layout.width}`)
       expect(await overflow(page)).toBe(0)
       expect(await dialog.evaluate((element) => element.contains(document.activeElement))).toBe(true)

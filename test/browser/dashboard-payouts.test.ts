@@ -123,7 +123,7 @@ test('an only owner adds an address, sees what arrives, requests, approves; it a
   await open('/payouts')
   await press(page, 'New payout')
   // The buttons come with all that stands above them: nothing moves under the pointer.
-  await page.getByRole('dialog').locator('.bone').first().waitFor()
+  await page.getByRole('dialog').locator('.skeleton').first().waitFor()
   expect(await page.getByRole('button', { name: 'Everything', exact: true }).count()).toBe(0)
   releaseBalances()
   await press(page, 'Everything')

@@ -25,7 +25,7 @@ test('sign-up, the first payment, webhook and payout, and what going live takes'
 
   let steps = 0
   const picture = async (name: string) => {
-    await page.locator('[aria-busy=true], .bone').first().waitFor({ state: 'detached' })
+    await page.locator('[aria-busy=true], .skeleton').first().waitFor({ state: 'detached' })
     await photograph(page, `walk/${String(++steps).padStart(2, '0')}-${name}`)
   }
   const press = (name: string) => page.getByRole('button', { name, exact: true }).click()

@@ -199,7 +199,7 @@ test('what is not paid, and a token that opens nothing, are one and the same ans
     '/i/x/receipt.json',
     '/i/%00/receipt.json',
   ])
-    expect(await get(path)).toMatchObject({ status: 404, text: '{"error":"not_found"}' })
+    expect(await get(path)).toMatchObject({ status: 404, text: '{"error":"not_found"}\n' })
   expect((await get(open.path, 'POST')).status).toBe(405)
 })
 

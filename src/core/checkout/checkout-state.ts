@@ -21,6 +21,7 @@ import type {
   PaymentReviewReason,
   ReviewReason,
 } from '../invoice/types.ts'
+import { unreachable } from '../unreachable.ts'
 import type { EvmIdentity } from './payment-uri.ts'
 
 /**
@@ -238,10 +239,6 @@ function shownStatus(payment: Payment): CheckoutPayment['status'] {
     default:
       throw new Error(`a payment that is ${payment.status} is not shown`)
   }
-}
-
-function unreachable(status: never): never {
-  throw new Error(`no page for the status ${String(status)}`)
 }
 
 const FNV_PRIME = 0x01000193

@@ -1,6 +1,7 @@
 import { ASSETS, type AssetId, isToken } from '../assets.ts'
 import { evmNetworkOf, isEvmChain } from '../chain/evm-networks.ts'
 import { formatCoinAmount } from '../money.ts'
+import { unreachable } from '../unreachable.ts'
 
 /** What a wallet must know of a test network that is not the public one. */
 export type EvmIdentity = { readonly chainId: number; readonly usdcContract: string | null }
@@ -61,8 +62,4 @@ export function contractOf({ asset, livemode, evm }: PaymentRequest): string {
   const { token } = ASSETS[asset]
   if (token === null) throw new Error(`${asset} has no contract`)
   return evm?.usdcContract ?? (livemode ? token.contracts.live : token.contracts.test)
-}
-
-function unreachable(keyFamily: never): never {
-  throw new Error(`no payment URI for ${String(keyFamily)}`)
 }

@@ -1,4 +1,5 @@
 import { atLeast, isFinal, strictestFinality } from '../finality.ts'
+import { unreachable } from '../unreachable.ts'
 import { announceConfirming, announceDetected, announceOutcome, type Progress } from './announce.ts'
 import { aboutPayments, keyOfTransfer, type PaymentFact } from './block-sums.ts'
 import { classifyTransfer, isLateForDeadline, reviewReasonInBlock } from './classify.ts'
@@ -293,8 +294,4 @@ function finish(before: Invoice, progress: Progress): InvoiceAdvance {
   })
   const changed = progress.invoice !== before
   return { kind: 'advanced', next: changed ? { ...progress.invoice, payments } : before, effects }
-}
-
-function unreachable(value: never): never {
-  throw new Error(`not a possible input: ${JSON.stringify(value)}`)
 }

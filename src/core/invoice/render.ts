@@ -1,6 +1,7 @@
 import { ASSETS, COINS, type Network, networkOf } from '../assets.ts'
 import { type EvmIdentity, paymentUri } from '../checkout/payment-uri.ts'
 import { countOf } from '../finality.ts'
+import { isoTime, isoTimeOrNull } from '../iso-time.ts'
 import { formatCoinAmount, formatUsd } from '../money.ts'
 import { countPayments, dustOf, shownPayments } from './shown.ts'
 import { amountsOf, deriveStatus, reviewReasonOf, statusReasonOf } from './status.ts'
@@ -60,11 +61,11 @@ export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
     payment_link_id: invoice.paymentLinkId,
     metadata: invoice.metadata,
     return_url: invoice.returnUrl,
-    expires_at: time(invoice.expiresAtMs),
-    created_at: time(invoice.createdAtMs),
-    paid_at: timeOrNull(invoice.paidAtMs),
+    expires_at: isoTime(invoice.expiresAtMs),
+    created_at: isoTime(invoice.createdAtMs),
+    paid_at: isoTimeOrNull(invoice.paidAtMs),
     expiry_reading: renderReading(invoice),
-    cancelled_at: timeOrNull(invoice.cancelledAtMs),
+    cancelled_at: isoTimeOrNull(invoice.cancelledAtMs),
     reopened_from: invoice.reopenedFrom,
     payments: shownPayments(invoice).map((payment) => renderPayment(payment, networkFacts)),
     payments_count: countPayments(invoice),
@@ -95,7 +96,7 @@ function renderReading({ expiryReading: reading }: Invoice) {
     network: reading.network,
     tip_height: reading.tipHeight,
     tip_hash: reading.tipHash,
-    read_at: time(reading.readAtMs),
+    read_at: isoTime(reading.readAtMs),
     providers: [...reading.providers],
   }
 }
@@ -114,8 +115,8 @@ export function renderPayment(payment: Payment, networkFacts: NetworkFacts) {
     finality: typeof payment.finality === 'number' ? ('blocks' as const) : payment.finality,
     late: payment.late,
     review_reason: payment.reviewReason,
-    detected_at: time(payment.detectedAtMs),
-    confirmed_at: timeOrNull(payment.confirmedAtMs),
+    detected_at: isoTime(payment.detectedAtMs),
+    confirmed_at: isoTimeOrNull(payment.confirmedAtMs),
   }
 }
 
@@ -125,6 +126,3 @@ function confirmationsOf(payment: Payment, tipHeight: number | null): number {
   const proven = payment.status === 'confirmed' ? (countOf(payment.finality) ?? 1) : 1
   return Math.max(proven, tipHeight === null ? 0 : tipHeight - payment.block.height + 1)
 }
-
-const time = (ms: number): string => new Date(ms).toISOString()
-const timeOrNull = (ms: number | null): string | null => (ms === null ? null : time(ms))

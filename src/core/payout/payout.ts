@@ -1,4 +1,5 @@
 import type { AssetId, Network } from '../assets.ts'
+import { unreachable } from '../unreachable.ts'
 
 export const PAYOUT_STATUSES = [
   'requested',
@@ -158,8 +159,4 @@ function advanced(
   const effects: PayoutEffect[] = move === undefined ? [] : [{ kind: 'ledger', move }]
   effects.push(...eventOf(payout, changes.status))
   return { kind: 'advanced', next: { ...payout, ...changes }, effects }
-}
-
-function unreachable(input: never): never {
-  throw new Error(`no such input of a payout: ${JSON.stringify(input)}`)
 }

@@ -1,8 +1,7 @@
 import { ASSETS } from '../assets.ts'
+import { isoTimeOrNull } from '../iso-time.ts'
 import { formatCoinAmount } from '../money.ts'
 import { netAmountOf, type Payout } from './payout.ts'
-
-const timeOrNull = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
 
 /** A payout as the API shows it; its events carry exactly this. */
 export function renderPayout(payout: Payout) {
@@ -23,8 +22,8 @@ export function renderPayout(payout: Payout) {
     txid: payout.txid,
     failure_code: payout.failureCode,
     created_at: new Date(payout.createdAtMs).toISOString(),
-    approved_at: timeOrNull(payout.approvedAtMs),
-    submitted_at: timeOrNull(payout.submittedAtMs),
-    confirmed_at: timeOrNull(payout.confirmedAtMs),
+    approved_at: isoTimeOrNull(payout.approvedAtMs),
+    submitted_at: isoTimeOrNull(payout.submittedAtMs),
+    confirmed_at: isoTimeOrNull(payout.confirmedAtMs),
   }
 }

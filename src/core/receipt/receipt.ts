@@ -3,6 +3,7 @@ import { canonicalJson, isPlainNumber } from '../canonical-json.ts'
 import { renderInvoice } from '../invoice/render.ts'
 import { deriveStatus, isCounting } from '../invoice/status.ts'
 import type { Invoice, Payment } from '../invoice/types.ts'
+import { isoTime } from '../iso-time.ts'
 import { formatCoinAmount } from '../money.ts'
 
 /** Names the form of a receipt, and stands before its canonical JSON in what is signed. */
@@ -64,10 +65,8 @@ function paymentOf(payment: Payment) {
     output_index: payment.outputIndex,
     asset: payment.asset,
     amount: formatCoinAmount(payment.amount, COINS[payment.asset].decimals),
-    block: block === null ? null : { height: block.height, hash: block.hash, time: time(block.timeMs) },
-    first_seen_at: time(payment.firstSeenMs),
-    confirmed_at: payment.confirmedAtMs === null ? null : time(payment.confirmedAtMs),
+    block: block === null ? null : { height: block.height, hash: block.hash, time: isoTime(block.timeMs) },
+    first_seen_at: isoTime(payment.firstSeenMs),
+    confirmed_at: payment.confirmedAtMs === null ? null : isoTime(payment.confirmedAtMs),
   }
 }
-
-const time = (ms: number): string => new Date(ms).toISOString()

@@ -26,6 +26,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import type { InTurn } from '../../runtime/slots.ts'
 import { type X402Payment, x402PaymentSchema } from '../../wire/x402.ts'
+import { jsonResponse } from '../json-response.ts'
 import type { HttpPart } from '../server.ts'
 
 const PATH = /^\/i\/([^/]+)\/x402$/
@@ -72,12 +73,12 @@ export function createX402Part(deps: X402Deps): HttpPart {
     owns: (path) => PATH.test(path),
     fetch: async (request) => {
       if (request.method !== 'GET' && request.method !== 'POST')
-        return json(405, { error: 'method_not_allowed' }, { allow: 'GET, POST' })
+        return jsonResponse(405, { error: 'method_not_allowed' }, { allow: 'GET, POST' })
       try {
         return await answer(deps, limit, request)
       } catch (error) {
         if (!(error instanceof Busy)) deps.log.error({ err: error }, 'an x402 request failed')
-        return json(503, { error: 'service_unavailable' }, { 'retry-after': '1' })
+        return jsonResponse(503, { error: 'service_unavailable' }, { 'retry-after': '1' })
       }
     },
   }
@@ -87,23 +88,23 @@ async function answer(deps: X402Deps, limit: ConcurrencyLimit, request: Request)
   const path = new URL(request.url).pathname
   const { inTurn = (read) => read() } = deps
   const found = await inTurn(() => readX402Invoice(deps, PATH.exec(path)?.[1] ?? ''))
-  if (found === null) return json(404, { error: 'not_found' })
+  if (found === null) return jsonResponse(404, { error: 'not_found' })
   const offer = offerOf(deps, found)
   const header = request.headers.get('payment-signature')
   if (header !== null) {
     if (!deps.maySend(request.headers))
-      return json(429, { error: 'too_many_requests' }, { 'retry-after': '1' })
+      return jsonResponse(429, { error: 'too_many_requests' }, { 'retry-after': '1' })
     const within = [
       { name: found.invoice.id, max: UNDER_WAY_OF_INVOICE_MAX },
       { name: found.tenant.merchantId, max: UNDER_WAY_OF_MERCHANT_MAX },
     ]
     const passed = await limit.run(within, () => pay(deps, { found, offer, path, header }))
-    return passed ?? json(429, { error: 'too_many_under_way' }, { 'retry-after': '2' })
+    return passed ?? jsonResponse(429, { error: 'too_many_under_way' }, { 'retry-after': '2' })
   }
   const { invoice } = found
   if (!isPayableByAuthorization(invoice, deps.clock().getTime()))
     return stateOf(found, invoice.payments.some((payment) => !payment.dust && isLive(payment)) ? 200 : 409)
-  if (offer === null) return json(503, { error: 'service_unavailable' }, { 'retry-after': '30' })
+  if (offer === null) return jsonResponse(503, { error: 'service_unavailable' }, { 'retry-after': '30' })
   return required(deps, { offer, path, error: 'PAYMENT-SIGNATURE header is required' })
 }
 
@@ -141,8 +142,8 @@ type Payment = {
 
 async function pay(deps: X402Deps, { found, offer, path, header }: Payment): Promise<Response> {
   const payment = parse(header)
-  if (payment === null) return json(400, { error: 'invalid_payload' })
-  if (offer === null) return json(503, { error: 'service_unavailable' }, { 'retry-after': '30' })
+  if (payment === null) return jsonResponse(400, { error: 'invalid_payload' })
+  if (offer === null) return jsonResponse(503, { error: 'service_unavailable' }, { 'retry-after': '30' })
   const { authorization, signature } = payment.payload
   const refusal = judge(deps, payment, offer)
   // What is too late now may have been handed in, and settled, in time.
@@ -162,9 +163,9 @@ async function pay(deps: X402Deps, { found, offer, path, header }: Payment): Pro
     case 'late':
       return turnedDown(TOO_LATE)
     case 'busy':
-      return json(409, { error: 'being_paid' })
+      return jsonResponse(409, { error: 'being_paid' })
     case 'exhausted':
-      return json(409, { error: 'too_many_attempts' })
+      return jsonResponse(409, { error: 'too_many_attempts' })
     case 'not_payable':
       return stateOf(found, 409)
     default:
@@ -216,14 +217,18 @@ async function settled(
   }
   const payer = encodeEvmAddress(authorization.payer)
   if (isOpen(authorization))
-    return json(202, { object: 'x402_settlement', status: 'settling' }, { 'retry-after': '2' })
+    return jsonResponse(202, { object: 'x402_settlement', status: 'settling' }, { 'retry-after': '2' })
   if (authorization.status === 'refused')
     return refused(deps, { offer, path, reason: authorization.reason ?? '', payer })
   const { network } = offer.terms
   const settlement = { success: true, transaction: authorization.txid ?? '', network, payer }
   const body = { object: 'x402_settlement', status: 'settled', invoice_id: found.invoice.id }
   const { transaction } = settlement
-  return json(200, { ...body, transaction, network, payer }, { 'payment-response': encoded(settlement) })
+  return jsonResponse(
+    200,
+    { ...body, transaction, network, payer },
+    { 'payment-response': encoded(settlement) },
+  )
 }
 
 const isOpen = ({ status }: X402Authorization): boolean => status === 'waiting' || status === 'checked'
@@ -247,7 +252,7 @@ function required(
     accepts: [paymentRequirements(offer.terms)],
     extensions: {},
   }
-  return json(402, body, { 'payment-required': encoded(body), ...headers })
+  return jsonResponse(402, body, { 'payment-required': encoded(body), ...headers })
 }
 
 function refused(
@@ -263,22 +268,10 @@ function refused(
 function stateOf({ invoice }: X402Invoice, status: 200 | 409): Response {
   const error = status === 409 ? { error: 'not_payable' } : {}
   const { id, asset } = invoice
-  return json(status, { ...error, object: 'invoice', id, status: deriveStatus(invoice), asset })
+  return jsonResponse(status, { ...error, object: 'invoice', id, status: deriveStatus(invoice), asset })
 }
 
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64')
-
-const json = (status: number, body: object, headers: { readonly [name: string]: string } = {}): Response =>
-  new Response(`${JSON.stringify(body)}\n`, {
-    status,
-    headers: {
-      'content-type': 'application/json; charset=utf-8',
-      'cache-control': 'no-store',
-      'referrer-policy': 'no-referrer',
-      'x-content-type-options': 'nosniff',
-      ...headers,
-    },
-  })
 
 /** Limits what runs at the same time, counted by name. A name is kept only while something runs under it. */
 type ConcurrencyLimit = {

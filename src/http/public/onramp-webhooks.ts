@@ -10,6 +10,7 @@ import type { Log } from '../../runtime/log.ts'
 import { ERRORS } from '../../wire/errors.ts'
 import { ApiProblem } from '../api/problem.ts'
 import { readBody } from '../api/read-body.ts'
+import { jsonResponse } from '../json-response.ts'
 import type { HttpPart } from '../server.ts'
 
 type OnrampWebhookDeps = {
@@ -33,17 +34,18 @@ export function createOnrampWebhookPart(
   const answer = async (request: Request): Promise<Response> => {
     const provider = PATH.exec(new URL(request.url).pathname)?.[1] ?? ''
     const read = readers.get(provider)
-    if (read === undefined) return json(404, { error: 'not_found' })
-    if (request.method !== 'POST') return json(405, { error: 'method_not_allowed' }, { allow: 'POST' })
+    if (read === undefined) return jsonResponse(404, { error: 'not_found' })
+    if (request.method !== 'POST')
+      return jsonResponse(405, { error: 'method_not_allowed' }, { allow: 'POST' })
     const body = await readBody(request, true)
     const event = read({ headers: request.headers, body }, deps.clock().getTime())
     if (event.kind === 'rejected') {
       deps.log.warn({ provider, reason: event.reason }, 'a card provider’s webhook was refused')
-      return json(400, { error: 'invalid_signature' })
+      return jsonResponse(400, { error: 'invalid_signature' })
     }
     const recorded = event.kind === 'reported' ? await recordProviderUpdate(deps, event.update) : null
     if (event.kind === 'reported' && recorded !== null) logMismatch(deps.log, event.update, recorded)
-    return json(200, { received: true })
+    return jsonResponse(200, { received: true })
   }
   return {
     name: 'onramp',
@@ -53,10 +55,10 @@ export function createOnrampWebhookPart(
         return await answer(request)
       } catch (error) {
         if (error instanceof ApiProblem)
-          return json(ERRORS[error.code].status, { error: error.code }, error.headers)
+          return jsonResponse(ERRORS[error.code].status, { error: error.code }, error.headers)
         // The provider sends it again.
         deps.log.error({ err: error }, 'a card provider’s webhook was not recorded')
-        return json(503, { error: 'service_unavailable' }, { 'retry-after': '5' })
+        return jsonResponse(503, { error: 'service_unavailable' }, { 'retry-after': '5' })
       }
     },
   }
@@ -74,14 +76,3 @@ function logMismatch(
       'a card provider reported a purchase to an address that is not its own',
     )
 }
-
-const json = (status: number, body: object, headers: { readonly [name: string]: string } = {}): Response =>
-  new Response(JSON.stringify(body), {
-    status,
-    headers: {
-      'content-type': 'application/json; charset=utf-8',
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
-      ...headers,
-    },
-  })

@@ -3,6 +3,7 @@ import { type ReadReceiptDeps, readReceipt } from '../../flows/read-receipt.ts'
 import type { Log } from '../../runtime/log.ts'
 import type { InTurn } from '../../runtime/slots.ts'
 import { openReceiptKey } from '../../secrets/receipt-key.ts'
+import { jsonResponse } from '../json-response.ts'
 import type { HttpPart } from '../server.ts'
 
 /** Path of the public keys that receipts are verified with. */
@@ -23,39 +24,27 @@ export function createReceiptPart(
   const answer = async (path: string): Promise<Response> => {
     if (path === RECEIPT_KEYS_PATH) {
       const headers = { 'access-control-allow-origin': '*' }
-      return json(200, keys, { ...headers, 'cache-control': `public, max-age=${KEYS_CACHE_SECONDS}` })
+      return jsonResponse(200, keys, { ...headers, 'cache-control': `public, max-age=${KEYS_CACHE_SECONDS}` })
     }
     const receipt = await inTurn(() => readReceipt(deps, RECEIPT_PATH.exec(path)?.[1] ?? ''))
-    if (receipt === null) return json(404, '{"error":"not_found"}', PRIVATE)
+    if (receipt === null) return jsonResponse(404, { error: 'not_found' })
     const kind = receipt.livemode ? 'receipt' : 'TEST-receipt'
     const name = `attachment; filename="${kind}-${receipt.invoice_id}.json"`
     const body = `${JSON.stringify(key.sign(receipt), null, 2)}\n`
-    return json(200, body, { ...PRIVATE, 'content-disposition': name })
+    return jsonResponse(200, body, { 'content-disposition': name })
   }
   return {
     name: 'receipts',
     owns: (path) => path === RECEIPT_KEYS_PATH || RECEIPT_PATH.test(path),
     fetch: async (request) => {
       if (request.method !== 'GET' && request.method !== 'HEAD')
-        return json(405, '{"error":"method_not_allowed"}', { ...PRIVATE, allow: 'GET, HEAD' })
+        return jsonResponse(405, { error: 'method_not_allowed' }, { allow: 'GET, HEAD' })
       try {
         return await answer(new URL(request.url).pathname)
       } catch (error) {
         if (!(error instanceof Busy)) deps.log.error({ err: error }, 'a receipt could not be made')
-        return json(503, '{"error":"service_unavailable"}', { ...PRIVATE, 'retry-after': '1' })
+        return jsonResponse(503, { error: 'service_unavailable' }, { 'retry-after': '1' })
       }
     },
   }
 }
-
-const PRIVATE = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
-
-const json = (status: number, body: string, headers: { readonly [name: string]: string }): Response =>
-  new Response(body, {
-    status,
-    headers: {
-      'content-type': 'application/json; charset=utf-8',
-      'x-content-type-options': 'nosniff',
-      ...headers,
-    },
-  })

@@ -7,14 +7,13 @@ import {
 import type { PaymentLink } from '../../core/checkout/payment-link.ts'
 import { type InvoiceView, renderInvoice, renderPrice, renderRate } from '../../core/invoice/render.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
+import { isoTime } from '../../core/iso-time.ts'
 import { formatUsd } from '../../core/money.ts'
 import { invoiceToken, sessionToken } from '../../secrets/checkout-token.ts'
 import { RETURN_URL_LENGTH_MAX } from '../../wire/fields.ts'
 import type { ApiDeps } from '../api/deps.ts'
 import type { NetworkView } from '../api/network-states.ts'
 import { ApiProblem } from '../api/problem.ts'
-
-const time = (ms: number): string => new Date(ms).toISOString()
 
 /** A payment link as the API shows it. */
 export function paymentLinkViewOf(deps: Pick<ApiDeps, 'baseUrl'>, link: PaymentLink) {
@@ -31,7 +30,7 @@ export function paymentLinkViewOf(deps: Pick<ApiDeps, 'baseUrl'>, link: PaymentL
     allow_dynamic_amount: link.allowDynamicAmount,
     duration_minutes: link.durationMinutes,
     active: link.active,
-    created_at: time(link.createdAtMs),
+    created_at: isoTime(link.createdAtMs),
   }
 }
 
@@ -56,10 +55,10 @@ export function checkoutSessionViewOf(
     price_rate: renderRate(session.price?.rate ?? null),
     status: sessionStatus(session, invoice, deps.clock().getTime()),
     invoice_id: session.invoiceId,
-    expires_at: time(session.expiresAtMs),
+    expires_at: isoTime(session.expiresAtMs),
     checkout_url: `${linkUrl(deps, link)}?checkout_token=${token}`,
     replayed,
-    created_at: time(session.createdAtMs),
+    created_at: isoTime(session.createdAtMs),
   }
 }
 

@@ -1,6 +1,7 @@
 import { ASSETS, COINS, networkOf } from '../../core/assets.ts'
 import { CARD_PROVIDER_NAMES } from '../../core/card/onramp-provider.ts'
 import type { CheckoutView } from '../../core/checkout/checkout-state.ts'
+import { unreachable } from '../../core/unreachable.ts'
 import { coin, total } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import type { IconName } from './icons.tsx'
@@ -206,8 +207,4 @@ export function stepsDone({ state, payable }: CheckoutView): number | null {
 export function milestoneOf(view: CheckoutView): string {
   const card = view.card === null ? '' : ` ${view.card.provider} ${view.card.update}`
   return `${view.state} ${view.received} ${networkOf(view.asset, view.livemode)}${card}`
-}
-
-function unreachable(state: never): never {
-  throw new Error(`no words for the state ${String(state)}`)
 }

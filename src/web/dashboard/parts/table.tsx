@@ -53,7 +53,7 @@ export function DataTable<Item extends { readonly id: string }>({
                 <tr key={row}>
                   {columns.map((column) => (
                     <td key={column.title} className={classOf(column)}>
-                      <span className="bone" />
+                      <span className="skeleton" />
                     </td>
                   ))}
                 </tr>
@@ -117,7 +117,7 @@ export function Skeleton({ lines = 4 }: { lines?: number }) {
       <span className="unseen">Loading</span>
       {Array.from({ length: lines }, (_, line) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: bars have no other name.
-        <span key={line} className="bone tall" />
+        <span key={line} className="skeleton tall" />
       ))}
     </div>
   )
