@@ -42,7 +42,7 @@ function watching(anvil: Anvil, token: TestToken, addresses: number): EvmAdapter
     url: anvil.url,
     setting: 'TEST_BASE_RPC_URL',
     clock: systemClock,
-    usdcContract: token.contract,
+    tokenContracts: { USDC: token.contract },
   })
   for (let added = 0; added < addresses; added++) adapter.watched.add([randomBytes(20)])
   return adapter

@@ -71,7 +71,7 @@ export async function auditBalances(
 export function openAccountsClient(node: EvmChainNode): EvmPayoutClient {
   const { network, chain, rpcUrl: url, rpcSetting: setting } = node
   const realm = realmOf(node)
-  const token = payoutTokenOn(network, realm, node.usdcContract)
+  const token = payoutTokenOn(network, realm, node.tokenContracts)
   return new EvmPayoutClient({ url, setting, chain, realm, token })
 }
 

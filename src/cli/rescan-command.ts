@@ -136,13 +136,13 @@ async function openSource(pool: Pool, node: ReadNode, watched: AddressSet | Watc
     privateChain = null,
     rpcUrl: url,
     rpcSetting: setting,
-    usdcContract,
+    tokenContracts,
     network,
   } = node
   const keyspace = keyspaceOfNetwork(network)
   const openAddresses = (at: Date, fromHeight: number | null = null) =>
     listOpenAddresses(pool, { network, keyspace, now: at, fromHeight })
-  const options = { chain, livemode, privateChain, url, setting, usdcContract, watched, openAddresses }
+  const options = { chain, livemode, privateChain, url, setting, tokenContracts, watched, openAddresses }
   const adapter = new EvmAdapter({ ...options, clock: systemClock })
   return connected(adapter, adapter.tokens.assets)
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { CHAINS, type Chain, type Network } from '../core/assets.ts'
+import { CHAINS, type Chain, type Network, TOKEN_SYMBOLS } from '../core/assets.ts'
+import type { TokenContracts } from '../core/chain/evm-parameters.ts'
 import type { PrivateChain } from '../core/chain/realm.ts'
-import { readPrivateChain, readUsdc } from './config-staging.ts'
+import { readPrivateChain, readTokenContracts } from './config-staging.ts'
 import { ConfigError, type Environment, must, urlOf } from './config-values.ts'
 
 type NetworkConfig = {
@@ -10,15 +11,16 @@ type NetworkConfig = {
   readonly zmqUrl: string | null
   /** In staging, the private chain in the place of live money's. */
   readonly privateChain: PrivateChain | null
-  /** Ethereum and Base on test networks and in staging: a token contract in place of Circle's. */
-  readonly usdcContract: string | null
+  /** Of EVM networks, on test networks and in staging: contracts in the place of the issuers'. */
+  readonly tokenContracts: TokenContracts
 }
 
 export type NetworksConfig = { readonly [network in Network]?: NetworkConfig }
 
 const RPC_URLS_MAX = 5
-export const NETWORK_VARIABLE =
-  /^(?:LIVE|TEST)_([A-Z0-9]+)_(?:(?:RPC|ZMQ)_URL|GENESIS|CHAIN_ID|USDC_ADDRESS)$/
+export const NETWORK_VARIABLE = new RegExp(
+  `^(?:LIVE|TEST)_([A-Z0-9]+)_(?:(?:RPC|ZMQ)_URL|GENESIS|CHAIN_ID|(?:${TOKEN_SYMBOLS.join('|')})_ADDRESS)$`,
+)
 const MODES = ['live', 'test'] as const
 
 /**
@@ -47,7 +49,7 @@ export function readNetworks(env: Environment, staging: boolean): NetworksConfig
       const zmqUrl = readZmqUrl(env, chain, `${prefix}_ZMQ_URL`)
       const name = `${prefix}_RPC_URL`
       const text = env[name]
-      const usdcContract = readUsdc(env, { chain, mode, staging })
+      const tokenContracts = readTokenContracts(env, { chain, mode, staging })
       const privateChain = readPrivateChain(env, { chain, mode, staging })
       if (text === undefined || text === '') {
         if (zmqUrl !== null)
@@ -57,7 +59,7 @@ export function readNetworks(env: Environment, staging: boolean): NetworksConfig
       const rpcUrls = readRpcUrls(chain, name, text)
       if (zmqUrl !== null && rpcUrls[0]?.startsWith('esplora+'))
         throw new ConfigError(`${prefix}_ZMQ_URL goes with a node, and ${name} begins with an Esplora server`)
-      networks[`${chain}-${mode}`] = { rpcUrls, zmqUrl, privateChain, usdcContract }
+      networks[`${chain}-${mode}`] = { rpcUrls, zmqUrl, privateChain, tokenContracts }
     }
   }
   return networks

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { Chain } from '../core/assets.ts'
+import { ASSETS, type Chain, TOKEN_SYMBOLS } from '../core/assets.ts'
 import { isEvmChain } from '../core/chain/evm-networks.ts'
-import { isPublicChainId } from '../core/chain/evm-parameters.ts'
+import { isPublicChainId, type TokenContracts } from '../core/chain/evm-parameters.ts'
 import type { PrivateChain } from '../core/chain/realm.ts'
 import { ConfigError, contractAddress, type Environment, must, wholeNumber } from './config-values.ts'
 
@@ -55,16 +55,28 @@ export function readPrivateChain(env: Environment, { chain, mode, staging }: Pla
   }
 }
 
-/** A token contract in place of Circle's. Live money has one contract, which no setting changes. */
-export function readUsdc(env: Environment, { chain, mode, staging }: Place): string | null {
-  const name = `${mode}_${chain}_USDC_ADDRESS`.toUpperCase()
-  const text = given(env, name)
-  if (text === undefined) return null
-  if (!isEvmChain(chain)) throw new ConfigError(`${name} is not known: remove it`)
-  if (mode === 'live' && !staging)
-    throw new ConfigError(`${name} needs STAGING=1: live money's contract is Circle's`)
-  return contractAddress(name, text)
+/**
+ * A network's token contracts in the place of the issuers', as in `TEST_BASE_USDC_ADDRESS`. Live money has one of each, which
+ * no setting changes.
+ */
+export function readTokenContracts(env: Environment, { chain, mode, staging }: Place): TokenContracts {
+  const contracts: { [symbol: string]: string } = {}
+  for (const symbol of TOKEN_SYMBOLS) {
+    const name = `${mode}_${chain}_${symbol}_ADDRESS`.toUpperCase()
+    const text = given(env, name)
+    if (text === undefined) continue
+    if (!isTokenOf(chain, symbol)) throw new ConfigError(`${name} is not known: remove it`)
+    if (mode === 'live' && !staging)
+      throw new ConfigError(`${name} needs STAGING=1: live money's contract is its issuer's`)
+    contracts[symbol] = contractAddress(name, text)
+  }
+  return contracts
 }
+
+const isTokenOf = (chain: Chain, symbol: string): boolean =>
+  Object.values(ASSETS).some(
+    (asset) => asset.chain === chain && asset.token !== null && asset.symbol === symbol,
+  )
 
 const given = (env: Environment, name: string): string | undefined =>
   env[name] === '' ? undefined : env[name]

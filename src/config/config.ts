@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { CHAINS } from '../core/assets.ts'
 import { EVM_CHAINS } from '../core/chain/evm-networks.ts'
+import type { TokenContracts } from '../core/chain/evm-parameters.ts'
 import type { OnrampConfig } from '../onramp/open-onramps.ts'
 import { SIGN_UPS, type SignUp } from '../people/sign-up.ts'
 import type { DatabaseRole } from '../postgres/roles.ts'
@@ -16,7 +17,7 @@ import {
 } from './config-backup.ts'
 import { NETWORK_VARIABLE, type NetworksConfig, readNetworks } from './config-networks.ts'
 import { ONRAMP_VARIABLES, readOnramps } from './config-onramps.ts'
-import { readUsdc } from './config-staging.ts'
+import { readTokenContracts } from './config-staging.ts'
 import {
   ConfigError,
   deliveryKey,
@@ -63,8 +64,8 @@ export type Config = {
   readonly networks: NetworksConfig
   /** Live mode with all its rules, on private chains: `STAGING`. */
   readonly staging: boolean
-  /** By chain: a contract that somebody puts on its sandbox chain, in place of our test USDC. */
-  readonly testUsdcAddresses: { readonly [chain: string]: string | null }
+  /** By chain: contracts that somebody puts on its sandbox chain, in the place of our test tokens. */
+  readonly testTokenContracts: { readonly [chain: string]: TokenContracts }
   readonly priceSources: readonly ExchangeName[]
   readonly priceUrls: { readonly [source in ExchangeName]: string | null }
   readonly currencyUrls: { readonly [source in 'coinbase' | 'ecb']: string | null }
@@ -201,8 +202,8 @@ export function loadConfig(env: Environment): Config {
     watcherKey: read(env, 'WATCHER_KEY') ?? null,
     networks,
     staging,
-    testUsdcAddresses: Object.fromEntries(
-      EVM_CHAINS.map((chain) => [chain, readUsdc(env, { chain, mode: 'test', staging })]),
+    testTokenContracts: Object.fromEntries(
+      EVM_CHAINS.map((chain) => [chain, readTokenContracts(env, { chain, mode: 'test', staging })]),
     ),
     priceSources: read(env, 'PRICE_SOURCES') ?? EXCHANGE_NAMES,
     priceUrls: {
@@ -248,7 +249,7 @@ export function environmentSetting(name: string): string | undefined {
 }
 
 /** Settings of the environment that name private chains: with them setup looks at nodes, and every later start does. */
-const PRIVATE_CHAINS = /^(?:STAGING|(?:LIVE|TEST)_[A-Z]+_(?:GENESIS|CHAIN_ID|USDC_ADDRESS))$/
+const PRIVATE_CHAINS = /^(?:STAGING|(?:LIVE|TEST)_[A-Z]+_(?:GENESIS|CHAIN_ID|[A-Z]+_ADDRESS))$/
 export const privateChainSettings = (): Environment =>
   Object.fromEntries(
     Object.entries(process.env).filter(([name, value]) => PRIVATE_CHAINS.test(name) && value !== ''),

@@ -212,6 +212,11 @@ export const pricedAs = (asset: PaymentAsset): AssetId => (isAssetId(asset) ? as
 /** Whether it is a contract's, whose transfers an EVM network's coin pays for. */
 export const isToken = (asset: PaymentAsset): boolean => COINS[asset].token !== null
 
+/** The tickers of all tokens. */
+export const TOKEN_SYMBOLS: readonly string[] = [
+  ...new Set(Object.values(ASSETS).flatMap(({ symbol, token }) => (token === null ? [] : [symbol]))),
+]
+
 /** The coin in which an EVM network's gas is paid. */
 export function nativeAssetOf(chain: EvmChain): AssetId {
   const native = Object.values(ASSETS).find((asset) => asset.chain === chain && asset.token === null)

@@ -303,7 +303,7 @@ const SYMBOL_CALL = '0x95d89b41'
 
 /** What stands at the address of each token of a network: whether it is one, what it calls itself, and its code. */
 async function inspectTokens(node: EvmChainNode, asked: EvmNode): Promise<Finding[]> {
-  const tokens = evmTokensOf(node.network, realmOf(node), node.usdcContract)
+  const tokens = evmTokensOf(node.network, realmOf(node), node.tokenContracts)
   return Promise.all(tokens.map((token) => inspectToken(node, asked, token)))
 }
 

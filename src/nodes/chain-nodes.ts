@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { Network } from '../core/assets.ts'
 import { EVM_CHAINS, type EvmChain, isEvmChain } from '../core/chain/evm-networks.ts'
-import { publicTestChainId } from '../core/chain/evm-parameters.ts'
+import { publicTestChainId, type TokenContracts } from '../core/chain/evm-parameters.ts'
 import { type PrivateChain, realmOf } from '../core/chain/realm.ts'
 import type { UtxoChain } from '../core/chain/utxo-parameters.ts'
 import type { EvmIdentity } from '../core/checkout/payment-uri.ts'
@@ -41,8 +41,8 @@ export type ChainNode = {
   /** The variable that names it, for messages. */
   readonly rpcSetting: string
   readonly zmqUrl: string | null
-  /** Ethereum and Base in test mode and staging: a token contract in place of Circle's; null where it is Circle's. */
-  readonly usdcContract: string | null
+  /** Of EVM networks in test mode and staging: contracts of tokens in the place of the issuers'. */
+  readonly tokenContracts: TokenContracts
   /** Present where the network runs on a sandbox chain of ours. */
   readonly sandbox: NodeSandbox | null
 }
@@ -74,9 +74,9 @@ export function configuredNodes(config: Config): ChainNode[] {
       const [rpcUrl, ...furtherUrls] = settings?.rpcUrls ?? []
       if (settings === undefined || rpcUrl === undefined) return []
       const rpcSetting = rpcSettingOf(network)
-      const { zmqUrl, privateChain, usdcContract } = settings
+      const { zmqUrl, privateChain, tokenContracts } = settings
       const reached = { rpcUrl, furtherUrls, rpcSetting, zmqUrl, sandbox: null }
-      return [{ network, chain, livemode, privateChain, usdcContract, ...reached }]
+      return [{ network, chain, livemode, privateChain, tokenContracts, ...reached }]
     }),
   )
 }
@@ -86,9 +86,9 @@ export function evmIdentitiesOf(nodes: readonly ChainNode[]): EvmIdentities {
   const identities = new Map<Network, EvmIdentity>()
   for (const node of nodes) {
     if (!isEvmNode(node) || realmOf(node) === 'live') continue
-    const { network, usdcContract, sandbox, privateChain } = node
+    const { network, tokenContracts, sandbox, privateChain } = node
     const chainId = sandbox?.chainId ?? privateChain?.chainId ?? publicTestChainId(node.chain)
-    identities.set(network, { chainId, usdcContract })
+    identities.set(network, { chainId, tokenContracts })
   }
   return (network) => identities.get(network)
 }

@@ -39,7 +39,7 @@ export function openProviderOf(
   deps: ProviderDeps,
 ): ChainProvider {
   const { clock, openAddresses, feePayer } = deps
-  const { livemode, privateChain = null, rpcSetting: setting, usdcContract } = node
+  const { livemode, privateChain = null, rpcSetting: setting, tokenContracts } = node
   const { url, watched, zmqUrl } = provider
   if (watched instanceof WatchedOwners) {
     const open = {
@@ -66,7 +66,7 @@ export function openProviderOf(
       setting,
       clock,
       watched,
-      usdcContract,
+      tokenContracts,
       ...open,
     })
   }

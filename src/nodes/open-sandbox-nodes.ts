@@ -79,7 +79,7 @@ async function openUtxoSandbox({ dataDir }: Config, chain: UtxoChain, deps: Deps
   const sandbox = await startUtxoChain({ ...deps, chain, dataDir, blockIntervalMs })
   return {
     ...sandboxNode(chain, sandbox.rpcUrl),
-    usdcContract: null,
+    tokenContracts: {},
     sandbox: {
       controls: utxoControls(sandbox.client),
       subscribe: (wake) => sandbox.client.subscribe(wake),
@@ -90,12 +90,12 @@ async function openUtxoSandbox({ dataDir }: Config, chain: UtxoChain, deps: Deps
 
 async function openEvmSandbox(config: Config, chain: EvmChain, deps: Deps): Promise<ChainNode> {
   const { dataDir } = config
-  const usdcContract = config.testUsdcAddresses[chain] ?? null
+  const tokenContracts = config.testTokenContracts[chain] ?? {}
   const blockIntervalMs = SANDBOX_BLOCK_INTERVAL_MS
-  const sandbox = await startEvmChain({ ...deps, chain, dataDir, blockIntervalMs, usdcContract })
+  const sandbox = await startEvmChain({ ...deps, chain, dataDir, blockIntervalMs, tokenContracts })
   return {
     ...sandboxNode(chain, sandbox.rpcUrl),
-    usdcContract: sandbox.usdcContract,
+    tokenContracts: sandbox.tokenContracts,
     sandbox: {
       controls: sandbox.client,
       chainId: sandbox.chainId,
@@ -118,7 +118,7 @@ async function openSolanaSandbox(config: Config, deps: Deps): Promise<ChainNode 
       furtherUrls: [],
       rpcSetting: rpcSettingOf('solana-test'),
       zmqUrl: null,
-      usdcContract: null,
+      tokenContracts: {},
       sandbox: {
         controls: sandbox.client,
         subscribe: (wake) => sandbox.client.subscribe(wake),

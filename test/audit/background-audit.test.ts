@@ -198,7 +198,7 @@ function silentNode(chain: 'litecoin' | 'base' | 'solana'): ChainNode {
     rpcUrl: '',
     furtherUrls: [],
     zmqUrl: null,
-    usdcContract: null,
+    tokenContracts: {},
     sandbox: null,
   }
 }

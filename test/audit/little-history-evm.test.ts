@@ -36,7 +36,7 @@ async function audited() {
     furtherUrls: [],
     rpcSetting: 'TEST_BASE_RPC_URL',
     zmqUrl: null,
-    usdcContract: world.token,
+    tokenContracts: { USDC: world.token },
     sandbox: null,
   }
   const results = await runAudit(world.database.owner, [node])

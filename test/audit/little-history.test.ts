@@ -52,7 +52,7 @@ function putAway(): void {
 async function audit(): Promise<CheckResult | undefined> {
   const place = { network: 'solana-test', chain: 'solana', livemode: false, sandbox: null } as const
   const urls = { rpcUrl: proxy.url, rpcSetting: 'TEST_SOLANA_RPC_URL', furtherUrls: [], zmqUrl: null }
-  const results = await runAudit(watched.database.owner, [{ ...place, ...urls, usdcContract: null }])
+  const results = await runAudit(watched.database.owner, [{ ...place, ...urls, tokenContracts: {} }])
   return results.find(({ name }) => name === 'chain_solana-test')
 }
 

@@ -36,7 +36,7 @@ async function find(changes: Partial<UtxoNode> = {}): Promise<string[]> {
     furtherUrls: [],
     rpcSetting: settingOf('litecoin'),
     zmqUrl: null,
-    usdcContract: null,
+    tokenContracts: {},
     sandbox: null,
     ...changes,
   }

@@ -10,7 +10,7 @@ const node: ChainNode = {
   furtherUrls: [],
   rpcSetting: 'LIVE_LITECOIN_RPC_URL',
   zmqUrl: null,
-  usdcContract: null,
+  tokenContracts: {},
   sandbox: null,
 }
 const deps = { clock: () => new Date(), openAddresses: async () => [] }

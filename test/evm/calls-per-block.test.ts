@@ -27,7 +27,7 @@ async function callsPerBlock(chain: 'ethereum' | 'base', nativeMode: 'traces' | 
     setting: 'TEST_RPC_URL',
     clock: systemClock,
     nativeMode,
-    usdcContract: chain === 'base' ? token.contract : null,
+    tokenContracts: chain === 'base' ? { USDC: token.contract } : {},
     openAddresses: async () => addresses,
   })
   try {

@@ -160,7 +160,7 @@ class World {
       setting: SETTING,
       url: this.#proxy.url,
       clock: systemClock,
-      usdcContract: contracts.token.contract,
+      tokenContracts: { USDC: contracts.token.contract },
       nativeMode: this.#mode,
       openAddresses: async () => addresses,
       probeIntervalMs: 30,
@@ -228,7 +228,11 @@ class World {
   async #findings(): Promise<string[]> {
     const { anvil, contracts } = this.#workload
     const place = { network: 'base-test', chain: 'base', livemode: false } as const
-    const node = { rpcUrl: anvil.url, rpcSetting: SETTING, usdcContract: contracts.token.contract }
+    const node = {
+      rpcUrl: anvil.url,
+      rpcSetting: SETTING,
+      tokenContracts: { USDC: contracts.token.contract },
+    }
     const none = { furtherUrls: [], zmqUrl: null, sandbox: null }
     const results = await runAudit(this.#database.owner, [{ ...place, ...node, ...none }])
     return results.flatMap(({ name, findings }) => findings.map((each) => `${name}: ${JSON.stringify(each)}`))

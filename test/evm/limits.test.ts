@@ -44,7 +44,7 @@ const adapterAt = (url: string, changes: Partial<EvmAdapterOptions> = {}): EvmAd
     url,
     setting: 'TEST_BASE_RPC_URL',
     clock: systemClock,
-    usdcContract: token.contract,
+    tokenContracts: { USDC: token.contract },
     ...changes,
   })
 

@@ -64,7 +64,7 @@ async function findings(): Promise<string[]> {
   const { driver, chain, database } = watched
   const place = { network: driver.network, chain: 'ethereum', livemode: false, sandbox: null } as const
   const urls = { rpcUrl: chain.url, rpcSetting: 'TEST_ETHEREUM_RPC_URL', furtherUrls: [], zmqUrl: null }
-  const results = await runAudit(database.owner, [{ ...place, ...urls, usdcContract: null }])
+  const results = await runAudit(database.owner, [{ ...place, ...urls, tokenContracts: {} }])
   return results.flatMap(({ name, findings }) =>
     findings.map(({ subject, detail }) => `${name}: ${subject} ${detail}`),
   )

@@ -48,7 +48,7 @@ async function doctorSays(rpcUrl: string, furtherUrls: readonly string[] = []): 
     furtherUrls,
     rpcSetting: 'TEST_BASE_RPC_URL',
     zmqUrl: null,
-    usdcContract: watched.chain.token.contract,
+    tokenContracts: { USDC: watched.chain.token.contract },
     sandbox: null,
   }
   const findings = await inspectNetworks(watched.database.owner, [node], systemClock)

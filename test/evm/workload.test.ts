@@ -62,7 +62,7 @@ test(`${TRANSFERS} random transfers with reorganisations are found once each, wi
     url: anvil.url,
     setting: 'TEST_BASE_RPC_URL',
     clock: systemClock,
-    usdcContract: workload.contracts.token.contract,
+    tokenContracts: { USDC: workload.contracts.token.contract },
     openAddresses: async () => workload.open,
   }
   const followers: Follower[] = []

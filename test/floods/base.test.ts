@@ -13,7 +13,11 @@ const ALONE = 200
 describeFlood({
   // By balances: anvil traces such a block for ten seconds, which would be all that is measured.
   driver: evmDriver('USDC_BASE', { nativeMode: 'balances' }),
-  node: ({ token }) => ({ chain: 'base', rpcSetting: 'TEST_BASE_RPC_URL', usdcContract: token.contract }),
+  node: ({ token }) => ({
+    chain: 'base',
+    rpcSetting: 'TEST_BASE_RPC_URL',
+    tokenContracts: { USDC: token.contract },
+  }),
   pay: async ({ anvil, token }, address, count) => {
     await anvil.rpc('evm_setBlockGasLimit', [hex(400_000_000n)])
     const alone = Math.min(count, ALONE)

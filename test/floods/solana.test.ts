@@ -6,7 +6,7 @@ let amount = 890_880n
 
 describeFlood({
   driver: solanaDriver('blocks'),
-  node: () => ({ chain: 'solana', rpcSetting: 'TEST_SOLANA_RPC_URL', usdcContract: null }),
+  node: () => ({ chain: 'solana', rpcSetting: 'TEST_SOLANA_RPC_URL', tokenContracts: {} }),
   pay: async (chain, address, count) => {
     let sum = 0n
     for (let left = count; left > 0; left--) {

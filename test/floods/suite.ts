@@ -24,7 +24,7 @@ const TEST_MS_MAX = 2 * PATIENCE_MS
 
 export type Flood<Driven extends DrivenChain> = {
   readonly driver: ChainDriver<Driven>
-  readonly node: (chain: Driven) => Pick<ChainNode, 'chain' | 'rpcSetting' | 'usdcContract'>
+  readonly node: (chain: Driven) => Pick<ChainNode, 'chain' | 'rpcSetting' | 'tokenContracts'>
   /** Sends so many payments to one address, for the next block; returns their sum. */
   readonly pay: (chain: Driven, address: string, count: number) => Promise<bigint>
   /** Payments of one block; `LONG=1` sends 3,000 everywhere. */

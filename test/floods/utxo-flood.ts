@@ -18,7 +18,7 @@ export function utxoFlood(chain: NodeChainName): Flood<DrivenNode> {
       ...driver,
       start: async () => ({ ...(await driver.start()), newAddress: () => newAddress(chain) }),
     },
-    node: () => ({ chain, rpcSetting: settingOf(chain), usdcContract: null }),
+    node: () => ({ chain, rpcSetting: settingOf(chain), tokenContracts: {} }),
     pay: async ({ node }, address, count) => {
       if (count === 1) {
         await node.pay(address, coinsOf(UNITS))

@@ -84,7 +84,7 @@ test.each(['ETH_BASE', 'USDC_BASE'] as const)(
       livemode: false,
       url: base.anvil.url,
       setting: 'TEST_BASE_RPC_URL',
-      usdcContract: base.token,
+      tokenContracts: { USDC: base.token },
       clock: systemClock,
       probeIntervalMs: 30,
     })
@@ -164,7 +164,7 @@ test('the auditor asks the chain what deposit addresses hold, and finds one with
     furtherUrls: [],
     rpcSetting: 'TEST_BASE_RPC_URL',
     zmqUrl: null,
-    usdcContract: base.token,
+    tokenContracts: { USDC: base.token },
     sandbox: null,
   }
   const { owner } = base.database

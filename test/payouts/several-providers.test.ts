@@ -60,7 +60,7 @@ async function told(): Promise<string[]> {
     furtherUrls: [],
     rpcSetting: 'TEST_BASE_RPC_URL',
     zmqUrl: null,
-    usdcContract: world.token,
+    tokenContracts: { USDC: world.token },
     sandbox: null,
   } as const
   const findings = await inspectNetworks(world.database.owner, [node], () => world.now)

@@ -96,7 +96,7 @@ test('a stock wallet pays on the sandbox, and safe and finalized follow close be
 test('test USDC stands on Base at a known address, with the words and decimals of the real one', async () => {
   const sandbox = await start('base')
   const { reader, wallet } = clientsOf(sandbox)
-  expect(sandbox.usdcContract).toBe(SANDBOX_USDC_CONTRACT)
+  expect(sandbox.tokenContracts.USDC).toBe(SANDBOX_USDC_CONTRACT)
   const usdc = getContract({
     address: SANDBOX_USDC_CONTRACT,
     abi: TEST_USDC_ABI,

@@ -207,7 +207,7 @@ describe('a node of Base', () => {
     closing.push(() => anvil.remove())
     const { hash } = await anvil.rpc<{ hash: string }>('eth_getBlockByNumber', ['0x0', false])
     const privateChain = named === null ? null : { genesis: hash, ...named }
-    const common = { chain: 'base', livemode: true, privateChain, usdcContract: null } as const
+    const common = { chain: 'base', livemode: true, privateChain, tokenContracts: {} } as const
     return outcome(new EvmAdapter({ ...common, url: anvil.url, setting: 'IT', clock: systemClock }))
   }
 

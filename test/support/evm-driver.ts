@@ -34,7 +34,7 @@ export function evmDriver(
         chain,
         livemode: false,
         setting: rpcSettingOf(network),
-        usdcContract: token.contract,
+        tokenContracts: { USDC: token.contract },
         probeIntervalMs: 30,
         ...changes,
       }

@@ -88,7 +88,7 @@ export class EvmPayoutWorld extends PayoutSteps {
   }
 
   #tokenParameters() {
-    return payoutTokenOn(this.network, 'test', this.token)
+    return payoutTokenOn(this.network, 'test', { USDC: this.token })
   }
 
   /** A merchant with final deposits of these amounts, each at an address of its own. */

@@ -40,7 +40,7 @@ type ProviderParts = {
 /** What histories of readings need to know of a family of chains. */
 export type ReadingFamily<Driven extends DrivenChain = DrivenChain> = {
   readonly driver: ChainDriver<Driven>
-  readonly auditNode: (chain: Driven) => Pick<ChainNode, 'chain' | 'rpcSetting' | 'usdcContract'>
+  readonly auditNode: (chain: Driven) => Pick<ChainNode, 'chain' | 'rpcSetting' | 'tokenContracts'>
   /** Two providers that match against one set of addresses. */
   readonly providers: (
     chain: Driven,
@@ -74,7 +74,7 @@ const elsewhere = () => randomBytes(32).toString('hex')
 
 const litecoin: ReadingFamily<DrivenSandbox> = {
   driver: sandboxDriver,
-  auditNode: () => ({ chain: 'litecoin', rpcSetting: 'TEST_LITECOIN_RPC_URL', usdcContract: null }),
+  auditNode: () => ({ chain: 'litecoin', rpcSetting: 'TEST_LITECOIN_RPC_URL', tokenContracts: {} }),
   providers: (_chain, first, second) => {
     const watched = new AddressSet()
     const open = ({ url, clock }: ProviderParts) =>
@@ -135,7 +135,7 @@ const payers = new WeakMap<DrivenAnvil, Promise<string>>()
 
 const ethereum: ReadingFamily<DrivenAnvil> = {
   driver: evmDriver('ETH', { answerMsMax: ANSWER_MS_MAX }),
-  auditNode: () => ({ chain: 'ethereum', rpcSetting: 'TEST_ETHEREUM_RPC_URL', usdcContract: null }),
+  auditNode: () => ({ chain: 'ethereum', rpcSetting: 'TEST_ETHEREUM_RPC_URL', tokenContracts: {} }),
   providers: (chain, first, second) => {
     const watched = new AddressSet()
     const options = chain.recipe.options as EvmAdapterOptions
@@ -193,7 +193,7 @@ const solana: ReadingFamily<DrivenSolana> = {
       return chain
     },
   },
-  auditNode: () => ({ chain: 'solana', rpcSetting: 'TEST_SOLANA_RPC_URL', usdcContract: null }),
+  auditNode: () => ({ chain: 'solana', rpcSetting: 'TEST_SOLANA_RPC_URL', tokenContracts: {} }),
   providers: (chain, first, second) => {
     const watched = new WatchedOwners()
     const open = (parts: ProviderParts) =>

@@ -169,7 +169,7 @@ export class SolanaPayoutWorld extends PayoutSteps {
       furtherUrls: [],
       rpcSetting: 'TEST_SOLANA_RPC_URL',
       zmqUrl: null,
-      usdcContract: null,
+      tokenContracts: {},
       sandbox: null,
     }
   }

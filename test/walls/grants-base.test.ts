@@ -63,7 +63,7 @@ async function open(): Promise<Installation> {
       furtherUrls: [],
       rpcSetting: 'TEST_BASE_RPC_URL',
       zmqUrl: null,
-      usdcContract: token,
+      tokenContracts: { USDC: token },
       sandbox: null,
     },
     victim,

@@ -50,7 +50,7 @@ async function open(): Promise<Installation> {
       furtherUrls: [],
       rpcSetting: 'TEST_SOLANA_RPC_URL',
       zmqUrl: null,
-      usdcContract: null,
+      tokenContracts: {},
       sandbox: null,
     },
     victim,

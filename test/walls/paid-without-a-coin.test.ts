@@ -46,7 +46,7 @@ beforeAll(async () => {
     furtherUrls: [],
     rpcSetting: 'TEST_LITECOIN_RPC_URL',
     zmqUrl: null,
-    usdcContract: null,
+    tokenContracts: {},
     sandbox: null,
   }
 })

@@ -42,7 +42,7 @@ async function namedOf(id: string): Promise<string[]> {
     furtherUrls: [],
     rpcSetting: 'TEST_BASE_RPC_URL',
     zmqUrl: null,
-    usdcContract: world.token,
+    tokenContracts: { USDC: world.token },
     sandbox: null,
   }
   const results = await runAudit(world.database.owner, [node])

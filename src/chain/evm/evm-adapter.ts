@@ -1,4 +1,4 @@
-import { type Network, nativeAssetOf } from '../../core/assets.ts'
+import { ASSETS, type Network, nativeAssetOf } from '../../core/assets.ts'
 import { type EvmChain, evmNetworkOf } from '../../core/chain/evm-networks.ts'
 import {
   type EvmParameters,
@@ -6,6 +6,7 @@ import {
   evmParametersOf,
   evmTokensOf,
   expectedChain,
+  type TokenContracts,
 } from '../../core/chain/evm-parameters.ts'
 import { type PrivateChain, realmOf } from '../../core/chain/realm.ts'
 import type { BlockTags } from '../../core/finality.ts'
@@ -53,8 +54,8 @@ export type EvmAdapterOptions = {
   readonly watched?: AddressSet
   /** Addresses of open checkouts, for nodes that do not trace; absent: none. */
   readonly openAddresses?: OpenAddresses
-  /** A private or test network's own USDC contract in place of Circle's. */
-  readonly usdcContract?: string | null
+  /** A private or test network's own contracts in the place of the issuers'. */
+  readonly tokenContracts?: TokenContracts
   /** Overrides what the node turns out to be able to do. */
   readonly nativeMode?: NativeMode
   readonly probeIntervalMs?: number
@@ -88,11 +89,11 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
   #blockTags: { readonly heights: BlockTags; readonly readAtMs: number } | null = null
 
   constructor(options: EvmAdapterOptions) {
-    const { chain, livemode, url, setting, usdcContract = null, openAddresses = async () => [] } = options
+    const { chain, livemode, url, setting, tokenContracts = {}, openAddresses = async () => [] } = options
     this.#options = options
     this.network = `${chain}-${livemode ? 'live' : 'test'}`
     this.watched = options.watched ?? new AddressSet()
-    this.#tokens = evmTokensOf(this.network, realmOf(options), usdcContract)
+    this.#tokens = evmTokensOf(this.network, realmOf(options), tokenContracts)
     this.#node = new EvmNode(url, setting, options.answerMsMax)
     this.#traces = new BlockTraces(this.#node)
     this.#mode = options.nativeMode ?? null
@@ -125,9 +126,10 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
       const reason = `the node at ${this.#node.rpc.where} is syncing: wait until it has come to the tip`
       return { parameters: parameters.name, health: { status: 'syncing', reason } }
     }
-    // A private chain has Circle's contract nowhere, and need not have another.
-    const hasTokens = !parameters.isolated || this.#options.usdcContract != null
-    for (const token of hasTokens ? this.#tokens : []) await this.#requireToken(token)
+    // A private chain has no issuer's contract, and need not have another.
+    const own = this.#options.tokenContracts ?? {}
+    const isThere = ({ asset }: EvmToken) => !parameters.isolated || own[ASSETS[asset].symbol] !== undefined
+    for (const token of this.#tokens.filter(isThere)) await this.#requireToken(token)
     const tip = await this.#walk.tip()
     await this.#modeAt(tip)
     this.#parameters = parameters

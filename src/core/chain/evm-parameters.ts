@@ -75,21 +75,20 @@ export function expectedChain(chain: EvmChain, realm: Realm): string {
 /** Whether this is the id of a public chain that Paylink knows. */
 export const isPublicChainId = (chainId: number): boolean => PUBLIC.some((each) => each.chainId === chainId)
 
-/** The tokens that are looked for on a network; `usdcContract` is one's own in place of Circle's, never for live money. */
-export function evmTokensOf(
-  network: Network,
-  realm: Realm,
-  usdcContract: string | null,
-): readonly EvmToken[] {
-  const own = realm === 'live' ? null : usdcContract
-  return Object.values(ASSETS).flatMap(({ id: asset, chain, decimals, token }) => {
+/** A network's own contracts in the place of the issuers', by the symbols of their tokens. */
+export type TokenContracts = { readonly [symbol: string]: string }
+
+/** The tokens that are looked for on a network. Own contracts are never for live money. */
+export function evmTokensOf(network: Network, realm: Realm, contracts: TokenContracts): readonly EvmToken[] {
+  const own = realm === 'live' ? {} : contracts
+  return Object.values(ASSETS).flatMap(({ id: asset, symbol, chain, decimals, token }) => {
     const isLive = network === `${chain}-live`
     if (token === null || (!isLive && network !== `${chain}-test`)) return []
-    const contract = own ?? (isLive ? token.contracts.live : token.contracts.test)
+    const contract = own[symbol] ?? (isLive ? token.contracts.live : token.contracts.test)
     return [{ asset, contract: contract.toLowerCase(), decimals, outputIndex: token.outputIndex }]
   })
 }
 
 /** The one that payouts are made in; null where no payout is. */
-export const payoutTokenOn = (network: Network, realm: Realm, usdcContract: string | null): EvmToken | null =>
-  evmTokensOf(network, realm, usdcContract)[0] ?? null
+export const payoutTokenOn = (network: Network, realm: Realm, contracts: TokenContracts): EvmToken | null =>
+  evmTokensOf(network, realm, contracts)[0] ?? null

@@ -67,9 +67,9 @@ describe('a payment URI', () => {
       const uri = paymentUri({ asset, livemode: false, address: EVM, amount: 5n })
       expect(uri).not.toMatch(/@(1|8453)[?/]|0x8335/)
     }
-    const evm = { chainId: 31_337, usdcContract: '0x5FbDB2315678afecb367f032d93F642f64180aa3' }
+    const evm = { chainId: 31_337, tokenContracts: { USDC: '0x5FbDB2315678afecb367f032d93F642f64180aa3' } }
     expect(paymentUri({ asset: 'USDC_BASE', livemode: false, address: EVM, amount: 5n, evm })).toBe(
-      `ethereum:${evm.usdcContract}@31337/transfer?address=${EVM}&uint256=5`,
+      `ethereum:${evm.tokenContracts.USDC}@31337/transfer?address=${EVM}&uint256=5`,
     )
   })
 })

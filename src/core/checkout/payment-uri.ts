@@ -1,10 +1,11 @@
 import { ASSETS, type AssetId, isToken } from '../assets.ts'
 import { evmNetworkOf, isEvmChain } from '../chain/evm-networks.ts'
+import type { TokenContracts } from '../chain/evm-parameters.ts'
 import { formatCoinAmount } from '../money.ts'
 import { unreachable } from '../unreachable.ts'
 
 /** What a wallet must know of a test network that is not the public one. */
-export type EvmIdentity = { readonly chainId: number; readonly usdcContract: string | null }
+export type EvmIdentity = { readonly chainId: number; readonly tokenContracts: TokenContracts }
 
 export type PaymentRequest = {
   readonly asset: AssetId
@@ -59,7 +60,7 @@ export function chainIdOf(request: PaymentRequest): number {
 
 /** The contract whose tokens a request is paid with. Throws for a coin that has none. */
 export function contractOf({ asset, livemode, evm }: PaymentRequest): string {
-  const { token } = ASSETS[asset]
+  const { token, symbol } = ASSETS[asset]
   if (token === null) throw new Error(`${asset} has no contract`)
-  return evm?.usdcContract ?? (livemode ? token.contracts.live : token.contracts.test)
+  return evm?.tokenContracts[symbol] ?? (livemode ? token.contracts.live : token.contracts.test)
 }

@@ -119,7 +119,9 @@ function offerOf(
   if (wallet.balance < gasCostOf(TOKEN_SWEEP_GAS, gasPriceOf(wallet), wallet)) return null
   const asset = encodeEvmAddress(token.contract)
   const realm = realmOfMode(invoice.livemode, staging)
-  const isKnown = evmTokensOf(network, realm, asset).some(({ contract }) => contract === asset.toLowerCase())
+  const isKnown = evmTokensOf(network, realm, { USDC: asset }).some(
+    ({ contract }) => contract === asset.toLowerCase(),
+  )
   if (!isKnown) return null
   const { name, version } = token
   const terms = {

@@ -58,7 +58,7 @@ function openEvmBroadcaster(node: EvmChainNode, deps: Deps): OpenBroadcaster {
   const { network, chain: name, rpcSetting: setting, sandbox } = node
   const realm = realmOf(node)
   const native = nativeAssetOf(name)
-  const token = payoutTokenOn(network, realm, node.usdcContract)
+  const token = payoutTokenOn(network, realm, node.tokenContracts)
   const { providers, close } = openEach(
     node,
     deps,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { EvmChain } from '../../core/chain/evm-networks.ts'
+import type { TokenContracts } from '../../core/chain/evm-parameters.ts'
 
 /**
  * The test USDC on the sandbox's Base: where the first transaction of the first account creates a contract
@@ -18,8 +19,10 @@ export const CREATE2_CALL = {
   salt: `0x${'00'.repeat(32)}`,
 }
 
-export const sandboxUsdcOf = (chain: EvmChain): string =>
-  chain === 'base' ? SANDBOX_USDC_CONTRACT : CREATED_USDC_CONTRACT
+/** The contracts of a sandbox chain's test tokens. */
+export const sandboxTokensOf = (chain: EvmChain): TokenContracts => ({
+  USDC: chain === 'base' ? SANDBOX_USDC_CONTRACT : CREATED_USDC_CONTRACT,
+})
 
 /** The words that every EVM developer's tools know: play money that anybody may spend in a wallet of theirs. */
 const MNEMONIC = 'test test test test test test test test test test test junk'

@@ -1,7 +1,8 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import { z } from 'zod'
-import { type AssetId, isToken } from '../../core/assets.ts'
+import { ASSETS, type AssetId, isToken } from '../../core/assets.ts'
+import type { TokenContracts } from '../../core/chain/evm-parameters.ts'
 import { tokenTransferCall } from '../../core/checkout/wallet-transaction.ts'
 import type { SignedPayment, SignedTransaction } from '../controls.ts'
 import type { RpcAnswer } from './anvil-process.ts'
@@ -16,8 +17,10 @@ const DEPLOY_GAS = 10_000_000
 /** Wei. The second outbids the first in both fields by more than the tenth that pools ask for. */
 const FEES = { maxFeePerGas: 100_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n }
 const REPLACEMENT_FEES = { maxFeePerGas: 200_000_000_000n, maxPriorityFeePerGas: 2_000_000_000n }
-/** What each account holds of the test USDC at first: a thousand million. */
-const USDC_EACH = 10n ** 15n
+/** What creates a test token, by its symbol; it takes what each of a list of accounts has at first. */
+const TEST_TOKEN_BYTECODES: { readonly [symbol: string]: string } = { USDC: TEST_USDC_BYTECODE }
+/** What each account holds of a test token at first: a thousand million. */
+const TOKENS_EACH = 10n ** 15n
 const WORD_DIGITS = 64
 
 const signedSchema = z.union([z.string(), z.object({ raw: z.string() }).transform(({ raw }) => raw)])
@@ -39,36 +42,42 @@ export class EvmWallet {
   readonly #chain: EvmChain
   readonly #accounts: readonly string[]
   readonly #chainId: number
-  readonly #usdcContract: string
+  readonly #tokenContracts: TokenContracts
   /** Accounts with a payment that is not sent yet, by that payment, and when it ends. */
   readonly #reserved = new Map<string, { readonly account: string; readonly until: number }>()
 
   private constructor(
     chain: EvmChain,
-    known: { accounts: readonly string[]; chainId: number; usdcContract: string },
+    known: { accounts: readonly string[]; chainId: number; tokenContracts: TokenContracts },
   ) {
     this.#chain = chain
     this.#accounts = known.accounts
     this.#chainId = known.chainId
-    this.#usdcContract = known.usdcContract
+    this.#tokenContracts = known.tokenContracts
   }
 
-  /** `usdcContract` is what USDC payments call. */
-  static async open(chain: EvmChain, usdcContract: string): Promise<EvmWallet> {
+  /** `tokenContracts` are what payments in tokens call. */
+  static async open(chain: EvmChain, tokenContracts: TokenContracts): Promise<EvmWallet> {
     const accounts = accountsSchema.parse(resultOf(await chain.ask('eth_accounts', [])))
     const chainId = hexNumber.parse(resultOf(await chain.ask('eth_chainId', [])))
-    return new EvmWallet(chain, { accounts, chainId, usdcContract })
+    return new EvmWallet(chain, { accounts, chainId, tokenContracts })
   }
 
-  /** Puts the test USDC on the chain at its address (`sandboxUsdcOf`); nothing where it is there. */
-  async deployUsdc(contract: string): Promise<void> {
+  /** Puts the test tokens on the chain at their addresses (`sandboxTokensOf`), those that are not there. */
+  async deployTokens(contracts: TokenContracts): Promise<void> {
+    for (const [symbol, contract] of Object.entries(contracts)) await this.#deployToken(symbol, contract)
+  }
+
+  async #deployToken(symbol: string, contract: string): Promise<void> {
     if (resultOf(await this.#chain.ask('eth_getCode', [contract, 'latest'])) !== '0x') return
-    const head = [word(64n), word(USDC_EACH), word(BigInt(this.#accounts.length))]
-    const data = `${TEST_USDC_BYTECODE}${head.join('')}${this.#accounts.map(addressWord).join('')}`
+    const bytecode = TEST_TOKEN_BYTECODES[symbol]
+    if (bytecode === undefined) throw new Error(`there is no test token ${symbol}`)
+    const head = [word(64n), word(TOKENS_EACH), word(BigInt(this.#accounts.length))]
+    const data = `${bytecode}${head.join('')}${this.#accounts.map(addressWord).join('')}`
     await this.#chain.send(await this.#signCreation(contract, data))
     await this.#chain.mine()
     if (resultOf(await this.#chain.ask('eth_getCode', [contract, 'latest'])) === '0x')
-      throw new Error(`the test USDC did not come to stand at ${contract}`)
+      throw new Error(`the test ${symbol} did not come to stand at ${contract}`)
   }
 
   async #signCreation(contract: string, data: string): Promise<string> {
@@ -121,7 +130,9 @@ export class EvmWallet {
 
   #callOf(asset: AssetId, address: string, amount: bigint): Call {
     if (!isToken(asset)) return { to: address, value: amount }
-    return { to: this.#usdcContract, data: tokenTransferCall(address, amount) }
+    const contract = this.#tokenContracts[ASSETS[asset].symbol]
+    if (contract === undefined) throw new WalletRefused(`this sandbox chain has no ${asset}`)
+    return { to: contract, data: tokenTransferCall(address, amount) }
   }
 
   async #nonceOf(account: string): Promise<number> {

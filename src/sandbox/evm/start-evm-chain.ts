@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { AssetId } from '../../core/assets.ts'
 import { type EvmChain as EvmNetworkName, evmNetworkOf } from '../../core/chain/evm-networks.ts'
+import type { TokenContracts } from '../../core/chain/evm-parameters.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import { Changes } from '../changes.ts'
@@ -12,7 +13,7 @@ import { createPasswordServer } from '../password-server.ts'
 import { SandboxRpc } from '../sandbox-rpc.ts'
 import { findAnvil } from './anvil-program.ts'
 import { EvmChain } from './evm-chain.ts'
-import { sandboxUsdcOf } from './evm-genesis.ts'
+import { sandboxTokensOf } from './evm-genesis.ts'
 import { EvmMiner } from './evm-miner.ts'
 import { answerEvmRpc, type EvmSandboxNode } from './evm-rpc.ts'
 import { EvmWallet } from './evm-wallet.ts'
@@ -20,8 +21,8 @@ import { EvmWallet } from './evm-wallet.ts'
 export type SandboxEvm = {
   readonly chain: EvmNetworkName
   readonly chainId: number
-  /** What counts as USDC there. */
-  readonly usdcContract: string
+  /** What counts as its tokens there. */
+  readonly tokenContracts: TokenContracts
   /** Address of its RPC, credentials included; the same after every restart. */
   readonly rpcUrl: string
   readonly client: EvmSandboxClient
@@ -35,8 +36,8 @@ type Options = {
   readonly log: Log
   /** Time between blocks while something happens; 0: blocks come only when asked for. */
   readonly blockIntervalMs: number
-  /** `TEST_…_USDC_ADDRESS`: a contract that somebody puts there, in place of ours. */
-  readonly usdcContract?: string | null
+  /** `TEST_…_USDC_ADDRESS` and its like: contracts that somebody puts there, in the place of ours. */
+  readonly tokenContracts?: TokenContracts
   readonly place?: SandboxPlace
   /** Whether an anvil that is not here may be fetched. */
   readonly mayFetch?: boolean
@@ -50,7 +51,7 @@ export async function startEvmChain(options: Options): Promise<SandboxEvm> {
   const { chain, log, place = THIS_MACHINE } = options
   const program = await findAnvil(options)
   const folder = join(options.dataDir, 'sandbox', chain)
-  const usdcContract = options.usdcContract ?? sandboxUsdcOf(chain)
+  const tokenContracts = { ...sandboxTokensOf(chain), ...options.tokenContracts }
   const onError = (error: unknown, method?: string) =>
     log.error({ err: error, chain, method }, 'the sandbox chain failed')
   const changes = new Changes()
@@ -73,7 +74,7 @@ export async function startEvmChain(options: Options): Promise<SandboxEvm> {
         onError,
       }),
     open: async () => {
-      const opened = await openNode(folder, { ...options, program, usdcContract, onError, changes })
+      const opened = await openNode(folder, { ...options, program, tokenContracts, onError, changes })
       node = opened
       return async () => {
         node = null
@@ -86,7 +87,7 @@ export async function startEvmChain(options: Options): Promise<SandboxEvm> {
   return {
     chain,
     chainId: evmNetworkOf(chain).sandboxChainId,
-    usdcContract,
+    tokenContracts,
     rpcUrl: port.rpcUrl,
     client,
     stop: async () => {
@@ -100,7 +101,7 @@ async function openNode(
   folder: string,
   parts: Options & {
     readonly program: string
-    readonly usdcContract: string
+    readonly tokenContracts: TokenContracts
     readonly onError: (error: unknown) => void
     readonly changes: Changes
   },
@@ -113,8 +114,8 @@ async function openNode(
   const chainId = evmNetworkOf(name).sandboxChainId
   const chain = await EvmChain.open({ folder, program, chainId, clock, log, onChange: changes.emit })
   try {
-    const wallet = await EvmWallet.open(chain, parts.usdcContract)
-    await wallet.deployUsdc(sandboxUsdcOf(name))
+    const wallet = await EvmWallet.open(chain, parts.tokenContracts)
+    await wallet.deployTokens(sandboxTokensOf(name))
     const miner = new EvmMiner({ chain, blockIntervalMs, onError })
     miner.start()
     return { chain, wallet, miner, clock }

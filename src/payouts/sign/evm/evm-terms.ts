@@ -61,7 +61,7 @@ function tokenOf(network: Network, realm: Realm, { token, chainId }: HotWallet):
   if (token === null) return null
   const contract = `0x${token.contract.toString('hex')}`
   // For live money there is one contract whatever the database says.
-  const isKnown = evmTokensOf(network, realm, contract).some((known) => known.contract === contract)
+  const isKnown = evmTokensOf(network, realm, { USDC: contract }).some((known) => known.contract === contract)
   if (!isKnown) return null
   return { name: token.name, version: token.version, chainId: BigInt(chainId), contract: token.contract }
 }
