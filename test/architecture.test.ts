@@ -142,11 +142,13 @@ test('the dashboard is a client of the API: it knows wire, core, itself and what
     /^(web\/dashboard\/|wire\/|core\/|react$|react-dom\/client$|@tanstack\/react-(?:query|router)$|uplot(?:$|\/)|uqr$|zod$)/
   expect(importsBeyond(DASHBOARD, allowed)).toEqual([])
   expect(importsBetween(/^(?!web\/dashboard\/)/, /^web\/dashboard\//)).toEqual([])
-  // The schemas would bring zod into the browser: of wire and core only types, the scopes, the currencies, and how money is written.
+  // The schemas would bring zod into the browser: of wire and core only types, the scopes, and what money and networks are.
   const values = productImports().filter(
     ({ from, to, isType }) =>
       from.startsWith(DASHBOARD) &&
-      /^(core\/(?!money\.ts$|rates\/currencies\.ts$)|wire\/(?!scopes\.ts$)|zod$)/.test(to) &&
+      /^(core\/(?!(?:money|assets|finality|rates\/currencies|chain\/evm-networks)\.ts$)|wire\/(?!scopes\.ts$)|zod$)/.test(
+        to,
+      ) &&
       !isType,
   )
   expect(told(values)).toEqual([])

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { AssetId } from '../core/assets.ts'
+import { type AssetId, COINS } from '../core/assets.ts'
 import { formatFiat } from '../core/money.ts'
 import { CURRENCIES, type Currency, currencyDecimals } from '../core/rates/currencies.ts'
 import type { invoiceView } from '../wire/invoice.ts'
@@ -20,17 +20,7 @@ export const TICKERS: { readonly [ticker: string]: AssetId } = {
   USDC: 'USDC_BASE',
 }
 
-const TICKER_OF: { readonly [asset in PaidAssetName]: string } = {
-  BTC: 'BTC',
-  LTC: 'LTC',
-  ETH: 'ETH',
-  ETH_BASE: 'ETH',
-  USDC_BASE: 'USDC',
-  SOL: 'SOL',
-  USDC_ETHEREUM: 'USDC',
-  WSOL: 'WSOL',
-}
-export const tickerOf = (asset: PaidAssetName): string => TICKER_OF[asset]
+export const tickerOf = (asset: PaidAssetName): string => COINS[asset].symbol
 
 export const isObject = (value: unknown): value is Metadata =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -84,16 +84,11 @@ type Place = { readonly country: string; readonly state: string | null }
 /** A place where it certainly sells, for `paylink doctor`. */
 const PROBED_PLACE: Place = { country: 'US', state: 'CA' }
 
-/** Coinbase's names of the coins. */
-const SOLD: { readonly [asset in AssetId]: { readonly currency: string; readonly network: string } } = {
-  BTC: { currency: 'BTC', network: 'bitcoin' },
-  LTC: { currency: 'LTC', network: 'litecoin' },
-  ETH: { currency: 'ETH', network: 'ethereum' },
-  ETH_BASE: { currency: 'ETH', network: 'base' },
-  USDC_BASE: { currency: 'USDC', network: 'base' },
-  SOL: { currency: 'SOL', network: 'solana' },
-  USDC_ETHEREUM: { currency: 'USDC', network: 'ethereum' },
-}
+/** Coinbase's names of a coin. What its options lack it does not sell. */
+const soldAs = (asset: AssetId): { readonly currency: string; readonly network: string } => ({
+  currency: ASSETS[asset].symbol,
+  network: ASSETS[asset].chain,
+})
 
 /** The hosted onramp of Coinbase's Developer Platform: one session for each purchase, with its quote. */
 export function createCoinbaseOnramp(settings: CoinbaseSettings, deps: Deps): OnrampProvider {
@@ -184,7 +179,7 @@ type Terms = { readonly kind: 'terms'; readonly currency: string; readonly minim
 
 /** Whether a card buys this there: the coin, the currency to pay in, and its limits. */
 function termsOf(options: CoinbaseOptions, { asset, usdCents }: CardOrder): Terms | ProviderAnswer {
-  const { currency, network } = SOLD[asset]
+  const { currency, network } = soldAs(asset)
   const isSold = options.purchase_currencies.some(
     ({ symbol, networks }) => symbol === currency && networks.some(({ name }) => name === network),
   )
@@ -209,8 +204,8 @@ function termsOf(options: CoinbaseOptions, { asset, usdCents }: CardOrder): Term
 function sessionRequest(order: CardOrder, place: Place) {
   const { asset, amount, address, clientAddress } = order
   return {
-    purchaseCurrency: SOLD[asset].currency,
-    destinationNetwork: SOLD[asset].network,
+    purchaseCurrency: soldAs(asset).currency,
+    destinationNetwork: soldAs(asset).network,
     destinationAddress: address,
     purchaseAmount: formatCoinAmount(amount, ASSETS[asset].decimals),
     paymentMethod: CARD,
@@ -255,7 +250,7 @@ function soldAmount(
   quote: { purchaseAmount: string; purchaseCurrency: string; destinationNetwork: string },
   { asset, amount }: CardOrder,
 ): bigint | null {
-  const { currency, network } = SOLD[asset]
+  const { currency, network } = soldAs(asset)
   const isOurs = quote.purchaseCurrency === currency && quote.destinationNetwork === network
   // Compared by eight decimals: quotes of finer coins are cut there.
   const [sold, response] = [

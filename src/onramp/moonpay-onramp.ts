@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Dispatcher } from 'undici'
 import { z } from 'zod'
-import { ASSETS, type AssetId } from '../core/assets.ts'
+import { ASSETS, type AssetId, type Chain } from '../core/assets.ts'
 import { fiatOf, parseFiat } from '../core/card/fiat.ts'
 import type { CardOrder, CardRefusal, OnrampProvider, ProviderAnswer } from '../core/card/onramp-provider.ts'
 import { parsePlace } from '../core/card/places.ts'
@@ -38,15 +38,13 @@ const CARD_PAYMENT = {
   areFeesIncluded: 'false',
 }
 
-/** MoonPay's codes of the coins. */
-const CODES: { readonly [asset in AssetId]: string } = {
-  BTC: 'btc',
-  LTC: 'ltc',
-  ETH: 'eth',
-  ETH_BASE: 'eth_base',
-  USDC_BASE: 'usdc_base',
-  SOL: 'sol',
-  USDC_ETHEREUM: 'usdc',
+/** Chains that MoonPay does not name: a ticker alone is the coin of its own chain, or on Ethereum. */
+const UNNAMED: readonly Chain[] = ['bitcoin', 'litecoin', 'ethereum', 'solana']
+
+/** MoonPay's code of a coin: `eth`, `eth_base`. What its list of currencies lacks it does not sell. */
+function codeOf(asset: AssetId): string {
+  const { symbol, chain } = ASSETS[asset]
+  return (UNNAMED.includes(chain) ? symbol : `${symbol}_${chain}`).toLowerCase()
 }
 
 /** MoonPay's amounts are JSON numbers. They serve to compare limits and show prices, never to credit. */
@@ -115,7 +113,7 @@ export function createMoonpayOnramp(settings: MoonpaySettings, deps: Deps): Onra
       ])
       if (known.kind !== 'kept') return known.answer
       if (places.kind !== 'kept') return places.answer
-      const code = CODES[order.asset]
+      const code = codeOf(order.asset)
       const currency = known.value.find((one) => one.code === code && one.type === 'crypto')
       const refusal = refusalOf(currency, places.value, order.place)
       if (refusal !== null || currency === undefined) return refused(refusal ?? 'not_offered')
@@ -129,7 +127,7 @@ export function createMoonpayOnramp(settings: MoonpaySettings, deps: Deps): Onra
       return offerOf({ limits, quote, amount: units, quoteCurrencyAmount, url })
     },
     fault: async () => {
-      const response = readLimits(await ask(`/v3/currencies/${CODES.USDC_BASE}/limits`, CARD_PAYMENT))
+      const response = readLimits(await ask(`/v3/currencies/${codeOf('USDC_BASE')}/limits`, CARD_PAYMENT))
       return response.kind === 'failed' ? response.reason : null
     },
   }

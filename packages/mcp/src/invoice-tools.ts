@@ -55,7 +55,7 @@ function addCreate(server: McpServer, { invoices }: Paylink): void {
         asset: z
           .string()
           .optional()
-          .describe('BTC, LTC, ETH, ETH_BASE, USDC_BASE or SOL: the coin to begin with'),
+          .describe('Such as BTC or USDC_BASE: the coin to begin with, one that the shop accepts'),
         amount: z.string().optional().describe('In coins, in place of usd_amount'),
         allow_asset_selection: z.boolean().optional().describe('Whether the buyer may choose another coin'),
         customer_email: z.string().optional(),

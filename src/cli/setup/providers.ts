@@ -1,6 +1,7 @@
 import { loadSettings } from '../../config/config.ts'
 import { ConfigError, type Environment } from '../../config/config-values.ts'
 import type { Chain, Network } from '../../core/assets.ts'
+import { evmNetworkOf, forEvmChains } from '../../core/chain/evm-networks.ts'
 import { isOutside, openToInspect } from '../../doctor/inspect-networks.ts'
 import { configuredNodes, rpcSettingOf } from '../../nodes/chain-nodes.ts'
 import { systemClock } from '../../runtime/clock.ts'
@@ -10,8 +11,7 @@ import { describeError, withoutSecrets } from '../../runtime/log.ts'
 export const PUBLIC_PROVIDERS: { readonly [chain in Chain]: string } = {
   bitcoin: 'esplora+https://blockstream.info/api,esplora+https://mempool.space/api',
   litecoin: '',
-  ethereum: 'https://ethereum-rpc.publicnode.com,https://eth.llamarpc.com',
-  base: 'https://mainnet.base.org,https://base-rpc.publicnode.com',
+  ...forEvmChains((chain) => evmNetworkOf(chain).publicProviders.join(',')),
   solana: 'https://api.mainnet-beta.solana.com,https://solana-rpc.publicnode.com',
 }
 
@@ -24,8 +24,7 @@ const RECEIPTS_PROVED = `USDC is proved against the block's receipts root, or re
 export const PUBLIC_TRUST: { readonly [chain in Chain]: string } = {
   bitcoin: `${CONTENTS_PROVED} Payouts need a node: Esplora servers send none.`,
   litecoin: `${CONTENTS_PROVED} Payouts need a node: Esplora servers send none.`,
-  ethereum: RECEIPTS_PROVED,
-  base: RECEIPTS_PROVED,
+  ...forEvmChains(() => RECEIPTS_PROVED),
   solana: `Blocks and balances are the servers' word. ${SAME_FOR_ALL}`,
 }
 

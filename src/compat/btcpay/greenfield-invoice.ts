@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { ASSETS, COINS, isAssetId } from '../../core/assets.ts'
 import { BTCPAY_KEY } from '../../core/invoice/translated.ts'
 import { formatPrice, PRICE_UNIT, parsePrice, rateOf } from '../../core/money.ts'
 import type { assetView } from '../../wire/account.ts'
@@ -99,9 +100,11 @@ export function invoiceData(invoice: Invoice, storeId: string, now: Date) {
   }
 }
 
-/** USDC on Ethereum is named apart: the service's own USDC is that on Base. */
-export const methodOf = ({ asset }: Pick<Invoice['payments'][number], 'asset'>): string =>
-  asset === 'USDC_ETHEREUM' ? 'USDC-ETHEREUM' : `${tickerOf(asset)}-CHAIN`
+/** Coins of a ticker that came later are named apart, `USDC-ETHEREUM`: the service's own USDC is that on Base. */
+export const methodOf = ({ asset }: Pick<Invoice['payments'][number], 'asset'>): string => {
+  const isLater = isAssetId(asset) && !ASSETS[asset].isOnByDefault
+  return `${tickerOf(asset)}-${isLater ? COINS[asset].chain.toUpperCase() : 'CHAIN'}`
+}
 
 /** The statuses that `POST …/status` accepts for this invoice now. */
 function markable({ status }: Invoice): string[] {

@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto'
+import { COINS } from '../../core/assets.ts'
 import { COMMERCE_KEY } from '../../core/invoice/translated.ts'
 import { CURRENCIES } from '../../core/rates/currencies.ts'
 import type { EventFormat } from '../../delivery/event-format.ts'
 import {
   descriptionOf,
-  type Invoice,
   type InvoiceSnapshot,
   isCovered,
   isObject,
@@ -71,23 +71,12 @@ const refused = (message: string): Translated => ({ kind: 'refused', message })
 
 type TimelineEntry = { readonly time: string; readonly status: string; readonly context?: string }
 
-/** Charges' names of the networks; they distinguish the two that have ether. */
-const NETWORK_NAMES: { readonly [asset in Invoice['payments'][number]['asset']]: string } = {
-  BTC: 'bitcoin',
-  LTC: 'litecoin',
-  ETH: 'ethereum',
-  ETH_BASE: 'base',
-  USDC_BASE: 'base',
-  USDC_ETHEREUM: 'ethereum',
-  SOL: 'solana',
-  WSOL: 'solana',
-}
-
 /** An invoice as a charge. Its code is its id. The API's answers have its page's URL, webhooks do not. */
 export function chargeOf(invoice: InvoiceSnapshot & { readonly checkout_url?: string }) {
   const { [COMMERCE_KEY]: kept, ...metadata } = invoice.metadata ?? {}
   const charge = isObject(kept) ? kept : {}
-  const network = NETWORK_NAMES[invoice.asset]
+  // A charge's network distinguishes coins of one ticker.
+  const network = COINS[invoice.asset].chain
   const local = requestedPrice(invoice)
   return {
     id: invoice.id,
@@ -105,7 +94,7 @@ export function chargeOf(invoice: InvoiceSnapshot & { readonly checkout_url?: st
     pricing: { local, [network]: { amount: invoice.amount, currency: tickerOf(invoice.asset) } },
     addresses: { [network]: invoice.address },
     payments: invoice.payments.map((payment) => ({
-      network: NETWORK_NAMES[payment.asset],
+      network: COINS[payment.asset].chain,
       transaction_id: payment.txid,
       status: payment.status === 'confirmed' ? 'CONFIRMED' : PAYMENT_STATUS[payment.status],
       detected_at: payment.detected_at,

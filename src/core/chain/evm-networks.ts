@@ -21,6 +21,8 @@ type EvmNetwork = {
   /** As a shopper knows it. */
   readonly title: string
   readonly main: PublicChain
+  /** Two of different operators that need no account, which setup offers for the main chain. */
+  readonly publicProviders: readonly [string, string]
   /** The public test chain. */
   readonly testnet: PublicChain
   /** The chain id of its sandbox chain, which no public chain has. */
@@ -51,6 +53,7 @@ const EVM_NETWORKS = {
       rpcUrl: 'https://ethereum.reth.rs/rpc',
       explorer: 'https://etherscan.io',
     },
+    publicProviders: ['https://ethereum-rpc.publicnode.com', 'https://eth.llamarpc.com'],
     testnet: {
       name: 'sepolia',
       title: 'Sepolia',
@@ -77,6 +80,7 @@ const EVM_NETWORKS = {
       rpcUrl: 'https://mainnet.base.org',
       explorer: 'https://basescan.org',
     },
+    publicProviders: ['https://mainnet.base.org', 'https://base-rpc.publicnode.com'],
     testnet: {
       name: 'base-sepolia',
       title: 'Base Sepolia',
@@ -105,3 +109,9 @@ export const isEvmChain = (chain: string): chain is EvmChain => Object.hasOwn(EV
 export const EVM_CHAINS: readonly EvmChain[] = Object.keys(EVM_NETWORKS).filter(isEvmChain)
 
 export const evmNetworkOf = (chain: EvmChain): EvmNetwork => EVM_NETWORKS[chain]
+
+/** One value for each EVM network. */
+export const forEvmChains = <Value>(
+  of: (chain: EvmChain) => Value,
+): { readonly [chain in EvmChain]: Value } =>
+  Object.fromEntries(EVM_CHAINS.map((chain) => [chain, of(chain)])) as { [chain in EvmChain]: Value }

@@ -1,4 +1,5 @@
 import type { Chain } from '../../../core/assets.ts'
+import { EVM_CHAINS } from '../../../core/chain/evm-networks.ts'
 import type { AssetName } from '../api/types.ts'
 import { COINS } from '../parts/money.ts'
 
@@ -22,7 +23,7 @@ export const chainsOf = (coins: ReadonlySet<AssetName>): readonly Chain[] => [
 ]
 
 /** Of these setup knows two public providers. */
-export const PUBLIC_CHAINS: readonly Chain[] = ['bitcoin', 'ethereum', 'base', 'solana']
+export const PUBLIC_CHAINS: readonly Chain[] = ['bitcoin', ...EVM_CHAINS, 'solana']
 
 /**
  * The command that does what the page describes. It names no secret: setup asks for these, and for the words of the seed,

@@ -1,3 +1,4 @@
+import { hasBlockTags } from '../../../core/finality.ts'
 import type { AssetName } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { COIN_NAMES, COINS } from '../parts/money.ts'
@@ -9,9 +10,6 @@ type Tier = number | (typeof WORDS)[number]
 export type Tiers = { readonly [coin: string]: [Tier, Tier, Tier] }
 
 const TIER_TITLES = ['Under $1,000', 'Under $10,000', 'Above'] as const
-/** Chains that say themselves what is final; the others count blocks. */
-const BY_WORD = new Set<AssetName>(['ETH', 'ETH_BASE', 'USDC_BASE', 'SOL', 'USDC_ETHEREUM'])
-
 /** How deep a payment must lie before it is final. */
 export function TierCard({ tiers, onChange }: { tiers: Tiers; onChange: (tiers: Tiers) => void }) {
   const mode = useMode()
@@ -52,7 +50,7 @@ export function TierCard({ tiers, onChange }: { tiers: Tiers; onChange: (tiers: 
                   <td key={title}>
                     <TierInput
                       label={`${COINS[coin].name}, ${title}`}
-                      byWord={BY_WORD.has(coin)}
+                      byWord={hasBlockTags(coin)}
                       tier={tiers[coin]?.[at] ?? 1}
                       onChange={(tier) => set(coin, at, tier)}
                     />

@@ -1,4 +1,12 @@
-import type { Chain } from '../../../core/assets.ts'
+import {
+  COINS as ALL_ASSETS,
+  ASSET_IDS,
+  ASSETS,
+  type Chain,
+  isAssetId,
+  PAYMENT_ASSET_IDS,
+} from '../../../core/assets.ts'
+import { type EvmChain, evmNetworkOf, isEvmChain } from '../../../core/chain/evm-networks.ts'
 import { formatCoinAmount, parseCoinAmount, readableAmount } from '../../../core/money.ts'
 import type { AssetName, PaidAssetName } from '../api/types.ts'
 
@@ -30,58 +38,45 @@ export function totalOf({
 }
 
 type Coin = {
+  readonly chain: Chain
   readonly symbol: string
-  readonly on?: string
+  /** The network, where money of this symbol that is sent on another one does not pay. */
+  readonly on: string | null
   readonly name: string
-  readonly explorer: string
-  /** Whether a shop has to turn it on. */
-  readonly isOptional?: true
 }
 
-/**
- * The coins an invoice can ask for. `on`: the chain, where the coin is on several and money that is sent on another
- * one does not pay. `explorer`: where a live transaction can be looked at.
- */
-export const COINS: { readonly [coin in AssetName]: Coin & { readonly chain: Chain } } = {
-  BTC: { chain: 'bitcoin', symbol: 'BTC', name: 'Bitcoin', explorer: 'https://mempool.space/tx/' },
-  LTC: { chain: 'litecoin', symbol: 'LTC', name: 'Litecoin', explorer: 'https://litecoinspace.org/tx/' },
-  ETH: { chain: 'ethereum', symbol: 'ETH', name: 'Ether on Ethereum', explorer: 'https://etherscan.io/tx/' },
-  ETH_BASE: {
-    chain: 'base',
-    symbol: 'ETH',
-    on: 'Base',
-    name: 'Ether on Base',
-    explorer: 'https://basescan.org/tx/',
-  },
-  USDC_BASE: {
-    chain: 'base',
-    symbol: 'USDC',
-    on: 'Base',
-    name: 'USDC on Base',
-    explorer: 'https://basescan.org/tx/',
-  },
-  SOL: { chain: 'solana', symbol: 'SOL', name: 'Solana', explorer: 'https://solscan.io/tx/' },
-  USDC_ETHEREUM: {
-    chain: 'ethereum',
-    symbol: 'USDC',
-    on: 'Ethereum',
-    name: 'USDC on Ethereum',
-    explorer: 'https://etherscan.io/tx/',
-    isOptional: true,
-  },
+/** Where a live transaction of another kind of chain can be looked at. */
+const EXPLORERS: { readonly [chain in Exclude<Chain, EvmChain>]: string } = {
+  bitcoin: 'https://mempool.space',
+  litecoin: 'https://litecoinspace.org',
+  solana: 'https://solscan.io',
 }
-export const COIN_NAMES = Object.keys(COINS) as AssetName[]
+
+/** A coin on several networks names its own, but for its first one in an amount: `Ether on Ethereum`, `0.015 ETH`. */
+function coinOf(id: PaidAssetName): Coin {
+  const { chain, symbol, name, networkName } = ALL_ASSETS[id]
+  const isOnSeveral = Object.values(ALL_ASSETS).some((other) => other.id !== id && other.symbol === symbol)
+  return {
+    chain,
+    symbol,
+    on: isOnSeveral && id !== symbol ? networkName : null,
+    name: isOnSeveral ? `${name} on ${networkName}` : name,
+  }
+}
+
+const coinsOf = <Id extends PaidAssetName>(ids: readonly Id[]): { readonly [id in Id]: Coin } =>
+  Object.fromEntries(ids.map((id) => [id, coinOf(id)])) as { [id in Id]: Coin }
+
+export const COIN_NAMES: readonly AssetName[] = ASSET_IDS
+/** The coins an invoice can ask for. */
+export const COINS = coinsOf(COIN_NAMES)
 /** What a shop accepts that has chosen nothing. */
-export const USUAL_COINS = COIN_NAMES.filter((coin) => COINS[coin].isOptional !== true)
+export const USUAL_COINS = COIN_NAMES.filter((coin) => ASSETS[coin].isOnByDefault)
 
-/** What else may come to an address of ours, never asked for. */
-const MISSENT: { readonly [coin in Exclude<PaidAssetName, AssetName>]: Coin } = {
-  WSOL: { symbol: 'WSOL', name: 'Wrapped SOL', explorer: 'https://solscan.io/tx/' },
-}
-/** Whether no invoice asks for it, and no payout is made in it. */
-export const isMissent = (coin: PaidAssetName): boolean => coin in MISSENT
+/** What else may come to an address of ours: no invoice asks for it, and no payout is made in it. */
+export const isMissent = (coin: PaidAssetName): boolean => !isAssetId(coin)
 
-const ALL_COINS: { readonly [coin in PaidAssetName]: Coin } = { ...COINS, ...MISSENT }
+const ALL_COINS = coinsOf(PAYMENT_ASSET_IDS)
 
 export const coinName = (coin: PaidAssetName): string => ALL_COINS[coin].name
 
@@ -97,7 +92,7 @@ export const coinAndSymbol = (amount: string, coin: PaidAssetName): string =>
 export function coins(amount: string, coin: PaidAssetName): string {
   const { on } = ALL_COINS[coin]
   const text = coinAndSymbol(amount, coin)
-  return on === undefined ? text : `${text} on ${on}`
+  return on === null ? text : `${text} on ${on}`
 }
 
 /** More decimals than any coin has. */
@@ -111,5 +106,8 @@ export function excess(amount: string, price: string): string {
   return formatCoinAmount(more - less, DECIMALS_MAX)
 }
 
-export const explorerUrl = (coin: PaidAssetName, txid: string): string =>
-  `${ALL_COINS[coin].explorer}${encodeURIComponent(txid)}`
+export function explorerUrl(coin: PaidAssetName, txid: string): string {
+  const { chain } = ALL_COINS[coin]
+  const explorer = isEvmChain(chain) ? evmNetworkOf(chain).main.explorer : EXPLORERS[chain]
+  return `${explorer}/tx/${encodeURIComponent(txid)}`
+}
