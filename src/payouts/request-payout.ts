@@ -1,7 +1,7 @@
 import { ASSETS, type AssetId, isToken, networkOf } from '../core/assets.ts'
 import { formatCoinAmount, parseCoinAmount } from '../core/money.ts'
 import type { PaymentRules } from '../core/payment-rules.ts'
-import { gasCostOf, gasPriceOf } from '../core/payout/gas.ts'
+import { transferCostOf } from '../core/payout/gas.ts'
 import type { Payout, PayoutSource } from '../core/payout/payout.ts'
 import { fixedPayoutMin, LIMIT_WINDOW_MS, planFee } from '../core/payout/payout-limits.ts'
 import { feeFor, INPUTS_MAX, mostThatFits, selectCoins, vbytesOf } from '../core/payout/select-coins.ts'
@@ -294,5 +294,5 @@ async function estimateFromHotWallet(
   const lacks = missing - others
   if (lacks > 0n && lacks <= dust) return null
   if (isToken(asset)) return 0n
-  return cost * sweeps + gasCostOf(wallet.newAccountGas, gasPriceOf(wallet), wallet)
+  return cost * sweeps + transferCostOf(wallet, wallet.newAccountGas)
 }

@@ -12,9 +12,11 @@ type PublicChain = {
 
 /**
  * How a network charges for what its transactions take on the chain below it. `none`: there is no chain below.
- * `op_stack`: beside the gas, as its own contract says (OP Stack, GasPriceOracle).
+ * `op_stack`: beside the gas, as its own contract says (OP Stack, GasPriceOracle). `in_gas`: as gas, within the same
+ * limit, so that a limit without it is refused as too low; eth_estimateGas has it in its answer (Arbitrum Nitro,
+ * arbos/tx_processor.go, GasChargingHook).
  */
-type DataFee = 'none' | 'op_stack'
+export type DataFee = 'none' | 'op_stack' | 'in_gas'
 
 /** A network of accounts with Ethereum's virtual machine, as data. */
 type EvmNetwork = {

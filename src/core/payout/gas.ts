@@ -6,7 +6,11 @@ type GasMarket = {
   readonly tip: bigint
   /** Base: the most a transaction pays for its data on Ethereum and to the chain's operator; 0 elsewhere. */
   readonly l1Fee: bigint
+  /** Where gas pays for it: what the data of a plain transfer takes on Ethereum, in gas; 0 elsewhere. */
+  readonly dataGas: bigint
 }
+
+type DataGas = Pick<GasMarket, 'dataGas'>
 
 /** The two fee fields of an EIP-1559 transaction, in wei per unit of gas. */
 export type GasPrice = { readonly maxFee: bigint; readonly tip: bigint }
@@ -22,6 +26,22 @@ export const TOKEN_TRANSFER_GAS = 250_000n
 export const TOKEN_SWEEP_GAS = 400_000n
 const TOKEN_TRANSFER_GAS_USUAL = 65_000n
 const TOKEN_SWEEP_GAS_USUAL = 100_000n
+/**
+ * What transactions have in data, in plain transfers: these are a hundred bytes that no compression shortens. A token's
+ * transfer has 50 more, and one by signature 150 (EIP-3009: two addresses, an amount, a nonce, a signature).
+ */
+const TOKEN_TRANSFER_DATA = 2n
+const TOKEN_SWEEP_DATA = 3n
+/**
+ * Until it is in a block the price of data may grow by half, or the price of gas fall, by which it is divided. What is left
+ * over is not paid; what was too little is signed again.
+ */
+const DATA_GAS_ROOM = { times: 3n, parts: 2n }
+/**
+ * Wei: more than the data of a plain transfer costs while Ethereum's own gas is at 300 gwei. Gas is bought for no more of it
+ * than that, whoever says that it takes more: what a destination's code finds it may burn.
+ */
+export const DATA_COST_MAX = 10n ** 15n
 /** The most gas that a payment of native coin may use: at an address with code, or for an account that is new. */
 export const DESTINATION_GAS_MAX = 400_000n
 /** No price above this is believed or paid. */
@@ -33,7 +53,7 @@ const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other
 const higher = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
 /** A price that stays good while the base fee grows by half, which takes four full blocks at least (EIP-1559: an eighth each). */
-export function gasPriceOf({ baseFee, tip }: GasMarket): GasPrice {
+export function gasPriceOf({ baseFee, tip }: Pick<GasMarket, 'baseFee' | 'tip'>): GasPrice {
   const maxFee = lower((baseFee * 3n) / 2n + tip, MAX_FEE_MAX)
   return { maxFee, tip: lower(tip, maxFee) }
 }
@@ -42,9 +62,37 @@ export function gasPriceOf({ baseFee, tip }: GasMarket): GasPrice {
 export const gasCostOf = (gas: bigint, price: GasPrice, { l1Fee }: Pick<GasMarket, 'l1Fee'>): bigint =>
   gas * price.maxFee + l1Fee
 
+/** Gas to buy for what takes this much, and data as much as so many plain transfers, at a price. */
+function withData(
+  gas: bigint,
+  transfers: bigint,
+  { maxFee }: Pick<GasPrice, 'maxFee'>,
+  { dataGas }: DataGas,
+): bigint {
+  if (dataGas === 0n) return gas
+  const wanted = (dataGas * DATA_GAS_ROOM.times) / DATA_GAS_ROOM.parts
+  return gas + transfers * (maxFee === 0n ? wanted : lower(wanted, DATA_COST_MAX / maxFee))
+}
+
+/** Gas to buy for a payment of native coin that takes `gas` to execute, a plain transfer's unless it is said. */
+export const transferGasAt = (price: GasPrice, market: DataGas, gas = TRANSFER_GAS): bigint =>
+  withData(gas, 1n, price, market)
+/** The same for a token's transfer. */
+export const tokenTransferGasAt = (price: GasPrice, market: DataGas): bigint =>
+  withData(TOKEN_TRANSFER_GAS, TOKEN_TRANSFER_DATA, price, market)
+/** The same for a token's transfer by signature. */
+export const tokenSweepGasAt = (price: GasPrice, market: DataGas): bigint =>
+  withData(TOKEN_SWEEP_GAS, TOKEN_SWEEP_DATA, price, market)
+
+/** The most that a payment of native coin costs at the price of now, in wei. */
+export function transferCostOf(market: GasMarket, gas = TRANSFER_GAS): bigint {
+  const price = gasPriceOf(market)
+  return gasCostOf(transferGasAt(price, market, gas), price, market)
+}
+
 /** What the sweep of a token is likely to take of the hot wallet's ether, in wei. */
-export const tokenSweepCostOf = ({ baseFee, tip, l1Fee }: GasMarket): bigint =>
-  TOKEN_SWEEP_GAS_USUAL * (baseFee + tip) + l1Fee
+export const tokenSweepCostOf = ({ baseFee, tip, l1Fee, dataGas }: GasMarket): bigint =>
+  (TOKEN_SWEEP_GAS_USUAL + TOKEN_SWEEP_DATA * dataGas) * (baseFee + tip) + l1Fee
 
 /** A kind of money: its price in 10⁻¹² US dollar per coin, and its decimals. */
 type Priced = { readonly price: bigint; readonly decimals: number }
@@ -57,7 +105,7 @@ export function inToken(amount: bigint, { native, token }: { native: Priced; tok
 }
 
 /** The lowest price that replaces a transaction at `last`; more if the market asks for more. */
-export function replacingPrice(last: GasPrice, market: GasMarket): GasPrice {
+export function replacingPrice(last: GasPrice, market: Pick<GasMarket, 'baseFee' | 'tip'>): GasPrice {
   const wanted = gasPriceOf(market)
   const grown = (fee: bigint): bigint => fee + (fee + BUMP_PARTS - 1n) / BUMP_PARTS
   return { maxFee: higher(grown(last.maxFee), wanted.maxFee), tip: higher(grown(last.tip), wanted.tip) }
@@ -74,9 +122,12 @@ export function affordablePrice(
   return maxFee < terms.least ? null : { maxFee, tip: lower(price.tip, maxFee) }
 }
 
-/** The gas a hot wallet should be able to pay for: forty usual sweeps and payouts of a token. */
-const RESERVE_GAS = 40n * (TOKEN_SWEEP_GAS_USUAL + TOKEN_TRANSFER_GAS_USUAL)
+/** The usual sweeps and payouts of a token that a hot wallet should be able to pay for. */
+const RESERVE_PAIRS = 40n
+const PAIR_GAS_USUAL = TOKEN_SWEEP_GAS_USUAL + TOKEN_TRANSFER_GAS_USUAL
 
 /** Whether a hot wallet's own ether, wei, is nearly used up. */
-export const isLowOnGas = (own: bigint, market: GasMarket): boolean =>
-  own < gasCostOf(RESERVE_GAS, gasPriceOf(market), market)
+export function isLowOnGas(own: bigint, market: GasMarket): boolean {
+  const gas = PAIR_GAS_USUAL + (TOKEN_SWEEP_DATA + TOKEN_TRANSFER_DATA) * market.dataGas
+  return own < gasCostOf(RESERVE_PAIRS * gas, gasPriceOf(market), market)
+}

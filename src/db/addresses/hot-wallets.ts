@@ -16,6 +16,8 @@ export type HotWallet = {
   readonly baseFee: bigint
   readonly tip: bigint
   readonly l1Fee: bigint
+  /** Gas of a plain transfer's data, where gas pays for it (`in_gas` of the registry). */
+  readonly dataGas: bigint
   /** Gas of a plain payment that creates an account. */
   readonly newAccountGas: bigint
   readonly token: HotToken | null
@@ -42,6 +44,7 @@ type Row = {
   tip: bigint
   l1_fee: bigint
   new_account_gas: bigint | null
+  data_gas: bigint | null
   token_contract: Buffer | null
   token_name: string | null
   token_version: string | null
@@ -67,18 +70,27 @@ export async function loadHotWallet(
     baseFee: row.base_fee,
     tip: believedTip(row),
     l1Fee: row.l1_fee,
+    dataGas: believedDataGas(row),
     newAccountGas: within(row.new_account_gas ?? TRANSFER_GAS),
     token: tokenOf(row),
     updatedAt: row.updated_at,
   }
 }
 
+const networkFactsOf = (network: Network) => {
+  const chain = EVM_CHAINS.find((each) => network.startsWith(`${each}-`))
+  return chain === undefined ? null : evmNetworkOf(chain)
+}
+
 /** As the watcher's reading is bounded: nobody approves what the hot wallet pays for a token's transactions. */
 function believedTip({ network, tip }: Pick<Row, 'network' | 'tip'>): bigint {
-  const chain = EVM_CHAINS.find((each) => network.startsWith(`${each}-`))
-  const max = chain === undefined ? 0n : evmNetworkOf(chain).tip.max
+  const max = networkFactsOf(network)?.tip.max ?? 0n
   return tip < max ? tip : max
 }
+
+/** None where the network takes none, whatever the row says; how much of it is bought, `core/payout/gas.ts` bounds. */
+const believedDataGas = ({ network, data_gas: gas }: Pick<Row, 'network' | 'data_gas'>): bigint =>
+  networkFactsOf(network)?.dataFee === 'in_gas' ? (gas ?? 0n) : 0n
 
 /** As far as it can be true: a payout's fee goes by it. */
 const within = (gas: bigint): bigint =>
@@ -94,14 +106,14 @@ function tokenOf(row: Row): HotToken | null {
 export async function saveHotWallet(db: Queryable, wallet: HotWallet, now: Date): Promise<void> {
   await db.query(
     `insert into hot_wallet (network, address, chain_id, height, nonce, balance, base_fee, tip, l1_fee, token_contract,
-       token_name, token_version, token_balance, updated_at, new_account_gas)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+       token_name, token_version, token_balance, updated_at, new_account_gas, data_gas)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
      on conflict (network) do update set address = excluded.address, chain_id = excluded.chain_id,
        height = excluded.height, nonce = excluded.nonce, balance = excluded.balance, base_fee = excluded.base_fee,
        tip = excluded.tip, l1_fee = excluded.l1_fee, token_contract = excluded.token_contract,
        token_name = excluded.token_name, token_version = excluded.token_version,
        token_balance = excluded.token_balance, updated_at = excluded.updated_at,
-       new_account_gas = excluded.new_account_gas`,
+       new_account_gas = excluded.new_account_gas, data_gas = excluded.data_gas`,
     [
       wallet.network,
       wallet.address,
@@ -118,6 +130,7 @@ export async function saveHotWallet(db: Queryable, wallet: HotWallet, now: Date)
       wallet.token?.balance ?? null,
       now,
       wallet.newAccountGas,
+      wallet.dataGas,
     ],
   )
 }

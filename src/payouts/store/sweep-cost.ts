@@ -1,6 +1,6 @@
 import { ASSETS, type AssetId, isToken, nativeAssetOf } from '../../core/assets.ts'
 import { isEvmChain } from '../../core/chain/evm-networks.ts'
-import { gasCostOf, gasPriceOf, inToken, TRANSFER_GAS, tokenSweepCostOf } from '../../core/payout/gas.ts'
+import { inToken, tokenSweepCostOf, transferCostOf } from '../../core/payout/gas.ts'
 import type { HotWallet } from '../../db/addresses/hot-wallets.ts'
 import { loadAssetPrice } from '../../db/invoices/asset-prices.ts'
 import type { Queryable } from '../../postgres/pool.ts'
@@ -15,7 +15,7 @@ export async function loadSweepCost(
 ): Promise<bigint> {
   const { asset, livemode, wallet } = of
   const { chain, decimals } = ASSETS[asset]
-  if (!isToken(asset) || !isEvmChain(chain)) return gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
+  if (!isToken(asset) || !isEvmChain(chain)) return transferCostOf(wallet)
   const native = ASSETS[nativeAssetOf(chain)]
   const [nativePrice, tokenPrice] = [
     await loadAssetPrice(db, native.id, livemode),

@@ -7,13 +7,13 @@ import { bytes, count, hash, quantity } from '../../../chain/evm/evm-answers.ts'
 import { EvmNode } from '../../../chain/evm/evm-node.ts'
 import { EvmRpcError } from '../../../chain/evm/evm-rpc.ts'
 import { domainSeparatorOf } from '../../../chain/evm/token-authorization.ts'
-import { type EvmChain, evmNetworkOf } from '../../../core/chain/evm-networks.ts'
+import { type DataFee, type EvmChain, evmNetworkOf } from '../../../core/chain/evm-networks.ts'
 import { type EvmParameters, type EvmToken, evmParametersOf } from '../../../core/chain/evm-parameters.ts'
 import type { Realm } from '../../../core/chain/realm.ts'
 import { MAX_FEE_MAX, TRANSFER_GAS } from '../../../core/payout/gas.ts'
 import type { FoundTerms } from '../../store/found-payouts.ts'
 import type { BroadcastVerdict } from '../broadcaster.ts'
-import { gasOf, newAccountGasOf, type Payment, REVERT_PATTERN } from './payment-gas.ts'
+import { dataGasOf, gasOf, newAccountGasOf, type Payment, REVERT_PATTERN } from './payment-gas.ts'
 
 /** The chain's own contract that says what a place on Ethereum costs, and the operator (OP Stack since Isthmus). */
 const GAS_ORACLE = '0x420000000000000000000000000000000000000f'
@@ -49,6 +49,8 @@ export type EvmAccount = {
   readonly baseFee: bigint
   readonly tip: bigint
   readonly l1Fee: bigint
+  /** Gas of a plain transfer's data, where gas pays for it. */
+  readonly dataGas: bigint
   /** Gas of a plain payment that creates an account. */
   readonly newAccountGas: bigint
   readonly token: { readonly name: string; readonly version: string; readonly balance: bigint } | null
@@ -78,6 +80,10 @@ export class EvmPayoutClient {
     this.#chain = of.chain
     this.#realm = of.realm
     this.#token = of.token
+  }
+
+  get #dataFee(): DataFee {
+    return evmNetworkOf(this.#chain).dataFee
   }
 
   close(): Promise<void> {
@@ -126,7 +132,8 @@ export class EvmPayoutClient {
         baseFee: head.baseFeePerGas ?? 0n,
         tip: await this.#tip(),
         l1Fee: await this.#l1Fee(),
-        newAccountGas: await newAccountGasOf(this.#node, account),
+        dataGas: this.#dataFee === 'in_gas' ? await dataGasOf(this.#node, account) : 0n,
+        newAccountGas: await newAccountGasOf(this.#node, account, this.#dataFee),
         token: await this.#tokenAccount(account),
       }
     })
@@ -211,7 +218,7 @@ export class EvmPayoutClient {
 
   /** See `gasOf` of payment-gas.ts. */
   gasOf(payment: Payment): Promise<bigint> {
-    return gasOf(this.#node, payment)
+    return gasOf(this.#node, payment, this.#dataFee)
   }
 
   /** Why the token's contract would revert this call after a block, else the last one, in its own words; null where it would not. */
@@ -261,7 +268,7 @@ export class EvmPayoutClient {
 
   /** What a plain transfer pays at most for its place on Ethereum, and to the operator; a private chain has no such contract. */
   async #l1Fee(): Promise<bigint> {
-    if (evmNetworkOf(this.#chain).dataFee !== 'op_stack') return 0n
+    if (this.#dataFee !== 'op_stack') return 0n
     const place = await this.#read(GAS_ORACLE, contractCall('getL1FeeUpperBound(uint256)', TRANSFER_BYTES))
     const operator = await this.#read(GAS_ORACLE, contractCall('getOperatorFee(uint256)', TRANSFER_GAS))
     if (place !== '0x') {

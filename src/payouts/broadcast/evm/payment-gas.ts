@@ -3,6 +3,7 @@ import { encodeEvmAddress } from '../../../chain/evm/address.ts'
 import { quantity } from '../../../chain/evm/evm-answers.ts'
 import type { EvmNode } from '../../../chain/evm/evm-node.ts'
 import { EvmRpcError } from '../../../chain/evm/evm-rpc.ts'
+import type { DataFee } from '../../../core/chain/evm-networks.ts'
 import { DESTINATION_GAS_MAX, TRANSFER_GAS } from '../../../core/payout/gas.ts'
 
 const ADDRESS_BYTES = 20
@@ -14,21 +15,37 @@ const HALT_PATTERN =
 export const REVERT_PATTERN =
   /revert|vm execution error|invalid opcode|out of gas|gas required exceeds|stack underflow/i
 
+/** A payment's data and that of another to another address are as long, but for what compression makes of the address. */
+const DATA_ROOM_PARTS = 32n
+
 /** Of native coin, wei, between addresses of 20 bytes. */
 export type Payment = { readonly from: Uint8Array; readonly to: Uint8Array; readonly value: bigint }
 
+const hex = (value: bigint) => `0x${value.toString(16)}`
+
 /**
- * How much gas a payment of native coin to this address takes, with room; 0 where the address refuses it, or takes more
- * than any may. Throws `EvmRpcError` where the node says something else.
+ * What the data of a plain transfer takes, in gas, where the network charges for it so (`dataFee` is `in_gas`): what the node
+ * estimates for a payment of this account (20 bytes), without code, to itself is that and what the transfer itself takes.
  */
-export async function gasOf(node: EvmNode, payment: Payment): Promise<bigint> {
-  const hex = (value: bigint) => `0x${value.toString(16)}`
+export async function dataGasOf(node: EvmNode, account: Uint8Array, value = 0n): Promise<bigint> {
+  const own = encodeEvmAddress(account)
+  const call = { from: own, to: own, value: hex(value) }
+  const estimate = await node.rpc.call('eth_estimateGas', [call], quantity)
+  return estimate > TRANSFER_GAS ? estimate - TRANSFER_GAS : 0n
+}
+
+/**
+ * How much gas a payment of native coin to this address takes, with room, and without its data; 0 where the address refuses
+ * it, or takes more than any may. Throws `EvmRpcError` where the node says something else.
+ */
+export async function gasOf(node: EvmNode, payment: Payment, dataFee: DataFee): Promise<bigint> {
   const [from, to] = [encodeEvmAddress(payment.from), encodeEvmAddress(payment.to)]
-  // The code there may be anybody's, and the node runs no more of it than would be paid for.
-  const call = { from, to, value: hex(payment.value), gas: hex(DESTINATION_GAS_MAX) }
   try {
-    const estimate = await node.rpc.call('eth_estimateGas', [call], quantity)
-    if (estimate <= TRANSFER_GAS) return TRANSFER_GAS
+    const data = dataFee === 'in_gas' ? await dataGasOf(node, payment.from, payment.value) : 0n
+    // The code there may be anybody's, and the node runs no more of it than would be paid for.
+    const call = { from, to, value: hex(payment.value), gas: hex(DESTINATION_GAS_MAX + data) }
+    const estimate = (await node.rpc.call('eth_estimateGas', [call], quantity)) - data
+    if (estimate <= TRANSFER_GAS + data / DATA_ROOM_PARTS) return TRANSFER_GAS
     const gas = (estimate * ROOM.times) / ROOM.parts
     return gas > DESTINATION_GAS_MAX ? 0n : gas
   } catch (error) {
@@ -42,9 +59,9 @@ export async function gasOf(node: EvmNode, payment: Payment): Promise<bigint> {
  * The same for an address that nobody has used, where a state grows by an account (EIP-8037); what any payment takes where
  * the node does not say, says too much, or `account` has nothing to send.
  */
-export async function newAccountGasOf(node: EvmNode, account: Uint8Array): Promise<bigint> {
+export async function newAccountGasOf(node: EvmNode, account: Uint8Array, dataFee: DataFee): Promise<bigint> {
   try {
-    const gas = await gasOf(node, { from: account, to: randomBytes(ADDRESS_BYTES), value: 1n })
+    const gas = await gasOf(node, { from: account, to: randomBytes(ADDRESS_BYTES), value: 1n }, dataFee)
     // More than any payment may use: each is refused by itself, and those to known addresses go on.
     return gas === 0n ? TRANSFER_GAS : gas
   } catch (error) {

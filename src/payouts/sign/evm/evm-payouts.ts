@@ -6,10 +6,11 @@ import {
   affordablePrice,
   type GasPrice,
   gasCostOf,
-  gasPriceOf,
   replacingPrice,
-  TOKEN_TRANSFER_GAS,
   TRANSFER_GAS,
+  tokenTransferGasAt,
+  transferCostOf,
+  transferGasAt,
 } from '../../../core/payout/gas.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { isWaitOver } from '../../../core/payout/payout-limits.ts'
@@ -44,6 +45,7 @@ import {
   nextHotNonce,
   priceOfEntry,
   readEvmTerms,
+  wantedPrice,
 } from './evm-terms.ts'
 import { signFromHotWallet } from './sign-evm.ts'
 
@@ -70,6 +72,8 @@ async function prepare(signer: SigningContext, task: SigningTask): Promise<'read
 /** What a payout sends from the hot wallet, but for nonce and price. */
 type Content = {
   readonly gas: bigint
+  /** It takes more than an address without code does. */
+  readonly runsCode: boolean
   readonly isToken: boolean
   /** What the sweeps for its sake took, in units of its asset: part of its fee. */
   readonly swept: bigint
@@ -91,6 +95,7 @@ async function readContent(
   if (to === null || Buffer.from(to).equals(terms.hot))
     return { kind: 'refused', code: 'destination_invalid' }
   const tenant = tenantOf(payout)
+  const wanted = wantedPrice(terms, last)
   const sweeps = await listSweepsOf(signer.pool, tenant, payout.id)
   const swept = sweeps.reduce((sum, { cost }) => sum + (cost ?? 0n), 0n)
   if (isToken(payout.asset)) {
@@ -99,7 +104,7 @@ async function readContent(
     // Until the watcher has seen that the token's contract would let it happen.
     if (last === null && (await loadPayoutGas(signer.pool, tenant, payout.id)) === null) return WAITS
     const build = (amount: bigint) => ({ to: token.contract, value: 0n, data: tokenTransfer(to, amount) })
-    return { gas: TOKEN_TRANSFER_GAS, isToken: true, swept, build }
+    return { gas: tokenTransferGasAt(wanted, terms.wallet), runsCode: false, isToken: true, swept, build }
   }
   const send = { isToken: false, build: (value: bigint) => ({ to, value, data: new Uint8Array() }) }
   const gas = await loadPayoutGas(signer.pool, tenant, payout.id)
@@ -107,11 +112,12 @@ async function readContent(
     const lastGas = BigInt(last.gas)
     // What was not the last one's own gas was its sweeps', of which the database may have forgotten some.
     const own = gasCostOf(lastGas, priceOfEntry(last), terms.wallet)
-    return { ...send, gas: lastGas, swept: BigInt(last.network_fee) - own }
+    const runsCode = lastGas > usualGas(terms)
+    return { ...send, gas: lastGas, runsCode, swept: BigInt(last.network_fee) - own }
   }
   if (gas === null) return WAITS
   if (gas === 0n) return { kind: 'refused', code: 'destination_refuses' }
-  return { ...send, gas, swept }
+  return { ...send, gas: transferGasAt(wanted, terms.wallet, gas), runsCode: gas > usualGas(terms), swept }
 }
 
 /** The price at which a payout goes, within what was approved; null where that is less than `least`. */
@@ -137,7 +143,7 @@ async function signFirst(signer: SigningContext, { payout, digest }: SigningTask
   const risk = await riskOf(signer, payout, content, terms)
   if (risk === 'reverted') return { kind: 'refused', code: 'reverted_lately' }
   if (risk === 'under_way') return WAITS
-  const price = priceWithin(payout, content, terms, gasPriceOf(terms.wallet), terms.wallet.baseFee)
+  const price = priceWithin(payout, content, terms, wantedPrice(terms, null), terms.wallet.baseFee)
   if (price === null) return tooDear(signer, payout)
   const place = await nextHotNonce(signer, terms)
   if (place === null) return WAITS
@@ -152,7 +158,7 @@ async function lacksCrumbs({ pool }: SigningContext, payout: Payout, { wallet }:
   const { network, asset } = payout
   if (isToken(asset)) return false
   const tenant = tenantOf(payout)
-  const cost = gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
+  const cost = transferCostOf(wallet)
   const credit = await loadSweptCredit(pool, tenant, { network, asset, counts: 'planned' })
   const { orphans, addresses, dust } = await listSweepSources(pool, tenant, { network, asset, cost })
   const missing = [...orphans, ...addresses].reduce(
@@ -170,12 +176,16 @@ const usualGas = ({ wallet }: EvmTerms): bigint =>
   wallet.newAccountGas > TRANSFER_GAS ? wallet.newAccountGas : TRANSFER_GAS
 
 /** Its destination may burn the gas and revert, and have its amount back: once a day for a merchant, one payout at a time. */
-function riskOf({ pool, clock }: SigningContext, payout: Payout, { gas, isToken }: Content, terms: EvmTerms) {
+function riskOf(
+  { pool, clock }: SigningContext,
+  payout: Payout,
+  { runsCode, isToken }: Content,
+  terms: EvmTerms,
+) {
   // What a token runs is its own contract, which its issuer answers for.
   if (isToken) return null
-  const usual = usualGas(terms)
   const since = new Date(clock().getTime() - REVERTED_MS)
-  return findGasRisk(pool, payout, { since, runsCode: gas > usual, usual })
+  return findGasRisk(pool, payout, { since, runsCode, usual: usualGas(terms) })
 }
 
 /** Whether the hot wallet holds what the payout sends, and pays for it. */
@@ -199,11 +209,11 @@ const LACKS_OWN_ETHER =
 async function mayRevert(
   signer: SigningContext,
   payout: Payout,
-  { gas, isToken, swept }: Content,
+  { gas, runsCode, swept }: Content,
   terms: EvmTerms,
   { price, waiting }: { readonly price: GasPrice; readonly waiting: number },
 ): Promise<boolean> {
-  if (isToken || gas <= usualGas(terms)) return true
+  if (!runsCode) return true
   if (await coversGas(signer, terms, { gas, price, waiting })) return true
   const of = { network: payout.network, asset: payout.asset }
   const owed = await sumHotObligations(signer.pool, { ...of, headNonce: terms.wallet.nonce })
@@ -265,7 +275,7 @@ async function signReplacement(
   const content = await readContent(signer, payout, terms, last)
   if ('kind' in content) return WAITS
   const least = replacingPrice(priceOfEntry(last), { ...terms.wallet, baseFee: 0n, tip: 0n })
-  const wanted = replacingPrice(priceOfEntry(last), terms.wallet)
+  const wanted = wantedPrice(terms, last)
   const within = priceWithin(payout, content, terms, wanted, least.maxFee)
   const price = within ?? ((await isInTheWay(signer, payout, last, terms)) ? wanted : null)
   if (price === null) return WAITS

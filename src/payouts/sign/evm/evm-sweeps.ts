@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { isToken, type Network } from '../../../core/assets.ts'
 import {
   affordablePrice,
-  type GasPrice,
   gasCostOf,
-  gasPriceOf,
   replacingPrice,
-  TOKEN_SWEEP_GAS,
   TRANSFER_GAS,
+  tokenSweepGasAt,
+  transferCostOf,
+  transferGasAt,
 } from '../../../core/payout/gas.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { type Tx, withTransaction } from '../../../postgres/transaction.ts'
@@ -37,6 +37,7 @@ import {
   nextHotNonce,
   priceOfEntry,
   readEvmTerms,
+  wantedPrice,
 } from './evm-terms.ts'
 import { depositAddress, signFromHotWallet, signSweep, tokenSweepCall } from './sign-evm.ts'
 
@@ -130,7 +131,12 @@ async function signOne(signer: SigningContext, task: Task, sweep: Sweep): Promis
 /** What was signed may still be taken at its price, as long as blocks, and the place on Ethereum, cost no more than it left for them. */
 const isStillTaken = (last: EvmEntry, { wallet }: EvmTerms): boolean => {
   const price = priceOfEntry(last)
-  return price.maxFee >= wallet.baseFee && BigInt(last.network_fee) >= gasCostOf(TRANSFER_GAS, price, wallet)
+  const gas = TRANSFER_GAS + wallet.dataGas
+  return (
+    price.maxFee >= wallet.baseFee &&
+    BigInt(last.gas) >= gas &&
+    BigInt(last.network_fee) >= gasCostOf(gas, price, wallet)
+  )
 }
 
 /** Whether a sweep is of deposits of its own merchant, and of all that it is worth; what was signed was found so before. */
@@ -171,9 +177,6 @@ function build(
     : Promise.resolve(buildNativeSweep(signer, task, { ...sweep, nonce }, signature))
 }
 
-const wantedPrice = ({ wallet }: EvmTerms, last: EvmEntry | undefined): GasPrice =>
-  last === undefined ? gasPriceOf(wallet) : replacingPrice(priceOfEntry(last), wallet)
-
 /** Native coin pays for itself, out of what was approved as the payout's highest fee. */
 function buildNativeSweep(
   signer: SigningContext,
@@ -182,9 +185,9 @@ function buildNativeSweep(
   { last, digest }: Signature,
 ): EvmEntry | 'too_dear' {
   const { wallet, chainId, account, network } = terms
-  const each = gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
+  const each = transferCostOf(wallet)
   // The other sweeps and the payout itself have to be paid for as well.
-  const own = gasCostOf(wallet.newAccountGas, gasPriceOf(wallet), wallet)
+  const own = transferCostOf(wallet, wallet.newAccountGas)
   const others = sweeps.filter(({ id }) => id !== sweep.id)
   const kept = others.reduce((sum, other) => sum + (other.cost ?? lastCostOf(signer, other) ?? each), own)
   const costMax = payout.networkFeeMax - kept
@@ -193,14 +196,16 @@ function buildNativeSweep(
       ? wallet.baseFee
       : replacingPrice(priceOfEntry(last), { ...wallet, baseFee: 0n, tip: 0n }).maxFee
   const limits = { costMax, l1Fee: wallet.l1Fee, least }
-  const price = affordablePrice(wantedPrice(terms, last), TRANSFER_GAS, limits)
-  const cost = price === null ? 0n : gasCostOf(TRANSFER_GAS, price, wallet)
+  const wanted = wantedPrice(terms, last ?? null)
+  const gas = transferGasAt(wanted, wallet)
+  const price = affordablePrice(wanted, gas, limits)
+  const cost = price === null ? 0n : gasCostOf(gas, price, wallet)
   if (price === null || cost >= sweep.amount) return 'too_dear'
   const { nonce, keyIndex } = sweep
   const built = signSweep(account, keyIndex, {
     chainId,
     nonce: BigInt(nonce),
-    gas: TRANSFER_GAS,
+    gas,
     maxFeePerGas: price.maxFee,
     maxPriorityFeePerGas: price.tip,
     value: sweep.amount - cost,
@@ -209,7 +214,7 @@ function buildNativeSweep(
   const how = {
     sender: sweep.address,
     nonce,
-    gas: TRANSFER_GAS,
+    gas,
     price,
     networkFee: cost,
     height: wallet.height,
@@ -233,8 +238,8 @@ async function buildTokenSweep(
   const place = last === undefined ? await nextHotNonce(signer, terms) : { nonce: last.nonce, waiting: 0 }
   // Of what waits only the hot wallet's next transaction is replaced.
   if (token === null || place === null || (last !== undefined && wallet.nonce !== last.nonce)) return 'waits'
-  const price = wantedPrice(terms, last)
-  const gas = TOKEN_SWEEP_GAS
+  const price = wantedPrice(terms, last ?? null)
+  const gas = tokenSweepGasAt(price, wallet)
   if (!(await coversGas(signer, terms, { gas, price, waiting: place.waiting }))) return 'waits'
   const call = { id: sweep.id, index: sweep.keyIndex, value: sweep.amount }
   const built = signFromHotWallet(account, {

@@ -4,7 +4,7 @@ import { ASSETS, type Network, nativeAssetOf } from '../../../core/assets.ts'
 import { type EvmChain, isEvmChain } from '../../../core/chain/evm-networks.ts'
 import { evmParametersOf, evmTokensOf } from '../../../core/chain/evm-parameters.ts'
 import { type Realm, realmOfMode } from '../../../core/chain/realm.ts'
-import { type GasPrice, gasCostOf } from '../../../core/payout/gas.ts'
+import { type GasPrice, gasCostOf, gasPriceOf, replacingPrice } from '../../../core/payout/gas.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { type HotWallet, loadHotWallet, sumHotObligations } from '../../../db/addresses/hot-wallets.ts'
 import { isDue } from '../../../runtime/clock.ts'
@@ -138,6 +138,10 @@ export const priceOfEntry = (entry: EvmEntry): GasPrice => ({
   maxFee: BigInt(entry.max_fee),
   tip: BigInt(entry.tip),
 })
+
+/** The price of now; of what was signed before, as `last`, the one that replaces it. */
+export const wantedPrice = ({ wallet }: EvmTerms, last: EvmEntry | null): GasPrice =>
+  last === null ? gasPriceOf(wallet) : replacingPrice(priceOfEntry(last), wallet)
 
 /** A transaction waits this long for a block before another takes its nonce for a higher fee, and longer each time. */
 const REPLACE_AFTER_MS = 3 * 60_000
