@@ -1,5 +1,6 @@
 import { createCurrencyRates } from '../rates/currency-rates.ts'
 import { exchangesAt } from '../rates/exchanges.ts'
+import { keepCurrencyRates } from '../rates/keep-currency-rates.ts'
 import { keepPrices } from '../rates/keep-prices.ts'
 import { createPriceBook } from '../rates/price-book.ts'
 import type { RoleContext } from '../roles/role.ts'
@@ -18,6 +19,8 @@ export function openPrices(context: RoleContext, stops: StopList) {
   const currencyRates = createCurrencyRates({ urls: config.currencyUrls, clock, log })
   stops.add('the currency rates', () => currencyRates.stop())
   currencyRates.start()
+  const rateKeeper = keepCurrencyRates({ pool: poolOf('api'), rates: currencyRates, clock, log: context.log })
+  stops.add('the kept currency rates', () => rateKeeper.stop())
   const priceKeeper = keepPrices({ pool: poolOf('api'), prices, clock, log: context.log })
   stops.add('the kept prices', () => priceKeeper.stop())
   metrics.gauge(

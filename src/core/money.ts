@@ -96,6 +96,17 @@ export const rateOf = (dollars: bigint, units: bigint): bigint => divideUp(dolla
 export const usdCentsFor = (units: bigint, rate: bigint, decimals: number): bigint =>
   divideUp(units * rate * 100n, 10n ** BigInt(decimals) * PRICE_UNIT)
 
+/**
+ * Smallest units of a currency that US cents are worth at `rate` (10⁻¹² US dollar for one of the currency), to the nearest
+ * one: units = cents × 10^decimals × 10¹² ÷ (100 × rate).
+ */
+export const fiatForUsd = (usdCents: bigint, rate: bigint, decimals: number): bigint =>
+  shareOf(usdCents * 10n ** BigInt(decimals), PRICE_UNIT, 100n * rate)
+
+/** `whole × part ÷ of`, to the nearest unit, halves up. None may be below zero. */
+export const shareOf = (whole: bigint, part: bigint, of: bigint): bigint =>
+  (2n * whole * part + of) / (2n * of)
+
 /** Of positive numbers. */
 const divideUp = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor - 1n) / divisor
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { amountView, idView, timestamp } from './fields.ts'
-import { assetName, paymentAssetName } from './invoice.ts'
+import { assetName, paymentAssetName, rateView as rateEvidenceView } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
 /** What a merchant accepts in one asset, and whether an invoice could be made in it now. */
@@ -109,6 +109,26 @@ export const balanceEntryView = z
         description:
           "What the amount was worth in US dollars when it came: at the invoice's rate where it counts towards the invoice by itself, else at the price of that moment, as for money that came much too late. What the chain takes back goes out at the same value. Null where no price had ever been known.",
         examples: ['-49.99'],
+      }),
+    home_value: z
+      .object({
+        currency: z.string(),
+        amount: z
+          .string()
+          .nullable()
+          .meta({
+            description:
+              'With a minus where it went out. Null where no rate was kept on the day of the entry, or `usd_value` is null.',
+            examples: ['-45.45'],
+          }),
+        rate: rateEvidenceView.nullable().meta({
+          description: 'US dollars per unit of the currency, and where that came from.',
+        }),
+      })
+      .nullable()
+      .meta({
+        description:
+          "The same value in the shop's own currency: money at its invoice's terms is its share of the invoice's price, all else is `usd_value` at the rate that was kept on that day (UTC). Null where the shop's currency is the US dollar.",
       }),
     type: z.string().meta({
       description:

@@ -14,6 +14,7 @@ import {
   turnOnSecondFactor,
   type Visitor,
 } from '../support/dashboard.ts'
+import { axeContrastFaults } from '../support/page-checks.ts'
 import { creditLitecoin } from '../support/payout-money.ts'
 import { codeOf } from '../support/people.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
@@ -171,6 +172,34 @@ test('an only owner adds an address, sees what arrives, requests, approves; it a
   const available = (await savedRows(page)).filter(({ account }) => account === 'available')
   expect(available.map(({ type }) => type)).toEqual(['payout', 'deposit'])
   expect(available[0]).toMatchObject({ balance_after: '0', payout_id: expect.stringMatching(/^po_/) })
+  expect(available[0]).toMatchObject({ home_currency: '', home_value: '', home_rate_source: '' })
+
+  // In the shop's own currency too: where no rate of the day was kept that is said, and today's is not taken.
+  await askFromPage(shop, 'PATCH', '/api/v1/merchant', { home_currency: 'EUR' })
+  await open('/balances')
+  const isCredit = ({ type, account }: { [column: string]: string | undefined }) =>
+    type === 'deposit' && account === 'available'
+  expect((await savedRows(page)).find(isCredit)).toMatchObject({
+    usd_value: '50.00',
+    home_currency: 'EUR',
+    home_value: '45.45',
+    home_rate_usd: '1.1',
+    home_rate_source: expect.stringMatching(/^sandbox at \d{4}-\d\d-\d\dT[\d:.]+Z$/),
+  })
+  await page.getByText('€45.45').first().waitFor()
+  expect(await axeContrastFaults(page)).toEqual([])
+  await photograph(page, 'statement-home-currency')
+  await page.route('**/api/v1/balances/entries*', async (route) => {
+    const body = await (await route.fetch()).json()
+    for (const entry of body.data) entry.home_value = { currency: 'EUR', amount: null, rate: null }
+    await route.fulfill({ json: body })
+  })
+  await open('/balances')
+  await page.getByText('No EUR rate kept').first().waitFor()
+  const [unvalued] = await savedRows(page)
+  expect(unvalued).toMatchObject({ home_currency: 'EUR', home_value: '', home_rate_usd: '' })
+  expect(unvalued?.home_rate_source).toMatch(/^no rate kept for \d{4}-\d\d-\d\d$/)
+  await page.unroute('**/api/v1/balances/entries*')
   expect(alerts).toEqual([])
   await shop.context.close()
 })

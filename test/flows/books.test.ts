@@ -10,8 +10,10 @@ import type { BookFormat } from '../../src/core/books/book-entry.ts'
 import { BEANCOUNT, HLEDGER, KOINLY } from '../../src/core/books/formats.ts'
 import { formatCoinAmount, parseCoinAmount } from '../../src/core/money.ts'
 import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
+import { setBranding } from '../../src/flows/branding.ts'
 import { writeBooks } from '../../src/flows/write-books.ts'
 import { withTransaction } from '../../src/postgres/transaction.ts'
+import { keepCurrencyRatesOnce } from '../../src/rates/keep-currency-rates.ts'
 import { recordPayment } from '../compat/record-payment.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { programPath } from '../support/programs.ts'
@@ -35,13 +37,25 @@ afterAll(async () => {
 
 const tenant = () => ({ merchantId: merchant.id, livemode: false })
 
-/** Invoices that are paid, short and over, with the service's fee, and moves of other coins, to the last unit. */
+/**
+ * Invoices that are paid, short and over, with the service's fee, and moves of other coins, to the last unit; of a shop in
+ * euros, whose rate was not kept on the second day.
+ */
 async function haveBusiness(): Promise<void> {
+  const { clock } = api.deps
+  await setBranding({ pool: api.database.pools.api, clock }, merchant.id, { homeCurrency: 'EUR' })
+  const rates = { refresh: async () => {}, quote: api.deps.currencyRates.quote }
+  const keepRates = () => keepCurrencyRatesOnce({ pool: api.database.pools.api, rates, clock })
+  await keepRates()
+  const body = { price: { amount: '49.99', currency: 'EUR' }, asset: 'LTC' }
+  const priced = await api.call('POST', '/invoices', { key: merchant.testKey, body })
+  await recordPayment(api, merchant, priced.body.id, 'final')
   for (const share of [100n, 40n, 160n]) {
     const body = { usd_amount: '12.34', asset: 'LTC' }
     const made = await api.call('POST', '/invoices', { key: merchant.testKey, body })
     await recordPayment(api, merchant, made.body.id, 'final', share)
     api.time.advance(86_400_000)
+    if (share === 40n) await keepRates()
   }
   const moves = [
     ['a', 'deposit', 'ETH', 'chain', 'available', 10n ** 21n + 1n],
@@ -132,6 +146,24 @@ test('Beancount finds every closing balance as the API gives it, to the last uni
   expect(told(rows.map(([, account = '', asset = '', amount = '']) => [account, asset, amount]))).toEqual(
     await balances(),
   )
+})
+
+test('journals say what lines were worth in the shop’s currency, and where no rate of the day was kept', async () => {
+  const journal = await booksIn(HLEDGER)
+  expect(journal).toContain('P 2026-11-21 "EUR" 1.1 USD\n')
+  expect(journal.match(/^P 2026-11-21 "LTC" 84\.37 USD$/gm)).toHaveLength(1)
+  expect(journal).toMatch(/home:49\.99 EUR, home-rate:1\.1 by sandbox on 2026-11-21$/m)
+  expect(journal).toContain('home:no EUR rate kept for 2026-11-22\n')
+  const file = join(folder, 'valued.journal')
+  await writeFile(file, journal)
+  const { stdout } = await run(programPath('hledger'), [
+    ...['-f', file, 'balance', 'Assets:Paylink:Available', 'cur:LTC', '-X', 'EUR', '-O', 'csv'],
+    ...['--layout', 'bare', '--no-total'],
+  ])
+  expect(stdout).toMatch(/^"Assets:Paylink:Available","EUR","\d+\.\d+"$/m)
+  const beancount = await booksIn(BEANCOUNT)
+  expect(beancount).toContain('2026-11-21 price EUR 1.1 USD\n')
+  expect(beancount).toContain('  home: "no EUR rate kept for 2026-11-22"\n')
 })
 
 test('a journal with one unit too much is refused by both', async () => {

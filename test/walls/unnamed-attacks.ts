@@ -47,6 +47,7 @@ export const NO_MONEY: { readonly [table: string]: string } = {
   audit_entry: 'what is reported, sold or logged; no payout and no address is made from it',
   audit_run: 'what an audit found: see walls/audit-evidence',
   invoice_resolution: 'what is reported, sold or logged; no payout and no address is made from it',
+  currency_rate: 'what is reported, sold or logged; no payout and no address is made from it',
   merchant: 'what is reported, sold or logged; no payout and no address is made from it',
   asset_price:
     'what is reported, sold or logged, and whether a sweep waits; no payout and no address is made from it',

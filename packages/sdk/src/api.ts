@@ -96,6 +96,24 @@ export type BalanceEntry = {
   readonly balance_after: string
   /** What the amount was worth in US dollars when it came: at the invoice's rate where it counts towards the invoice by itself, else at the price of that moment, as for money that came much too late. What the chain takes back goes out at the same value. Null where no price had ever been known. */
   readonly usd_value: string | null
+  /** The same value in the shop's own currency: money at its invoice's terms is its share of the invoice's price, all else is `usd_value` at the rate that was kept on that day (UTC). Null where the shop's currency is the US dollar. */
+  readonly home_value: {
+    readonly currency: string
+    /** With a minus where it went out. Null where no rate was kept on the day of the entry, or `usd_value` is null. */
+    readonly amount: string | null
+    /** US dollars per unit of the currency, and where that came from. */
+    readonly rate: {
+      readonly usd_per_unit: string
+      /** ISO 8601 UTC with milliseconds. */
+      readonly quoted_at: string
+      readonly sources: readonly {
+        readonly name: string
+        readonly usd_per_unit: string
+        /** ISO 8601 UTC with milliseconds. */
+        readonly at: string
+      }[]
+    } | null
+  } | null
   /** What moved it: `deposit`, a payment on its way to your balance; `deposit_void`, one that the chain took back; `payout`, money set aside for one; `payout_return`, such money back; `payout_sent` and `network_fee`, what a confirmed payout paid; `service_fee`, what the operator keeps, and `service_fee_return`, such a fee given back; `shortfall`, what is missing because the chain took back money that was paid out, and `shortfall_repaid`, what made up for it. More may come. */
   readonly type: string
   readonly invoice_id: string | null

@@ -1,6 +1,9 @@
 import { COINS, type PaymentAsset } from '../assets.ts'
+import type { RateEvidence } from '../invoice/types.ts'
 import type { LedgerAccount } from '../ledger/deposit.ts'
 import { formatCoinAmount, formatUsd } from '../money.ts'
+import type { Currency } from '../rates/currencies.ts'
+import type { HomeValue } from './home-value.ts'
 
 /** One ledger transfer of a merchant, as a journal exports it. */
 export type BookEntry = {
@@ -14,7 +17,9 @@ export type BookEntry = {
   /** What it was worth then; null where no price was known. */
   readonly usdCents: bigint | null
   /** US dollars per coin of the invoice, and who said so; null where the value is not at an invoice's rate. */
-  readonly rate: { readonly usdPerUnit: string; readonly sources: readonly string[] } | null
+  readonly rate: RateEvidence | null
+  /** What it was worth then in the shop's own currency; null where that is the dollar. */
+  readonly home: HomeValue | null
   readonly invoiceId: string | null
   readonly payoutId: string | null
   readonly createdAt: Date
@@ -29,8 +34,10 @@ export type ClosingBalance = {
 
 /** A journal in one format: what stands before, for and after the entries. Every line ends without a line break. */
 export type BookFormat = {
-  readonly head: readonly string[]
+  head(home: Currency | null): readonly string[]
   linesOf(entry: BookEntry): readonly string[]
+  /** That one of a commodity was worth so many dollars on a day; null where the format has no word for it. */
+  priceLine(day: string, commodity: string, dollars: string): string | null
   closing(balances: readonly ClosingBalance[], lastDay: string): readonly string[]
 }
 
@@ -74,12 +81,37 @@ export const ACCOUNT_NAMES = [
 
 /** What an entry says besides its amounts, by name. */
 export function detailsOf(entry: BookEntry): readonly (readonly [string, string])[] {
-  const { rate, usdCents } = entry
+  const { rate, usdCents, home } = entry
   return [
     ['transfer', entry.id],
     ...(entry.invoiceId === null ? [] : [['invoice', entry.invoiceId] as const]),
     ...(entry.payoutId === null ? [] : [['payout', entry.payoutId] as const]),
     ...(usdCents === null ? [] : [['usd', formatUsd(usdCents)] as const]),
-    ...(rate === null ? [] : [['rate', `${rate.usdPerUnit} by ${rate.sources.join(' ')}`] as const]),
+    ...(rate === null ? [] : [['rate', `${rate.usdPerUnit} by ${sourcesOf(rate)}`] as const]),
+    ...(home === null ? [] : homeDetails(home, entry)),
   ]
 }
+
+function homeDetails({ currency, amount, rate }: HomeValue, { createdAt }: BookEntry) {
+  if (rate === null) return [['home', `no ${currency} rate kept for ${dayOf(createdAt)}`] as const]
+  const by = `${rate.usdPerUnit} by ${sourcesOf(rate)} on ${rateDay(rate)}`
+  return [
+    ...(amount === null ? [] : [['home', `${amount} ${currency}`] as const]),
+    ['home-rate', by] as const,
+  ]
+}
+
+const sourcesOf = ({ sources }: RateEvidence): string => sources.map(({ name }) => name).join(' ')
+const rateDay = ({ quotedAt }: RateEvidence): string => dayOf(new Date(quotedAt))
+
+/** What an entry tells of prices: day, commodity, dollars for one. */
+export const pricesOf = ({
+  asset,
+  rate,
+  home,
+}: BookEntry): readonly (readonly [string, string, string])[] => [
+  ...(rate === null ? [] : [[rateDay(rate), asset, rate.usdPerUnit] as const]),
+  ...(home === null || home.rate === null
+    ? []
+    : [[rateDay(home.rate), home.currency, home.rate.usdPerUnit] as const]),
+]

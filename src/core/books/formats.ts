@@ -1,5 +1,6 @@
 import { COINS } from '../assets.ts'
 import { formatUsd } from '../money.ts'
+import { currencyDecimals } from '../rates/currencies.ts'
 import {
   ACCOUNT_NAMES,
   accountName,
@@ -15,7 +16,12 @@ const commodity = (asset: string): string => `"${asset}"`
 
 /** hledger's journal (hledger 1.25, "hledger_journal(5)"). Details are tags; the closing balances are assertions. */
 export const HLEDGER: BookFormat = {
-  head: ['; What Paylink’s ledger says. Cost basis and taxes are not decided here.'],
+  // How many decimals a report in dollars, or in the shop's own currency, has (hledger_journal(5), "commodity directive").
+  head: (home) => [
+    '; What Paylink’s ledger says. Cost basis and taxes are not decided here.',
+    'commodity 1000.00 USD',
+    ...(home === null ? [] : [`commodity ${currencyDecimals(home) === 0 ? '1000.' : '1000.00'} ${home}`]),
+  ],
   linesOf: (entry) => {
     const tags = detailsOf(entry).map(([name, value]) => `${name}:${value.replaceAll(',', ' ')}`)
     return [
@@ -25,6 +31,7 @@ export const HLEDGER: BookFormat = {
       `    ${accountName(entry.from, entry.kind)}  ${amountText(-entry.amount, entry.asset)} ${commodity(entry.asset)}`,
     ]
   },
+  priceLine: (day, asset, dollars) => `P ${day} ${commodity(asset)} ${dollars} USD`,
   closing: (balances, lastDay) => [
     '',
     `${lastDay} closing balances`,
@@ -43,7 +50,7 @@ const OPENED = '2009-01-01'
  * beginning of the day after the last entry's, as `balance` does.
  */
 export const BEANCOUNT: BookFormat = {
-  head: [
+  head: () => [
     '; What Paylink’s ledger says. Cost basis and taxes are not decided here.',
     ...ACCOUNT_NAMES.map((name) => `${OPENED} open ${name}`),
   ],
@@ -54,6 +61,7 @@ export const BEANCOUNT: BookFormat = {
     `  ${accountName(entry.to, entry.kind)}  ${amountText(entry.amount, entry.asset)} ${entry.asset}`,
     `  ${accountName(entry.from, entry.kind)}  ${amountText(-entry.amount, entry.asset)} ${entry.asset}`,
   ],
+  priceLine: (day, asset, dollars) => `${day} price ${asset} ${dollars} USD`,
   closing: (balances, lastDay) => {
     const next = new Date(`${lastDay}T00:00:00Z`)
     next.setUTCDate(next.getUTCDate() + 1)
@@ -77,7 +85,7 @@ const isOutside = (account: BookEntry['from']): boolean =>
  * ether on Base is ETH.
  */
 export const KOINLY: BookFormat = {
-  head: ['Koinly Date,Amount,Currency,Net Worth Amount,Net Worth Currency,Label,Description'],
+  head: () => ['Koinly Date,Amount,Currency,Net Worth Amount,Net Worth Currency,Label,Description'],
   linesOf: (entry) => {
     const [isIn, isOut] = [isOutside(entry.from), isOutside(entry.to)]
     if (isIn === isOut) return []
@@ -88,5 +96,6 @@ export const KOINLY: BookFormat = {
     const label = entry.kind === 'service_fee' || entry.kind === 'network_fee' ? 'cost' : ''
     return [`${at},${amount},${COINS[entry.asset].symbol},${worth},${label},${entry.kind} ${about}`.trimEnd()]
   },
+  priceLine: () => null,
   closing: () => [],
 }

@@ -1,11 +1,10 @@
 import type { PaymentAsset } from '../../core/assets.ts'
-import type { RateEvidence } from '../../core/invoice/types.ts'
 import type { LedgerAccount, OutsideAccount } from '../../core/ledger/deposit.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
-import { evidenceOf } from '../invoices/invoice-row.ts'
+import { HOME_COLUMNS, HOME_JOINS, type HomeRow } from './currency-rates.ts'
 
 /** One entry of a merchant's own account, with the other side of its transfer. */
-export type BookRow = {
+export type BookRow = HomeRow & {
   readonly position: number
   readonly account: Exclude<LedgerAccount, OutsideAccount>
   readonly asset: PaymentAsset
@@ -20,8 +19,6 @@ export type BookRow = {
   readonly created_at: Date
   readonly invoice_id: string | null
   readonly payout_id: string | null
-  readonly rate: RateEvidence | null
-  readonly rate_asset: PaymentAsset | null
 }
 
 /** Entries after `after`, in the order in which they were posted. Served by ledger_entry_in_order. */
@@ -33,15 +30,15 @@ export async function listBookRows(
   const { rows } = await tx.query<BookRow>(
     `select e.position, e.account, e.asset, e.amount, e.balance_after, o.account as other_account,
        o.position as other_position, e.transfer_id, t.kind, t.usd_cents, t.created_at, t.invoice_id, t.payout_id,
-       i.rate, i.asset as rate_asset
+       ${HOME_COLUMNS}
      from ledger_entry e
      join ledger_transfer t on t.merchant_id = e.merchant_id and t.id = e.transfer_id
      join ledger_entry o on o.merchant_id = e.merchant_id and o.transfer_id = e.transfer_id
        and o.asset = e.asset and o.account <> e.account
-     left join invoice i on i.merchant_id = t.merchant_id and i.id = t.invoice_id and t.kind like 'deposit%'
+     ${HOME_JOINS}
      where e.merchant_id = $1 and e.livemode = $2 and e.position > $3
      order by e.position limit $4`,
     [tenant.merchantId, tenant.livemode, page.after, page.limit],
   )
-  return rows.map((row) => ({ ...row, rate: evidenceOf(row.rate) }))
+  return rows
 }

@@ -3,6 +3,7 @@ import type { LedgerAccount, OutsideAccount } from '../../core/ledger/deposit.ts
 import type { Availability } from '../../core/ledger/shortfall.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
+import { HOME_COLUMNS, HOME_JOINS, type HomeRow } from './currency-rates.ts'
 
 export type LedgerTransfer = {
   readonly id: string
@@ -180,7 +181,7 @@ export async function countShortfalls(db: Queryable): Promise<ShortBalances> {
   return { merchants: of('shortfall'), fees: of('fees') }
 }
 
-export type LedgerEntryRow = {
+export type LedgerEntryRow = HomeRow & {
   readonly position: number
   readonly account: Exclude<LedgerAccount, OutsideAccount>
   readonly asset: PaymentAsset
@@ -223,8 +224,9 @@ export async function listLedgerEntries(
   const oldestFirst = filters.after !== null
   const { rows } = await tx.query<LedgerEntryRow>(
     `select e.position, e.account, e.asset, e.amount, e.balance_after, e.created_at, t.kind, t.invoice_id,
-       t.payment_id, t.payout_id, t.usd_cents
+       t.payment_id, t.payout_id, t.usd_cents, ${HOME_COLUMNS}
      from ledger_entry e join ledger_transfer t on t.merchant_id = e.merchant_id and t.id = e.transfer_id
+     ${HOME_JOINS}
      where ${conditions.join(' and ')}
      order by e.position ${oldestFirst ? 'asc' : 'desc'} limit ${filters.limit + 1}`,
     values,

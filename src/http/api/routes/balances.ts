@@ -1,6 +1,9 @@
 import { COINS, isAssetId, PAYMENT_ASSET_IDS } from '../../../core/assets.ts'
+import { homeValueOf } from '../../../core/books/home-value.ts'
+import { renderRate } from '../../../core/invoice/render.ts'
 import { balanceEntryId, positionOfEntry } from '../../../core/ledger/entry-id.ts'
 import { formatCoinAmount, formatUsd } from '../../../core/money.ts'
+import { homeTermsOf } from '../../../db/ledger/currency-rates.ts'
 import { type LedgerEntryRow, listLedgerEntries, loadBalances } from '../../../db/ledger/ledger.ts'
 import { listFrozenDeposits } from '../../../payouts/store/frozen-deposits.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
@@ -99,10 +102,21 @@ function entryView(entry: LedgerEntryRow, livemode: boolean) {
     amount: formatCoinAmount(amount, decimals),
     balance_after: formatCoinAmount(entry.balance_after, decimals),
     usd_value: usdCents === null ? null : formatUsd(amount < 0n ? -usdCents : usdCents),
+    home_value: homeView(entry),
     type: kind,
     invoice_id: entry.invoice_id,
     payment_id: entry.payment_id,
     payout_id: entry.payout_id,
     created_at: entry.created_at.toISOString(),
   }
+}
+
+function homeView(entry: LedgerEntryRow) {
+  const { asset, amount, usd_cents: usdCents } = entry
+  const terms = homeTermsOf(entry)
+  if (terms === null) return null
+  const [isOut, size] = amount < 0n ? [true, -amount] : [false, amount]
+  const { currency, amount: value, rate } = homeValueOf({ asset, amount: size, usdCents }, terms)
+  const hasSign = isOut && value !== null && /[1-9]/.test(value)
+  return { currency, amount: hasSign ? `-${value}` : value, rate: renderRate(rate) }
 }

@@ -10,7 +10,7 @@ import { Button } from '../parts/button.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { CoinFilter } from '../parts/filter.tsx'
-import { coinAmount, coinAndSymbol, coinName, coins, usd } from '../parts/money.ts'
+import { coinAmount, coinAndSymbol, coinName, coins, money, usd } from '../parts/money.ts'
 import { Card, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { Read } from '../parts/read.tsx'
@@ -172,8 +172,27 @@ const COLUMNS: readonly Column<BalanceEntry>[] = [
     roomy: true,
     cell: ({ balance_after, asset }) => coins(balance_after, asset),
   },
-  { title: 'Amount (USD)', align: 'end', roomy: true, cell: ({ usd_value }) => usd(usd_value) },
+  {
+    title: 'Amount (USD)',
+    align: 'end',
+    roomy: true,
+    cell: (entry) => (
+      <>
+        {usd(entry.usd_value)}
+        <HomeValue entry={entry} />
+      </>
+    ),
+  },
 ]
+
+/** The value in the shop's own currency; an API of the release before knows none. */
+function HomeValue({ entry: { home_value: value } }: { entry: BalanceEntry }) {
+  if (!value) return null
+  const { currency, amount, rate } = value
+  const text =
+    amount === null ? (rate === null ? `No ${currency} rate kept` : null) : money({ amount, currency })
+  return text === null ? null : <div className="quiet small-text">{text}</div>
+}
 
 /** What made the entry, with the way to it. */
 function Cause({ entry: { invoice_id, payout_id, type } }: { entry: BalanceEntry }) {
@@ -221,4 +240,15 @@ const CSV_COLUMNS: readonly CsvColumn<BalanceEntry>[] = [
   ['invoice_id', ({ invoice_id }) => invoice_id],
   ['payment_id', ({ payment_id }) => payment_id],
   ['payout_id', ({ payout_id }) => payout_id],
+  ['home_currency', ({ home_value }) => home_value?.currency ?? null],
+  ['home_value', ({ home_value }) => home_value?.amount ?? null],
+  ['home_rate_usd', ({ home_value }) => home_value?.rate?.usd_per_unit ?? null],
+  ['home_rate_source', ({ home_value, created_at }) => rateSource(home_value, created_at)],
 ]
+
+/** Who said the rate, and when; or that there is none. */
+function rateSource(value: BalanceEntry['home_value'] | undefined, createdAt: string): string | null {
+  if (!value) return null
+  if (value.rate === null) return `no rate kept for ${createdAt.slice(0, 10)}`
+  return `${value.rate.sources.map(({ name }) => name).join(' and ')} at ${value.rate.quoted_at}`
+}

@@ -1,0 +1,59 @@
+import { COINS, type PaymentAsset } from '../assets.ts'
+import type { InvoicePrice, RateEvidence } from '../invoice/types.ts'
+import { fiatForUsd, formatFiat, parseFiat, parsePrice, shareOf, usdValueOf } from '../money.ts'
+import { type Currency, currencyDecimals } from '../rates/currencies.ts'
+
+/** What a line can be valued by in the shop's own currency. */
+export type HomeTerms = {
+  readonly currency: Currency
+  /** The rate that was kept on the line's day (UTC); null where none was. */
+  readonly rateOfDay: RateEvidence | null
+  /** The line's invoice, where it has a price in some currency. */
+  readonly invoice: {
+    readonly asset: PaymentAsset
+    readonly amount: bigint
+    readonly coinRate: RateEvidence
+    readonly price: InvoicePrice
+  } | null
+}
+
+/** What a line was worth in the shop's own currency then. */
+export type HomeValue = {
+  readonly currency: Currency
+  /** Decimal string, never below zero; null where the dollars or the rate of that day are not known. */
+  readonly amount: string | null
+  /** Dollars per unit of the currency; null where none was kept for that day. */
+  readonly rate: RateEvidence | null
+}
+
+/**
+ * Money that came at its invoice's own terms is its share of the invoice's price, at the rate that was promised: who paid
+ * what was asked for paid that price to the cent. Everything else is its dollars at the rate of its day, to the nearest
+ * cent. Today's rate stands in for none.
+ */
+export function homeValueOf(
+  line: { readonly asset: PaymentAsset; readonly amount: bigint; readonly usdCents: bigint | null },
+  { currency, rateOfDay, invoice }: HomeTerms,
+): HomeValue {
+  const decimals = currencyDecimals(currency)
+  const { asset, amount, usdCents } = line
+  if (invoice !== null && invoice.price.currency === currency && isAtTermsOf(invoice, line)) {
+    const units = shareOf(parseFiat(invoice.price.amount, decimals) ?? 0n, amount, invoice.amount)
+    return { currency, amount: formatFiat(units, decimals), rate: invoice.price.rate }
+  }
+  const rate = rateOfDay === null ? null : parsePrice(rateOfDay.usdPerUnit)
+  if (rate === null) return { currency, amount: null, rate: null }
+  const value = usdCents === null ? null : formatFiat(fiatForUsd(usdCents, rate, decimals), decimals)
+  return { currency, amount: value, rate: rateOfDay }
+
+  /** Dollars are rounded down where a line is a share of another, so that a cent tells nothing. */
+  function isAtTermsOf(
+    { asset: asked, coinRate }: NonNullable<HomeTerms['invoice']>,
+    { usdCents }: typeof line,
+  ) {
+    const price = parsePrice(coinRate.usdPerUnit)
+    if (asked !== asset || price === null || usdCents === null) return false
+    const difference = usdValueOf(amount, price, COINS[asset].decimals) - usdCents
+    return difference === 0n || difference === 1n
+  }
+}
