@@ -3,7 +3,7 @@ import { encodeEvmAddress } from '../chain/evm/address.ts'
 import { ACCOUNTS_PER_CALL, SolanaRpc } from '../chain/solana/solana-rpc.ts'
 import { addressBytesOf, ownerOf } from '../chain/solana/watched-owners.ts'
 import { isToken, keyspaceOfNetwork } from '../core/assets.ts'
-import { payoutTokenOn } from '../core/chain/evm-parameters.ts'
+import { evmTokensOf } from '../core/chain/evm-parameters.ts'
 import { realmOf } from '../core/chain/realm.ts'
 import { ADDRESSES_MAX, type Finding, type HeldMoney, listHeldDeposits } from '../db/ledger/audit.ts'
 import { type EvmChainNode, isEvmNode, type SolanaChainNode } from '../nodes/chain-nodes.ts'
@@ -71,8 +71,8 @@ export async function auditBalances(
 export function openAccountsClient(node: EvmChainNode): EvmPayoutClient {
   const { network, chain, rpcUrl: url, rpcSetting: setting } = node
   const realm = realmOf(node)
-  const token = payoutTokenOn(network, realm, node.tokenContracts)
-  return new EvmPayoutClient({ url, setting, chain, realm, token })
+  const tokens = evmTokensOf(network, realm, node.tokenContracts)
+  return new EvmPayoutClient({ url, setting, chain, realm, tokens })
 }
 
 async function readEvmBalances(
@@ -87,7 +87,7 @@ async function readEvmBalances(
     const balances: bigint[] = []
     for (const { asset, addressBytes } of held) {
       balances.push(
-        await (isToken(asset) ? client.tokenBalanceOf(addressBytes) : client.balanceOf(addressBytes)),
+        await (isToken(asset) ? client.tokenBalanceOf(asset, addressBytes) : client.balanceOf(addressBytes)),
       )
     }
     return balances

@@ -267,7 +267,9 @@ export const SWEEP_CHECKS: readonly AuditCheck[] = [
     rule: 'every hot wallet holds what was swept into it for merchants and has not left',
     sql: `select null as merchant_id, w.network || ' ' || o.asset as subject, 'holds ' || o.held || ' and owes ' || o.owed as detail
       from hot_wallet w cross join lateral (
-        select a.asset, case when a.asset in (${TOKENS}) then coalesce(w.token_balance, 0) else w.balance end as held,
+        select a.asset, case when a.asset in (${TOKENS}) then coalesce((
+            select t.balance from hot_wallet_token t where t.network = w.network and t.asset = a.asset), 0)
+          else w.balance end as held,
           (select coalesce(sum(amount - cost), 0) from sweep
             where network = w.network and asset = a.asset and status = 'done' and final_at is not null)
           - (select coalesce(sum(p.amount - coalesce(c.cost, 0)), 0) from account_nonce n

@@ -14,6 +14,13 @@ test('each token of a chain is credited at an output of its own', () => {
   }
 })
 
+test('programs pay by x402 in one token of a chain at most', () => {
+  for (const chain of CHAINS) {
+    const payable = Object.values(ASSETS).filter((asset) => asset.chain === chain && asset.token?.isX402)
+    expect(payable.length, chain).toBeLessThan(2)
+  }
+})
+
 test('a token that was ever paid in keeps its output, which ids of transfers hold', () => {
   const indices = Object.fromEntries(tokens.map(({ id, index }) => [id, index]))
   expect(indices).toMatchObject({ USDC_BASE: 1, USDC_ETHEREUM: 1 })

@@ -33,6 +33,8 @@ type Token = {
    * each token of a chain, and never changed, for ids of transfers hold it.
    */
   readonly outputIndex: number
+  /** Whether programs may pay in it by x402, whose gas the hot wallet pays: of the tokens of a chain, one at most. */
+  readonly isX402: boolean
 }
 
 export type Asset = {
@@ -134,6 +136,7 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
       },
       standard: 'eip3009',
       outputIndex: 1,
+      isX402: true,
     },
   },
   SOL: {
@@ -170,6 +173,7 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
       },
       standard: 'eip3009',
       outputIndex: 1,
+      isX402: false,
     },
   },
 }
@@ -224,9 +228,17 @@ export function nativeAssetOf(chain: EvmChain): AssetId {
   return native.id
 }
 
-/** The token that payouts are made in on an EVM network, whose gas its hot wallet pays; null where there is none. */
-export const payoutTokenOf = (chain: EvmChain): AssetId | null =>
-  Object.values(ASSETS).find((asset) => asset.chain === chain && asset.token !== null)?.id ?? null
+/** The tokens of an EVM network, whose gas its hot wallet pays. */
+export const tokensOf = (chain: EvmChain): readonly AssetId[] =>
+  Object.values(ASSETS).flatMap(({ id, chain: own, token }) => (own === chain && token !== null ? [id] : []))
+
+/** Whether programs may pay in it by x402. */
+export const isX402Asset = (asset: AssetId): boolean => ASSETS[asset].token?.isX402 === true
+
+/** The token in which programs pay by x402 on a network; null where there is none. */
+export const x402AssetOn = (network: Network): AssetId | null =>
+  Object.values(ASSETS).find(({ chain, token }) => token?.isX402 === true && network.startsWith(`${chain}-`))
+    ?.id ?? null
 
 /** Whether an invoice can ask for this money. */
 export const isAssetId = (asset: PaymentAsset): asset is AssetId => Object.hasOwn(ASSETS, asset)

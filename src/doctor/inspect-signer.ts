@@ -246,14 +246,15 @@ function findingsOf({ network, address, own, isLow, isNeeded }: GasBalance, isSa
   const ether = (wei: bigint) => `${formatCoinAmount(wei, ASSETS.ETH_BASE.decimals)} ETH`
   if (own < 0n)
     return [fault(`${wallet} lacks ${ether(-own)} of what merchants have in it: payouts wait; ${fix}`)]
-  // On Ethereum it pays no gas for others.
-  if (HOT_WALLETS.find((each) => each.network === network)?.token === null) return []
+  const tokens = HOT_WALLETS.find((each) => each.network === network)?.tokens ?? []
+  if (tokens.length === 0) return []
+  const symbols = [...new Set(tokens.map((id) => ASSETS[id].symbol))].join(' or ')
   const held = `${wallet} has ${ether(own)} for gas`
   if (!isLow) return [ok(held)]
   if (isSandbox) return [ok(`${held}; ${SANDBOX_SENDS}`)]
   return [
     isNeeded
-      ? fault(`${held}, which is too little: payouts in USDC wait; ${fix}`)
-      : notice(`${held}; before a payout in USDC, ${fix}`),
+      ? fault(`${held}, which is too little: payouts in ${symbols} wait; ${fix}`)
+      : notice(`${held}; before a payout in ${symbols}, ${fix}`),
   ]
 }

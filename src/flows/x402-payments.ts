@@ -41,11 +41,12 @@ export async function readX402Invoice(deps: ReadX402Deps, token: string): Promis
   if (reference === null) return null
   const { merchantId, livemode, invoiceId } = reference
   const tenant = { merchantId, livemode }
-  const network = networkOf('USDC_BASE', livemode)
   return withTransaction(deps.pool, tenant, async (tx) => {
     const stored = await loadShownInvoice(tx, tenant, invoiceId, deps.issuedAddresses)
     if (stored === null) return null
-    return { tenant, network, invoice: stored.invoice, wallet: await loadHotWallet(tx, network) }
+    const { invoice } = stored
+    const network = networkOf(invoice.asset, livemode)
+    return { tenant, network, invoice, wallet: await loadHotWallet(tx, network) }
   })
 }
 
@@ -114,7 +115,7 @@ export async function submitX402Authorization(
     if (await isBeingPaid(tx, tenant, stored.invoice, now)) return { kind: 'busy' }
     if ((await countX402Authorizations(tx, tenant, invoiceId)) >= ATTEMPTS_MAX) return { kind: 'exhausted' }
     const id = newId('x402Authorization', now)
-    const network = networkOf('USDC_BASE', tenant.livemode)
+    const network = networkOf(stored.invoice.asset, tenant.livemode)
     const signature = bytesOf(input.signature)
     const terms = { payer, recipient, value, validAfter, validBefore, nonce, signature }
     const isOwn = await insertX402Authorization(tx, tenant, { id, invoiceId, network, ...terms, now })

@@ -6,7 +6,7 @@ import type { Payout, PayoutSource } from '../core/payout/payout.ts'
 import { fixedPayoutMin, LIMIT_WINDOW_MS, planFee } from '../core/payout/payout-limits.ts'
 import { feeFor, INPUTS_MAX, mostThatFits, selectCoins, vbytesOf } from '../core/payout/select-coins.ts'
 import { solanaFee } from '../core/payout/solana-fee.ts'
-import { loadHotWallet } from '../db/addresses/hot-wallets.ts'
+import { hotTokenOf, loadHotWallet } from '../db/addresses/hot-wallets.ts'
 import { loadBalance, loadBalances } from '../db/ledger/ledger.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
@@ -273,7 +273,7 @@ async function estimateFromHotWallet(
   const network = networkOf(asset, tenant.livemode)
   const wallet = await loadHotWallet(tx, network)
   if (wallet === null || now.getTime() - wallet.updatedAt.getTime() > FEE_KNOWN_MS) return null
-  if (isToken(asset) && wallet.token === null) return null
+  if (isToken(asset) && hotTokenOf(wallet, asset) === null) return null
   const cost = await loadSweepCost(tx, { asset, livemode: tenant.livemode, wallet })
   const of = { network, asset }
   const credit = await loadSweptCredit(tx, tenant, { ...of, counts: 'planned' })

@@ -693,7 +693,7 @@ test('of more sweeps than one look takes each gets its turn, also while the node
   const at = { network: world.network, pool: pools.watcher, clock: () => world.now, log: world.log }
   const providers = new PayoutProviders<EvmPayoutChain>(at, [{ name: 'the node', chain }])
   const sweeps = new EvmSweeps(
-    { ...at, sealer: world.sealerOf(at.network), providers, token: null, lookEveryMs: 0, topUp: null },
+    { ...at, sealer: world.sealerOf(at.network), providers, tokens: [], lookEveryMs: 0, topUp: null },
     3,
   )
   const look = async () => {

@@ -3,7 +3,7 @@ import { contractCall } from '../../src/chain/evm/contract-call.ts'
 import { hotWalletOf } from '../../src/chain/evm/hot-wallet.ts'
 import { receiveEvmAddresses } from '../../src/chain/evm/receive-addresses.ts'
 import { isToken, nativeAssetOf } from '../../src/core/assets.ts'
-import { payoutTokenOn } from '../../src/core/chain/evm-parameters.ts'
+import { evmTokensOf } from '../../src/core/chain/evm-parameters.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { EvmBroadcaster } from '../../src/payouts/broadcast/evm/evm-broadcaster.ts'
@@ -52,7 +52,7 @@ export class EvmPayoutWorld extends PayoutSteps {
   /** A payout client of the node at this URL, which may be one that lies. */
   clientAt(url: string): EvmPayoutClient {
     const at = { url, setting: 'the test', chain: this.chain, realm: 'test' as const }
-    return new EvmPayoutClient({ ...at, token: this.#tokenParameters() })
+    return new EvmPayoutClient({ ...at, tokens: this.#tokens() })
   }
 
   static async open(chain: 'ethereum' | 'base'): Promise<EvmPayoutWorld> {
@@ -87,8 +87,8 @@ export class EvmPayoutWorld extends PayoutSteps {
     await this.closeParts()
   }
 
-  #tokenParameters() {
-    return payoutTokenOn(this.network, 'test', { USDC: this.token })
+  #tokens() {
+    return evmTokensOf(this.network, 'test', { USDC: this.token })
   }
 
   /** A merchant with final deposits of these amounts, each at an address of its own. */
@@ -212,11 +212,11 @@ export class EvmPayoutWorld extends PayoutSteps {
     const { network, log } = this
     const at = { network, pool: this.database.pools.watcher, clock: () => this.now, log }
     const providers = new PayoutProviders<EvmPayoutChain>(at, chains)
-    const token = this.#tokenParameters()
+    const tokens = this.#tokens()
     return new PayoutTracker({
       ...at,
       sealer,
-      broadcaster: new EvmBroadcaster({ ...at, sealer, providers, token, lookEveryMs: 0, topUp }),
+      broadcaster: new EvmBroadcaster({ ...at, sealer, providers, tokens, lookEveryMs: 0, topUp }),
       notifier: { deliveriesWaiting: () => {}, activity: () => {} },
     })
   }
@@ -249,7 +249,7 @@ export class EvmPayoutWorld extends PayoutSteps {
   holds(asset: EvmAsset, address: Uint8Array | string): Promise<bigint> {
     const addressBytes = typeof address === 'string' ? Buffer.from(address.slice(2), 'hex') : address
     return isToken(asset)
-      ? this.#transaction.tokenBalanceOf(addressBytes)
+      ? this.#transaction.tokenBalanceOf(asset, addressBytes)
       : this.#transaction.balanceOf(addressBytes)
   }
 
@@ -277,7 +277,7 @@ export const boundChain = (chain: EvmPayoutChain): EvmPayoutChain => ({
   accountOf: (account) => chain.accountOf(account),
   nonceOf: (account, at) => chain.nonceOf(account, at),
   balanceOf: (account) => chain.balanceOf(account),
-  tokenBalanceOf: (account) => chain.tokenBalanceOf(account),
+  tokenBalanceOf: (asset, account) => chain.tokenBalanceOf(asset, account),
   finalizedHeight: () => chain.finalizedHeight(),
   receiptOf: (txid) => chain.receiptOf(txid),
   nonceUser: (place, lowest) => chain.nonceUser(place, lowest),

@@ -160,6 +160,7 @@ test("with a worker's login no event, coin, sweep or posting is deleted before t
       'solana_chore',
       'account_nonce',
       'hot_wallet',
+      'hot_wallet_token',
       'lost_payout',
     ])
       await expect(pools[role].query(`delete from ${table}`), `${role} ${table}`).rejects.toThrow(

@@ -87,7 +87,8 @@ async function payByAuthorization(
   const amount = 5n * USDC
   const invoice = await world.openInvoice(tenant, { asset: 'USDC_BASE', amount, expiresAtMs })
   const wallet = await loadHotWallet(owner, world.network)
-  if (!wallet?.token || world.token === null) throw new Error('no token')
+  const token = wallet?.tokens.find(({ asset }) => asset === 'USDC_BASE')
+  if (!wallet || !token?.domain) throw new Error('no token')
   const payer = newPayer()
   await world.pay('USDC_BASE', payer.address, amount)
   await world.anvil.mine(1)
@@ -98,7 +99,7 @@ async function payByAuthorization(
     asset: world.token,
     payTo: invoice.address,
     maxTimeoutSeconds: 3_600,
-    extra: { name: wallet.token.name, version: wallet.token.version },
+    extra: token.domain,
   }
   const { header, signature } = await signPayment(payer, asked)
   const { payload } = decoded<{

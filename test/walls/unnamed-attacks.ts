@@ -61,6 +61,7 @@ const OF_EVM = [
   'found_payout',
   'frozen_deposit',
   'hot_wallet',
+  'hot_wallet_token',
   'sweep',
   'sweep_transaction',
   'sweep_transfer',
@@ -156,6 +157,11 @@ export const UNNAMED: { readonly [attack: string]: string } = {
     'watcher update hot_wallet',
     `${PRICED_ANEW}; a contract or chain that is not its network's is refused`,
     'address balance base_fee chain_id height new_account_gas nonce tip token_balance token_contract token_name token_version updated_at',
+  ),
+  ...columns(
+    'watcher update hot_wallet_token',
+    "a contract that is not its network's is refused, and what it holds only holds payouts up",
+    'balance contract name updated_at version',
   ),
   ...columns(
     'watcher update frozen_deposit',

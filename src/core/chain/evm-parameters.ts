@@ -89,6 +89,13 @@ export function evmTokensOf(network: Network, realm: Realm, contracts: TokenCont
   })
 }
 
-/** The one that payouts are made in; null where no payout is. */
-export const payoutTokenOn = (network: Network, realm: Realm, contracts: TokenContracts): EvmToken | null =>
-  evmTokensOf(network, realm, contracts)[0] ?? null
+/** Whether a contract (lower-case hex with 0x) may be that of a token there: live money has one for each, whatever anybody says. */
+export function isKnownContract(
+  network: Network,
+  realm: Realm,
+  { asset, contract }: { readonly asset: AssetId; readonly contract: string },
+): boolean {
+  return evmTokensOf(network, realm, { [ASSETS[asset].symbol]: contract }).some(
+    (known) => known.asset === asset && known.contract === contract,
+  )
+}

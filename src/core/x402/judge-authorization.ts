@@ -1,3 +1,4 @@
+import { isX402Asset } from '../assets.ts'
 import { DISCOVERY_HORIZON_MS } from '../invoice/classify.ts'
 import { isLive } from '../invoice/status.ts'
 import type { Invoice } from '../invoice/types.ts'
@@ -63,14 +64,14 @@ export const paymentRequirements = (terms: X402Terms) => ({
   extra: { name: terms.name, version: terms.version },
 })
 
-/** Whether an invoice asks for USDC on Base, and nothing has come to it or ended it. */
+/** Whether an invoice asks for a token that is paid so, and nothing has come to it or ended it. */
 function isPayableInToken(invoice: Invoice): boolean {
   const isPaidAlready = invoice.payments.some((payment) => !payment.dust && isLive(payment))
   const isEnded = invoice.cancelledAtMs !== null || invoice.paidAtMs !== null
-  return invoice.asset === 'USDC_BASE' && !isEnded && !isPaidAlready
+  return isX402Asset(invoice.asset) && !isEnded && !isPaidAlready
 }
 
-/** Whether an invoice can be paid through x402 now: it asks for USDC on Base, and nothing has come to it yet. */
+/** Whether an invoice can be paid through x402 now: it asks for such a token, and nothing has come to it yet. */
 export const isPayableByAuthorization = (invoice: Invoice, nowMs: number): boolean =>
   isPayableInToken(invoice) && invoice.expiredAtMs === null && nowMs < invoice.expiresAtMs
 

@@ -20,18 +20,23 @@ export type HotWallet = {
   readonly dataGas: bigint
   /** Gas of a plain payment that creates an account. */
   readonly newAccountGas: bigint
-  readonly token: HotToken | null
+  /** Of each token of the network that is there. */
+  readonly tokens: readonly HotToken[]
 }
 
-/** USDC as the network has it. */
-type HotToken = {
+/** A token as the network has it. */
+export type HotToken = {
+  readonly asset: AssetId
   /** 20 bytes. */
   readonly contract: Buffer
-  /** Words of its EIP-712 domain. */
-  readonly name: string
-  readonly version: string
+  /** The words of its EIP-712 domain; null where it has none. */
+  readonly domain: { readonly name: string; readonly version: string } | null
   readonly balance: bigint
 }
+
+/** A token of the hot wallet; null where the network has none. */
+export const hotTokenOf = ({ tokens }: Pick<HotWallet, 'tokens'>, asset: AssetId): HotToken | null =>
+  tokens.find((token) => token.asset === asset) ?? null
 
 type Row = {
   network: Network
@@ -45,19 +50,25 @@ type Row = {
   l1_fee: bigint
   new_account_gas: bigint | null
   data_gas: bigint | null
-  token_contract: Buffer | null
-  token_name: string | null
-  token_version: string | null
-  token_balance: bigint | null
   updated_at: Date
+  asset: AssetId | null
+  contract: Buffer
+  name: string | null
+  version: string | null
+  held: bigint
 }
 
-/** A network's hot wallet and when it was read; null where it never was. By primary key. */
+/** A network's hot wallet and when it was read, with the tokens that were read with it; null where it never was. By primary keys. */
 export async function loadHotWallet(
   db: Queryable,
   network: Network,
 ): Promise<(HotWallet & { readonly updatedAt: Date }) | null> {
-  const { rows } = await db.query<Row>('select * from hot_wallet where network = $1', [network])
+  const { rows } = await db.query<Row>(
+    `select w.*, t.asset, t.contract, t.name, t.version, t.balance as held from hot_wallet w
+     left join hot_wallet_token t on t.network = w.network and t.updated_at = w.updated_at
+     where w.network = $1 order by t.asset`,
+    [network],
+  )
   const row = rows[0]
   if (row === undefined) return null
   return {
@@ -72,7 +83,7 @@ export async function loadHotWallet(
     l1Fee: row.l1_fee,
     dataGas: believedDataGas(row),
     newAccountGas: within(row.new_account_gas ?? TRANSFER_GAS),
-    token: tokenOf(row),
+    tokens: rows.flatMap(tokenOf),
     updatedAt: row.updated_at,
   }
 }
@@ -96,16 +107,23 @@ const believedDataGas = ({ network, data_gas: gas }: Pick<Row, 'network' | 'data
 const within = (gas: bigint): bigint =>
   gas < TRANSFER_GAS ? TRANSFER_GAS : gas > DESTINATION_GAS_MAX ? DESTINATION_GAS_MAX : gas
 
-function tokenOf(row: Row): HotToken | null {
-  const { token_contract: contract, token_name: name, token_version: version, token_balance: balance } = row
-  if (contract === null || name === null || version === null || balance === null) return null
-  return { contract, name, version, balance }
+function tokenOf({ asset, contract, name, version, held: balance }: Row): readonly HotToken[] {
+  if (asset === null) return []
+  return [{ asset, contract, domain: name === null || version === null ? null : { name, version }, balance }]
 }
 
-/** Keeps how a hot wallet stands now. By primary key. */
+/** Keeps how a hot wallet stands now, with its tokens. By primary keys. */
 export async function saveHotWallet(db: Queryable, wallet: HotWallet, now: Date): Promise<void> {
+  const { tokens } = wallet
+  // The release before reads one token, in the wallet's own row.
+  const [first] = tokens
   await db.query(
-    `insert into hot_wallet (network, address, chain_id, height, nonce, balance, base_fee, tip, l1_fee, token_contract,
+    `with kept as (
+       insert into hot_wallet_token (network, asset, contract, name, version, balance, updated_at)
+       select $1, t.*, $14 from unnest($17::text[], $18::bytea[], $19::text[], $20::text[], $21::numeric[]) t
+       on conflict (network, asset) do update set contract = excluded.contract, name = excluded.name,
+         version = excluded.version, balance = excluded.balance, updated_at = excluded.updated_at)
+     insert into hot_wallet (network, address, chain_id, height, nonce, balance, base_fee, tip, l1_fee, token_contract,
        token_name, token_version, token_balance, updated_at, new_account_gas, data_gas)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
      on conflict (network) do update set address = excluded.address, chain_id = excluded.chain_id,
@@ -124,13 +142,18 @@ export async function saveHotWallet(db: Queryable, wallet: HotWallet, now: Date)
       wallet.baseFee,
       wallet.tip,
       wallet.l1Fee,
-      wallet.token?.contract ?? null,
-      wallet.token?.name ?? null,
-      wallet.token?.version ?? null,
-      wallet.token?.balance ?? null,
+      first?.contract ?? null,
+      first?.domain?.name ?? null,
+      first?.domain?.version ?? null,
+      first?.balance ?? null,
       now,
       wallet.newAccountGas,
       wallet.dataGas,
+      tokens.map(({ asset }) => asset),
+      tokens.map(({ contract }) => contract),
+      tokens.map(({ domain }) => domain?.name ?? null),
+      tokens.map(({ domain }) => domain?.version ?? null),
+      tokens.map(({ balance }) => balance),
     ],
   )
 }
@@ -157,12 +180,16 @@ export async function sumHotObligations(
   return owed > 0n ? owed : 0n
 }
 
-/** Whether there is money in this asset, a merchant's or the operator's, that could be paid out, or is on its way. By ledger_balance's key. */
-export async function hasTokenMoney(db: Queryable, asset: AssetId, livemode: boolean): Promise<boolean> {
+/** Whether there is money in one of these assets, a merchant's or the operator's, that could be paid out, or is on its way. By ledger_balance's key. */
+export async function hasTokenMoney(
+  db: Queryable,
+  assets: readonly AssetId[],
+  livemode: boolean,
+): Promise<boolean> {
   const { rows } = await db.query<{ has: boolean }>(
-    `select exists (select from ledger_balance where asset = $1 and livemode = $2 and balance > 0
+    `select exists (select from ledger_balance where asset = any ($1) and livemode = $2 and balance > 0
        and account in ('available', 'reserved', 'fees', 'fees_reserved')) as has`,
-    [asset, livemode],
+    [assets, livemode],
   )
   return rows[0]?.has === true
 }

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { encodeEvmAddress } from '../../chain/evm/address.ts'
 import { isSignedByPayer } from '../../chain/evm/payer-authorization.ts'
+import { isX402Asset } from '../../core/assets.ts'
 import { Busy } from '../../core/busy.ts'
-import { evmTokensOf } from '../../core/chain/evm-parameters.ts'
+import { isKnownContract } from '../../core/chain/evm-parameters.ts'
 import { realmOfMode } from '../../core/chain/realm.ts'
 import { deriveStatus, isLive } from '../../core/invoice/status.ts'
 import { gasCostOf, gasPriceOf, TOKEN_SWEEP_GAS } from '../../core/payout/gas.ts'
@@ -14,6 +15,7 @@ import {
   type X402Refusal,
   type X402Terms,
 } from '../../core/x402/judge-authorization.ts'
+import { hotTokenOf } from '../../db/addresses/hot-wallets.ts'
 import type { X402Authorization } from '../../db/invoices/x402-authorizations.ts'
 import {
   type ReadX402Deps,
@@ -113,17 +115,17 @@ function offerOf(
   { clock, staging = false }: X402Deps,
   { invoice, network, wallet }: X402Invoice,
 ): Offer | null {
-  if (wallet?.token == null) return null
-  const { token, chainId } = wallet
+  if (wallet === null) return null
+  const { chainId } = wallet
+  const token = hotTokenOf(wallet, invoice.asset)
+  if (token?.domain == null) return null
   if (clock().getTime() - wallet.updatedAt.getTime() > WALLET_AGE_MS_MAX) return null
   if (wallet.balance < gasCostOf(TOKEN_SWEEP_GAS, gasPriceOf(wallet), wallet)) return null
   const asset = encodeEvmAddress(token.contract)
   const realm = realmOfMode(invoice.livemode, staging)
-  const isKnown = evmTokensOf(network, realm, { USDC: asset }).some(
-    ({ contract }) => contract === asset.toLowerCase(),
-  )
-  if (!isKnown) return null
-  const { name, version } = token
+  const known = { asset: invoice.asset, contract: asset.toLowerCase() }
+  if (!isKnownContract(network, realm, known)) return null
+  const { name, version } = token.domain
   const terms = {
     network: `eip155:${chainId}`,
     asset,
@@ -145,6 +147,7 @@ type Payment = {
 async function pay(deps: X402Deps, { found, offer, path, header }: Payment): Promise<Response> {
   const payment = parse(header)
   if (payment === null) return jsonResponse(400, { error: 'invalid_payload' })
+  if (!isX402Asset(found.invoice.asset)) return stateOf(found, 409)
   if (offer === null) return jsonResponse(503, { error: 'service_unavailable' }, { 'retry-after': '30' })
   const { authorization, signature } = payment.payload
   const refusal = judge(deps, payment, offer)

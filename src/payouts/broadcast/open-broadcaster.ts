@@ -3,7 +3,7 @@ import { SolanaRpc } from '../../chain/solana/solana-rpc.ts'
 import { isEsploraUrl, providerName } from '../../chain/utxo/open-provider.ts'
 import { RpcClient } from '../../chain/utxo/rpc-client.ts'
 import { nativeAssetOf } from '../../core/assets.ts'
-import { payoutTokenOn } from '../../core/chain/evm-parameters.ts'
+import { evmTokensOf } from '../../core/chain/evm-parameters.ts'
 import { realmOf } from '../../core/chain/realm.ts'
 import {
   type ChainNode,
@@ -58,11 +58,11 @@ function openEvmBroadcaster(node: EvmChainNode, deps: Deps): OpenBroadcaster {
   const { network, chain: name, rpcSetting: setting, sandbox } = node
   const realm = realmOf(node)
   const native = nativeAssetOf(name)
-  const token = payoutTokenOn(network, realm, node.tokenContracts)
+  const tokens = evmTokensOf(network, realm, node.tokenContracts)
   const { providers, close } = openEach(
     node,
     deps,
-    (url) => new EvmPayoutClient({ url, setting, chain: name, realm, token }),
+    (url) => new EvmPayoutClient({ url, setting, chain: name, realm, tokens }),
   )
   const topUp =
     sandbox === null
@@ -73,7 +73,7 @@ function openEvmBroadcaster(node: EvmChainNode, deps: Deps): OpenBroadcaster {
         }
   const lookEveryMs = sandbox === null ? LOOK_EVERY_MS : 0
   return {
-    broadcaster: new EvmBroadcaster({ ...deps, network, providers, token, lookEveryMs, topUp }),
+    broadcaster: new EvmBroadcaster({ ...deps, network, providers, tokens, lookEveryMs, topUp }),
     close,
   }
 }

@@ -64,18 +64,23 @@ export async function deleteFrozenDeposit(
   )
 }
 
-/** Those of a network that were asked about before, longest ago first; from now on they were asked about. By frozen_deposit_by_check. */
+/** Those of a network in these assets that were asked about before, longest ago first; from now on they were asked about. By frozen_deposit_by_check. */
 export async function takeFrozenToCheck(
   db: Queryable,
   network: Network,
-  { before, now, limit }: { readonly before: Date; readonly now: Date; readonly limit: number },
+  of: {
+    readonly assets: readonly AssetId[]
+    readonly before: Date
+    readonly now: Date
+    readonly limit: number
+  },
 ): Promise<FrozenDeposit[]> {
   const { rows } = await db.query<FrozenDeposit>(
     `update frozen_deposit set checked_at = $3 where (merchant_id, network, asset, address) in (
        select merchant_id, network, asset, address from frozen_deposit
-       where network = $1 and checked_at < $2 order by checked_at limit $4)
+       where network = $1 and checked_at < $2 and asset = any ($5) order by checked_at limit $4)
      returning ${COLUMNS}`,
-    [network, before, now, limit],
+    [network, of.before, of.now, of.limit, of.assets],
   )
   return rows
 }

@@ -27,6 +27,6 @@ export async function readFeePayerBalance(db: Queryable, network: Network): Prom
     : null
   if (signerAccounts?.reading == null) return null
   const held = signerAccounts.reading.feePayerLamports
-  const isNeeded = await hasTokenMoney(db, 'SOL', network.endsWith('-live'))
+  const isNeeded = await hasTokenMoney(db, ['SOL'], network.endsWith('-live'))
   return { network, feePayer: signerAccounts.feePayer, held, isLow: held < FEE_PAYER_LOW, isNeeded }
 }

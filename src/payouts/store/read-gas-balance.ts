@@ -1,4 +1,4 @@
-import { type AssetId, type Network, nativeAssetOf, payoutTokenOf } from '../../core/assets.ts'
+import { type AssetId, type Network, nativeAssetOf, tokensOf } from '../../core/assets.ts'
 import { EVM_CHAINS } from '../../core/chain/evm-networks.ts'
 import { isLowOnGas } from '../../core/payout/gas.ts'
 import { hasTokenMoney, loadHotWallet, sumHotObligations } from '../../db/addresses/hot-wallets.ts'
@@ -12,20 +12,20 @@ export type GasBalance = {
   /** Its ether that is no merchant's, wei. Below 0 it lacks what payouts that failed have cost it. */
   readonly own: bigint
   readonly isLow: boolean
-  /** Whether payouts wait for more: of USDC, whose gas it has to pay, or of the ether that it lacks. */
+  /** Whether payouts wait for more: of tokens, whose gas it has to pay, or of the ether that it lacks. */
   readonly isNeeded: boolean
 }
 
-/** Networks with a hot wallet, the coin it pays gas in, and the token whose gas it pays. */
+/** Networks with a hot wallet, the coin it pays gas in, and the tokens whose gas it pays. */
 export const HOT_WALLETS: readonly {
   readonly network: Network
   readonly native: AssetId
-  readonly token: AssetId | null
+  readonly tokens: readonly AssetId[]
 }[] = EVM_CHAINS.flatMap((chain) =>
   (['live', 'test'] as const).map((mode) => ({
     network: `${chain}-${mode}` as const,
     native: nativeAssetOf(chain),
-    token: payoutTokenOf(chain),
+    tokens: tokensOf(chain),
   })),
 )
 
@@ -34,10 +34,10 @@ export async function readGasBalance(db: Queryable, network: Network): Promise<G
   const of = HOT_WALLETS.find((each) => each.network === network)
   const wallet = of === undefined ? null : await loadHotWallet(db, network)
   if (of === undefined || wallet === null) return null
-  const { native: asset, token } = of
+  const { native: asset, tokens } = of
   const own = wallet.balance - (await sumHotObligations(db, { network, asset, headNonce: wallet.nonce }))
   const { address } = wallet
-  if (own < 0n || token === null) return { network, address, own, isLow: own < 0n, isNeeded: own < 0n }
-  const isNeeded = await hasTokenMoney(db, token, network.endsWith('-live'))
+  if (own < 0n || tokens.length === 0) return { network, address, own, isLow: own < 0n, isNeeded: own < 0n }
+  const isNeeded = await hasTokenMoney(db, tokens, network.endsWith('-live'))
   return { network, address, own, isLow: isLowOnGas(own, wallet), isNeeded }
 }

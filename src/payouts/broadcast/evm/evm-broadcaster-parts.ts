@@ -1,4 +1,4 @@
-import type { Network } from '../../../core/assets.ts'
+import type { AssetId, Network } from '../../../core/assets.ts'
 import type { EvmToken } from '../../../core/chain/evm-parameters.ts'
 import type { Pool } from '../../../postgres/pool.ts'
 import type { Clock } from '../../../runtime/clock.ts'
@@ -13,7 +13,7 @@ export type EvmPayoutChain = PayoutProvider & {
   accountOf(account: Uint8Array): Promise<EvmAccount>
   nonceOf(account: Uint8Array, at: 'latest' | 'finalized'): Promise<number>
   balanceOf(account: Uint8Array): Promise<bigint>
-  tokenBalanceOf(account: Uint8Array): Promise<bigint>
+  tokenBalanceOf(asset: AssetId, account: Uint8Array): Promise<bigint>
   finalizedHeight(): Promise<number | null>
   receiptOf(txid: string): Promise<EvmReceiptFound | null>
   nonceUser(
@@ -22,7 +22,10 @@ export type EvmPayoutChain = PayoutProvider & {
   ): Promise<string | 'searching' | 'unseen'>
   termsOf(txid: string): Promise<EvmTerms | 'other' | null>
   gasOf(payment: { from: Uint8Array; to: Uint8Array; value: bigint }): Promise<bigint>
-  failureOf(call: { from: Uint8Array; data: Uint8Array }, height?: number | null): Promise<string | null>
+  failureOf(
+    call: { asset: AssetId; from: Uint8Array; data: Uint8Array },
+    height?: number | null,
+  ): Promise<string | null>
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
 }
 
@@ -30,8 +33,8 @@ export type EvmBroadcasterParts = {
   readonly network: Network
   readonly providers: PayoutProviders<EvmPayoutChain>
   readonly sealer: OutcomeSealer
-  /** The token of payouts; null if there is none. */
-  readonly token: EvmToken | null
+  /** Those of the network, in which payouts are made as well. */
+  readonly tokens: readonly EvmToken[]
   /** Pause between two looks at the chain while something is on its way, milliseconds. */
   readonly lookEveryMs: number
   readonly pool: Pool

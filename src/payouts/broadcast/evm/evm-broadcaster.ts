@@ -68,14 +68,12 @@ export class EvmBroadcaster implements Broadcaster {
   }
 
   async #read(): Promise<void> {
-    const { pool, network, clock, token } = this.#parts
+    const { pool, network, clock } = this.#parts
     const hot = await this.#hotWallet()
     if (hot === null) return
     const now = clock()
     const account = await this.providers.current.accountOf(hot)
-    const contract = Buffer.from(token?.contract.slice(2) ?? '', 'hex')
-    const held = account.token === null ? null : { ...account.token, contract }
-    this.#wallet = { ...account, network, address: Buffer.from(hot), token: held }
+    this.#wallet = { ...account, network, address: Buffer.from(hot) }
     await saveHotWallet(pool, this.#wallet, now)
     this.#awaitsEther = await this.#alarm.look()
     this.#readAtMs = now.getTime()
@@ -99,7 +97,7 @@ export class EvmBroadcaster implements Broadcaster {
     // What is planned now goes by the prices of now.
     if (this.#isBusy && !wasBusy) await this.#read()
     if (this.#wallet === null) return
-    if (this.#parts.token !== null) await this.#sweeps.recheckFrozen(this.#wallet.address)
+    if (this.#parts.tokens.length > 0) await this.#sweeps.recheckFrozen(this.#wallet.address)
     for (const payout of unsigned)
       if (payout.status === 'approved') await this.#alone(payout, () => this.#prepareOne(payout))
   }
@@ -131,7 +129,7 @@ export class EvmBroadcaster implements Broadcaster {
     const to = parseEvmAddress(payout.destination)
     if (!isToken(payout.asset) || to === null) return true
     if (!isSwept && (await listSweepsOf(pool, tenant, payout.id)).length > 0) return true
-    const refusalBy = (chain: EvmPayoutChain) => tokenRefusal(chain, { hot, to })
+    const refusalBy = (chain: EvmPayoutChain) => tokenRefusal(chain, { asset: payout.asset, hot, to })
     const code = await refusalBy(this.providers.current)
     if (code === null) {
       this.providers.isNotRefused(payout.id)
@@ -236,7 +234,8 @@ export class EvmBroadcaster implements Broadcaster {
 
   /** Whether a transaction of the hot wallet that no books know pays this payout, and is kept for the signer, or is not shown. */
   async #mayBePaidBy(chain: EvmPayoutChain, payout: Payout, txid: string): Promise<boolean> {
-    const { pool, network, token, clock } = this.#parts
+    const { pool, network, tokens, clock } = this.#parts
+    const token = tokens.find(({ asset }) => asset === payout.asset)
     const terms = await chain.termsOf(txid)
     const to = parseEvmAddress(payout.destination)
     if (terms === null) this.#alert(payout, NONCE_UNSEEN)
@@ -314,7 +313,7 @@ class GasAlarm {
       log.error(
         about,
         lack === 'gas'
-          ? 'the hot wallet is low on gas: USDC payouts wait until somebody sends it ether'
+          ? 'the hot wallet is low on gas: payouts of tokens wait until somebody sends it ether'
           : 'the hot wallet lacks ether that merchants have in it: payouts wait until somebody sends it so much',
       )
   }

@@ -62,7 +62,9 @@ export class EvmDeposits {
     const chain = this.#parts.providers.current
     const { address, amount } = found
     const isOfToken = isToken(payout.asset)
-    const held = isOfToken ? await chain.tokenBalanceOf(address) : await chain.balanceOf(address)
+    const held = isOfToken
+      ? await chain.tokenBalanceOf(payout.asset, address)
+      : await chain.balanceOf(address)
     if (held < amount) {
       this.#alert(payout.id, `${addressText(found)} holds less than its deposits`)
       return 'short'
@@ -78,21 +80,22 @@ export class EvmDeposits {
   async #tokenState(payout: Payout, found: SweepableAddress, hot: Uint8Array): Promise<DepositState> {
     const { pool, providers, network, clock, log } = this.#parts
     const { address, amount, transferIds } = found
-    const reason = await refusalOf(providers.current, { from: address, to: hot, amount })
     const { asset, merchantId } = payout
+    const move = { asset, from: address, to: hot }
+    const reason = await refusalOf(providers.current, { ...move, amount })
     const where = addressText(found)
     if (reason === null) {
       providers.isNotRefused(where)
       await deleteFrozenDeposit(pool, { merchantId, network, asset, address })
       return 'usable'
     }
-    if ((await refusalOf(providers.current, { from: address, to: hot, amount: 0n })) === null) {
+    if ((await refusalOf(providers.current, { ...move, amount: 0n })) === null) {
       providers.isNotRefused(where)
       this.#alert(payout.id, `the node contradicts itself about what ${where} holds`)
       return 'unclear'
     }
     const isFrozenBy = async (chain: EvmPayoutChain) =>
-      (await refusalOf(chain, { from: address, to: hot, amount: 0n })) !== null
+      (await refusalOf(chain, { ...move, amount: 0n })) !== null
     if (!(await providers.isRefusedForGood(where, isFrozenBy))) return 'unclear'
     const kept = { network, asset, address, amount, reason, transferId: transferIds[0] ?? '' }
     await saveFrozenDeposit(pool, tenantOf(payout), kept, clock())
@@ -103,12 +106,13 @@ export class EvmDeposits {
 
   /** Asks again about frozen deposits, a few at a time: an issuer may let go of them, and what is not there any more is not frozen. */
   async recheckFrozen(hot: Uint8Array): Promise<void> {
-    const { pool, network, clock } = this.#parts
+    const { pool, network, tokens, clock } = this.#parts
     const now = clock()
     if (!isDue(this.#recheckedAtMs, FROZEN_EVERY_MS, now.getTime())) return
     this.#recheckedAtMs = now.getTime()
     const before = new Date(now.getTime() - FROZEN_EVERY_MS)
-    for (const one of await takeFrozenToCheck(pool, network, { before, now, limit: FROZEN_MAX }))
+    const assets = tokens.map(({ asset }) => asset)
+    for (const one of await takeFrozenToCheck(pool, network, { assets, before, now, limit: FROZEN_MAX }))
       await this.#alone(addressText(one), () => this.#recheckOne(one, hot))
   }
 
@@ -117,9 +121,9 @@ export class EvmDeposits {
     hot: Uint8Array,
   ): Promise<void> {
     const { pool, providers } = this.#parts
-    const { address: from, amount } = one
-    const isGone = (await providers.current.tokenBalanceOf(from)) < amount
-    if (!isGone && (await refusalOf(providers.current, { from, to: hot, amount: 0n })) !== null) return
+    const { asset, address: from, amount } = one
+    const isGone = (await providers.current.tokenBalanceOf(asset, from)) < amount
+    if (!isGone && (await refusalOf(providers.current, { asset, from, to: hot, amount: 0n })) !== null) return
     providers.isNotRefused(addressText(one))
     await deleteFrozenDeposit(pool, one)
   }

@@ -7,10 +7,12 @@ import { bytes, count, hash, quantity } from '../../../chain/evm/evm-answers.ts'
 import { EvmNode } from '../../../chain/evm/evm-node.ts'
 import { EvmRpcError } from '../../../chain/evm/evm-rpc.ts'
 import { domainSeparatorOf } from '../../../chain/evm/token-authorization.ts'
+import type { AssetId } from '../../../core/assets.ts'
 import { type DataFee, type EvmChain, evmNetworkOf } from '../../../core/chain/evm-networks.ts'
 import { type EvmParameters, type EvmToken, evmParametersOf } from '../../../core/chain/evm-parameters.ts'
 import type { Realm } from '../../../core/chain/realm.ts'
 import { MAX_FEE_MAX, TRANSFER_GAS } from '../../../core/payout/gas.ts'
+import type { HotToken } from '../../../db/addresses/hot-wallets.ts'
 import type { FoundTerms } from '../../store/found-payouts.ts'
 import type { BroadcastVerdict } from '../broadcaster.ts'
 import { dataGasOf, gasOf, newAccountGasOf, type Payment, REVERT_PATTERN } from './payment-gas.ts'
@@ -40,6 +42,8 @@ export type EvmReceiptFound = {
   readonly succeeded: boolean
 }
 
+type TokenWords = { readonly name: string; readonly version: string }
+
 /** How the chain and one account on it stand, at its newest block. Wei, but for the token's units. */
 export type EvmAccount = {
   readonly chainId: number
@@ -53,7 +57,8 @@ export type EvmAccount = {
   readonly dataGas: bigint
   /** Gas of a plain payment that creates an account. */
   readonly newAccountGas: bigint
-  readonly token: { readonly name: string; readonly version: string; readonly balance: bigint } | null
+  /** Of each token that is there. */
+  readonly tokens: readonly HotToken[]
 }
 
 /** What payouts need from an EVM node. */
@@ -61,25 +66,25 @@ export class EvmPayoutClient {
   readonly #node: EvmNode
   readonly #chain: EvmChain
   readonly #realm: Realm
-  readonly #token: EvmToken | null
+  readonly #tokens: readonly EvmToken[]
   /** The next block of each search for what used up a nonce; the one that showed it, where it was found. */
   readonly #searches = new LRUCache<string, number>({ max: SEARCHES_MAX })
   #parameters: EvmParameters | null = null
-  /** The words of the token's domain never change. */
-  #domain: { readonly name: string; readonly version: string } | null = null
+  /** The words of a token's domain never change. */
+  readonly #domains = new Map<AssetId, TokenWords>()
 
   constructor(of: {
     readonly url: string
     readonly setting: string
     readonly chain: EvmChain
     readonly realm: Realm
-    /** The token of payouts, if any. */
-    readonly token: EvmToken | null
+    /** Those of the network. */
+    readonly tokens: readonly EvmToken[]
   }) {
     this.#node = new EvmNode(of.url, of.setting)
     this.#chain = of.chain
     this.#realm = of.realm
-    this.#token = of.token
+    this.#tokens = of.tokens
   }
 
   get #dataFee(): DataFee {
@@ -134,7 +139,7 @@ export class EvmPayoutClient {
         l1Fee: await this.#l1Fee(),
         dataGas: this.#dataFee === 'in_gas' ? await dataGasOf(this.#node, account) : 0n,
         newAccountGas: await newAccountGasOf(this.#node, account, this.#dataFee),
-        token: await this.#tokenAccount(account),
+        tokens: await this.#tokensOf(account),
       }
     })
   }
@@ -160,10 +165,11 @@ export class EvmPayoutClient {
     return this.#node.rpc.call('eth_getBalance', [textOf(account), 'latest'], quantity)
   }
 
-  /** Base units of the token, at the newest block. */
-  async tokenBalanceOf(account: Uint8Array): Promise<bigint> {
-    const answer = await this.#read(this.#token?.contract ?? '', contractCall('balanceOf(address)', account))
-    if (answer === '0x') throw this.#noToken()
+  /** Base units of a token, at the newest block. */
+  async tokenBalanceOf(asset: AssetId, account: Uint8Array): Promise<bigint> {
+    const { contract } = this.#token(asset)
+    const answer = await this.#read(contract, contractCall('balanceOf(address)', account))
+    if (answer === '0x') throw this.#noToken(contract)
     return BigInt(answer)
   }
 
@@ -221,13 +227,12 @@ export class EvmPayoutClient {
     return gasOf(this.#node, payment, this.#dataFee)
   }
 
-  /** Why the token's contract would revert this call after a block, else the last one, in its own words; null where it would not. */
+  /** Why a token's contract would revert this call after a block, else the last one, in its own words; null where it would not. */
   async failureOf(
-    call: { readonly from: Uint8Array; readonly data: Uint8Array },
+    call: { readonly asset: AssetId; readonly from: Uint8Array; readonly data: Uint8Array },
     height: number | null = null,
   ): Promise<string | null> {
-    if (this.#token === null) throw this.#noToken()
-    const { contract: to } = this.#token
+    const { contract: to } = this.#token(call.asset)
     try {
       const transaction = { from: textOf(call.from), to, data: `0x${bytesToHex(call.data)}` }
       await this.#node.rpc.call(
@@ -280,17 +285,28 @@ export class EvmPayoutClient {
     throw new ChainUnavailable(`the node at ${where} does not say what a place on Ethereum costs`)
   }
 
-  /** Null where the network has no token of ours, or, on a private chain, nobody has put it there. */
-  async #tokenAccount(account: Uint8Array): Promise<EvmAccount['token']> {
-    if (this.#token === null) return null
-    const domain = this.#domain ?? (await this.#readDomain(this.#token))
-    if (domain === null) return null
-    this.#domain = domain
-    return { ...domain, balance: await this.tokenBalanceOf(account) }
+  /** Without those that, on a private chain, nobody has put there. */
+  async #tokensOf(account: Uint8Array): Promise<readonly HotToken[]> {
+    const held: HotToken[] = []
+    for (const token of this.#tokens) {
+      const { asset } = token
+      const domain = this.#domains.get(asset) ?? (await this.#readDomain(token))
+      if (domain === null) continue
+      this.#domains.set(asset, domain)
+      const contract = Buffer.from(token.contract.slice(2), 'hex')
+      held.push({ asset, contract, domain, balance: await this.tokenBalanceOf(asset, account) })
+    }
+    return held
+  }
+
+  #token(asset: AssetId): EvmToken {
+    const token = this.#tokens.find((each) => each.asset === asset)
+    if (token === undefined) throw new Error(`${asset} is no token of this network`)
+    return token
   }
 
   /** Checked against the contract's own separator: a signature under other words would be worth nothing. */
-  async #readDomain(token: EvmToken): Promise<{ readonly name: string; readonly version: string } | null> {
+  async #readDomain(token: EvmToken): Promise<TokenWords | null> {
     const { contract } = token
     const separator = await this.#read(contract, contractCall('DOMAIN_SEPARATOR()'))
     if (separator === '0x') return null
@@ -323,10 +339,8 @@ export class EvmPayoutClient {
     }
   }
 
-  #noToken(): ChainUnavailable {
-    return new ChainUnavailable(
-      `the node at ${this.#node.rpc.where} knows no token at ${this.#token?.contract}`,
-    )
+  #noToken(contract: string): ChainUnavailable {
+    return new ChainUnavailable(`the node at ${this.#node.rpc.where} knows no token at ${contract}`)
   }
 }
 

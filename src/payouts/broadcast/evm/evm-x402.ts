@@ -1,4 +1,5 @@
 import { payerTransferCall } from '../../../chain/evm/payer-authorization.ts'
+import { type AssetId, x402AssetOn } from '../../../core/assets.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { wouldCount } from '../../../core/x402/judge-authorization.ts'
 import { loadNetworkState } from '../../../db/chain/network-state.ts'
@@ -30,17 +31,21 @@ const NONCE_USED = 'invalid_exact_evm_nonce_already_used'
  */
 export class EvmX402 {
   readonly #parts: EvmBroadcasterParts
+  /** In which programs pay here; null where they do not. */
+  readonly #asset: AssetId | null
   readonly #alerts = new DeduplicatedLog()
   #settledLookedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(parts: EvmBroadcasterParts) {
     this.#parts = parts
+    this.#asset = x402AssetOn(parts.network)
   }
 
   /** Looks after all that are not final; whether there are any that are in no block. `hot`: the hot wallet, 20 bytes. */
   async follow(hot: Uint8Array | null): Promise<boolean> {
-    const { pool, network, clock, token, lookEveryMs, providers } = this.#parts
-    if (token === null || hot === null) return false
+    const { pool, network, clock, lookEveryMs, providers } = this.#parts
+    const asset = this.#asset
+    if (asset === null || hot === null) return false
     const open = await listX402UnderWay(pool, network, ['waiting', 'checked'], LOOK_MAX)
     const nowMs = clock().getTime()
     const looksAtEnded = isDue(this.#settledLookedAtMs, lookEveryMs, nowMs)
@@ -50,7 +55,9 @@ export class EvmX402 {
     const finalized = await providers.current.finalizedHeight()
     const promised = promisedBy(open)
     for (const authorization of [...open, ...ended])
-      await this.#alone(authorization, () => this.#followOne(authorization, { hot, finalized, promised }))
+      await this.#alone(authorization, () =>
+        this.#followOne(authorization, { asset, hot, finalized, promised }),
+      )
     return open.length > 0
   }
 
@@ -64,10 +71,11 @@ export class EvmX402 {
     }
   }
 
-  async #followOne(authorization: X402Authorization, { hot, finalized, promised }: Look): Promise<void> {
+  async #followOne(authorization: X402Authorization, look: Look): Promise<void> {
     const { pool, providers, clock } = this.#parts
+    const { finalized, promised } = look
     const transactions = await listX402Transactions(pool, tenantOf(authorization), authorization.id)
-    if (transactions.length === 0) return this.#try(authorization, hot, promised)
+    if (transactions.length === 0) return this.#try(authorization, look)
     for (const { txid } of [...transactions].reverse()) {
       const receipt = await providers.current.receiptOf(txid)
       if (receipt === null) continue
@@ -90,7 +98,7 @@ export class EvmX402 {
   }
 
   /** Nothing is signed yet: the node says whether it would go through, so that no gas is spent on what cannot. */
-  async #try(authorization: X402Authorization, hot: Uint8Array, promised: Promised): Promise<void> {
+  async #try(authorization: X402Authorization, { asset, hot, promised }: Look): Promise<void> {
     const { providers, clock, pool } = this.#parts
     const chain = providers.current
     const { payer: from, recipient: to, validBefore, status, value } = authorization
@@ -99,7 +107,7 @@ export class EvmX402 {
     if (!(await this.#wouldCount(authorization)))
       return this.#refuse(authorization, 'invalid_payment_requirements')
     if (status !== 'waiting') return
-    const call = { from: hot, data: payerTransferCall({ ...authorization, from, to }) }
+    const call = { asset, from: hot, data: payerTransferCall({ ...authorization, from, to }) }
     const failure = await chain.failureOf(call)
     if (failure !== null) {
       const reason = reasonOf(failure)
@@ -110,7 +118,7 @@ export class EvmX402 {
     const others = promised.get(from.toString('hex'))
     if (others !== undefined) {
       if (others.nonces.has(authorization.nonce.toString('hex'))) return
-      if ((await chain.tokenBalanceOf(from)) < others.value + value) return
+      if ((await chain.tokenBalanceOf(asset, from)) < others.value + value) return
     }
     promise(promised, authorization)
     await updateX402Authorization(pool, authorization, {
@@ -139,7 +147,7 @@ export class EvmX402 {
   /** Whether the nonce was used up to the last block whose payments are recorded. */
   async #isNonceUsedWhereRead(
     chain: EvmPayoutChain,
-    call: { readonly from: Uint8Array; readonly data: Uint8Array },
+    call: { readonly asset: AssetId; readonly from: Uint8Array; readonly data: Uint8Array },
   ): Promise<boolean> {
     const read = await this.#checkpoint()
     if (read === null) return false
@@ -203,6 +211,7 @@ export class EvmX402 {
 type Promised = Map<string, { value: bigint; readonly nonces: Set<string> }>
 
 type Look = {
+  readonly asset: AssetId
   readonly hot: Uint8Array
   readonly finalized: number | null
   readonly promised: Promised

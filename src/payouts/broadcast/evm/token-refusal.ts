@@ -1,12 +1,19 @@
 import { contractCall } from '../../../chain/evm/contract-call.ts'
+import type { AssetId } from '../../../core/assets.ts'
 import type { EvmPayoutChain } from './evm-broadcaster-parts.ts'
 
 /** Why the token's contract would not move an amount from one address to another, in its words; null where it would. */
 export const refusalOf = (
   chain: EvmPayoutChain,
-  move: { readonly from: Uint8Array; readonly to: Uint8Array; readonly amount: bigint },
+  move: {
+    readonly asset: AssetId
+    readonly from: Uint8Array
+    readonly to: Uint8Array
+    readonly amount: bigint
+  },
 ): Promise<string | null> =>
   chain.failureOf({
+    asset: move.asset,
     from: move.from,
     data: contractCall('transfer(address,uint256)', move.to, move.amount),
   })
@@ -17,9 +24,9 @@ export const refusalOf = (
  */
 export async function tokenRefusal(
   chain: EvmPayoutChain,
-  { hot, to }: { readonly hot: Uint8Array; readonly to: Uint8Array },
+  { asset, hot, to }: { readonly asset: AssetId; readonly hot: Uint8Array; readonly to: Uint8Array },
 ): Promise<'token_refuses' | 'destination_refuses' | null> {
-  if ((await refusalOf(chain, { from: hot, to, amount: 0n })) === null) return null
-  const isStopped = (await refusalOf(chain, { from: hot, to: hot, amount: 0n })) !== null
+  if ((await refusalOf(chain, { asset, from: hot, to, amount: 0n })) === null) return null
+  const isStopped = (await refusalOf(chain, { asset, from: hot, to: hot, amount: 0n })) !== null
   return isStopped ? 'token_refuses' : 'destination_refuses'
 }

@@ -142,8 +142,8 @@ function entryOf(signer: SigningContext, { sweep, terms, one }: Claimed): EvmEnt
 
 /** Its call has the sweep's id, the deposit address and the amount in it, signed. */
 function tokenSweep({ account, token }: EvmTerms, { id, keyIndex, amount }: Sweep, said: EvmTransaction) {
-  if (token === null || said.value !== 0n) return null
-  const data = tokenSweepCall(account, { id, index: keyIndex, value: amount }, token)
+  if (token?.domain == null || said.value !== 0n) return null
+  const data = tokenSweepCall(account, { id, index: keyIndex, value: amount }, token.domain)
   return signFromHotWallet(account, { ...said, to: token.contract, data })
 }
 

@@ -196,9 +196,9 @@ async function isFunded(
   terms: EvmTerms,
   { price, waiting }: { readonly price: GasPrice; readonly waiting: number },
 ): Promise<boolean> {
-  const { wallet } = terms
+  const { wallet, token } = terms
   if (!isToken) return wallet.balance >= payout.amount - swept
-  if (wallet.token === null || wallet.token.balance < payout.amount) return false
+  if (token === null || token.balance < payout.amount) return false
   return coversGas(signer, terms, { gas, price, waiting })
 }
 

@@ -237,7 +237,8 @@ async function buildTokenSweep(
   const { wallet, chainId, account, network, token, hot } = terms
   const place = last === undefined ? await nextHotNonce(signer, terms) : { nonce: last.nonce, waiting: 0 }
   // Of what waits only the hot wallet's next transaction is replaced.
-  if (token === null || place === null || (last !== undefined && wallet.nonce !== last.nonce)) return 'waits'
+  if (token?.domain == null || place === null || (last !== undefined && wallet.nonce !== last.nonce))
+    return 'waits'
   const price = wantedPrice(terms, last ?? null)
   const gas = tokenSweepGasAt(price, wallet)
   if (!(await coversGas(signer, terms, { gas, price, waiting: place.waiting }))) return 'waits'
@@ -250,7 +251,7 @@ async function buildTokenSweep(
     maxPriorityFeePerGas: price.tip,
     to: token.contract,
     value: 0n,
-    data: tokenSweepCall(account, call, token),
+    data: tokenSweepCall(account, call, token.domain),
   })
   const intent = { intentId: sweep.id, number: (last?.number ?? 0) + 1, network, digest }
   const how = { sender: hot, nonce: place.nonce, gas, price, networkFee: 0n, height: wallet.height }

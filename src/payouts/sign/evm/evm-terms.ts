@@ -1,12 +1,17 @@
 import type { HDKey } from '@scure/bip32'
 import type { TokenDomain } from '../../../chain/evm/token-authorization.ts'
-import { ASSETS, type Network, nativeAssetOf } from '../../../core/assets.ts'
+import { ASSETS, type AssetId, type Network, nativeAssetOf } from '../../../core/assets.ts'
 import { type EvmChain, isEvmChain } from '../../../core/chain/evm-networks.ts'
-import { evmParametersOf, evmTokensOf } from '../../../core/chain/evm-parameters.ts'
+import { evmParametersOf, isKnownContract } from '../../../core/chain/evm-parameters.ts'
 import { type Realm, realmOfMode } from '../../../core/chain/realm.ts'
 import { type GasPrice, gasCostOf, gasPriceOf, replacingPrice } from '../../../core/payout/gas.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
-import { type HotWallet, loadHotWallet, sumHotObligations } from '../../../db/addresses/hot-wallets.ts'
+import {
+  type HotWallet,
+  hotTokenOf,
+  loadHotWallet,
+  sumHotObligations,
+} from '../../../db/addresses/hot-wallets.ts'
 import { isDue } from '../../../runtime/clock.ts'
 import { listLiveIntents, listTakenNonces } from '../../store/account-nonces.ts'
 import { alert } from '../alert.ts'
@@ -30,8 +35,17 @@ export type EvmTerms = {
   /** 20 bytes. */
   readonly hot: Uint8Array
   readonly wallet: HotWallet
-  /** USDC's contract; null if none is known on the network. */
-  readonly token: TokenDomain | null
+  /** The contract of what is moved; null where it is the chain's own coin, or no such token is known on the network. */
+  readonly token: TokenTerms | null
+}
+
+type TokenTerms = {
+  /** 20 bytes. */
+  readonly contract: Uint8Array
+  /** What the hot wallet holds, base units. */
+  readonly balance: bigint
+  /** Under which it takes signatures (EIP-3009); null where it takes none. */
+  readonly domain: TokenDomain | null
 }
 
 /**
@@ -54,16 +68,16 @@ export async function readEvmTerms(
   const realm = realmOfMode(livemode, signer.staging)
   if (!wallet.address.equals(hot) || evmParametersOf(chain, realm, wallet.chainId) === null) return null
   const chainId = BigInt(wallet.chainId)
-  return { network, chain, account, chainId, hot, wallet, token: tokenOf(network, realm, wallet) }
+  return { network, chain, account, chainId, hot, wallet, token: tokenOf(network, realm, wallet, asset) }
 }
 
-function tokenOf(network: Network, realm: Realm, { token, chainId }: HotWallet): TokenDomain | null {
+function tokenOf(network: Network, realm: Realm, wallet: HotWallet, asset: AssetId): TokenTerms | null {
+  const token = hotTokenOf(wallet, asset)
   if (token === null) return null
-  const contract = `0x${token.contract.toString('hex')}`
-  // For live money there is one contract whatever the database says.
-  const isKnown = evmTokensOf(network, realm, { USDC: contract }).some((known) => known.contract === contract)
-  if (!isKnown) return null
-  return { name: token.name, version: token.version, chainId: BigInt(chainId), contract: token.contract }
+  const { contract, balance, domain } = token
+  if (!isKnownContract(network, realm, { asset, contract: `0x${contract.toString('hex')}` })) return null
+  const chainId = BigInt(wallet.chainId)
+  return { contract, balance, domain: domain === null ? null : { ...domain, chainId, contract } }
 }
 
 /**

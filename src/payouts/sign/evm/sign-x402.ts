@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isSignedByPayer, payerTransferCall } from '../../../chain/evm/payer-authorization.ts'
-import { NETWORKS, type Network, networkOf } from '../../../core/assets.ts'
+import { NETWORKS, x402AssetOn } from '../../../core/assets.ts'
 import { gasPriceOf, replacingPrice, TOKEN_SWEEP_GAS } from '../../../core/payout/gas.ts'
 import { SETTLE_SECONDS_MIN } from '../../../core/x402/judge-authorization.ts'
 import {
@@ -41,7 +41,7 @@ const HOUR_MS = 3_600_000
  */
 export async function signX402(signer: SigningContext): Promise<void> {
   const setBack = await networksSetBack(signer)
-  for (const network of NETWORKS.filter((each) => isPaidHere(each) && !setBack.has(each))) {
+  for (const network of NETWORKS.filter((each) => x402AssetOn(each) !== null && !setBack.has(each))) {
     for (const authorization of await listX402UnderWay(signer.pool, network, ['checked'], TURN_MAX)) {
       try {
         await signOne(signer, authorization)
@@ -53,9 +53,6 @@ export async function signX402(signer: SigningContext): Promise<void> {
     }
   }
 }
-
-const isPaidHere = (network: Network): boolean =>
-  [true, false].some((livemode) => networkOf('USDC_BASE', livemode) === network)
 
 /** What its signatures are bound to. */
 const digestOf = (of: X402Authorization): Buffer =>
@@ -94,7 +91,8 @@ async function signOne(signer: SigningContext, authorization: X402Authorization)
   const nowMs = clock().getTime()
   if (last === undefined ? !hasTime(authorization, nowMs) : !isReplacementDue(last, nowMs)) return
   if (last === undefined && (await isOverLimit(signer, authorization))) return
-  const terms = await readEvmTerms(signer, { ...authorization, asset: 'USDC_BASE' })
+  const asset = x402AssetOn(authorization.network)
+  const terms = asset === null ? null : await readEvmTerms(signer, { ...authorization, asset })
   if (terms === null || !isOurs(signer, authorization, terms)) return
   const made = await build(signer, terms, authorization, { last, digest })
   if (made === null) return
@@ -122,11 +120,11 @@ function isOurs(
   authorization: X402Authorization,
   { account, token }: EvmTerms,
 ): boolean {
-  if (token === null) return false
+  if (token?.domain == null) return false
   const { payer, recipient, keyIndex } = authorization
   const isGood =
     recipient.equals(depositAddress(account, keyIndex)) &&
-    isSignedByPayer({ ...authorization, from: payer, to: recipient }, token)
+    isSignedByPayer({ ...authorization, from: payer, to: recipient }, token.domain)
   if (!isGood) alert(signer, authorization, 'an x402 authorization pays nobody here, and is not signed')
   return isGood
 }
