@@ -90,6 +90,11 @@ export interface CreditCheck {
     block: { readonly height: number; readonly hash: string },
     claims: readonly Claim[],
   ): Promise<readonly Claim[] | null>
+  /**
+   * These assets in the block and its parent, as this provider tells it now; none if it does not have it. A wrong balance
+   * after the parent shows in both.
+   */
+  read(block: { readonly hash: string }): Promise<readonly ScannedBlock[]>
 }
 
 /**

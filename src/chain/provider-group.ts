@@ -172,6 +172,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
       assets: credits.assets,
       // A provider that fails for one block is not left for that.
       unverified: async (...args) => (await this.#followed.chain.credits?.unverified(...args)) ?? null,
+      read: async (block) => (await this.#followed.chain.credits?.read(block)) ?? [],
     }
   }
 

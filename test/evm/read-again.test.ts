@@ -1,12 +1,14 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
+import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { bytecodeOf, callData } from '../support/evm-contracts.ts'
 import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { until } from '../support/until.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
 
-/** A block that is read twice, since its checkpoint was not saved, by a node that errs in one of both readings. */
+/** A block that is read twice, by a node that errs in one of both readings. */
 
 const DIRECT = 3n * 10n ** 15n
 const BY_CONTRACT = 7n * 10n ** 15n
@@ -57,6 +59,62 @@ test.each([
     what: 'all of it is booked',
   })
   expect(await watched.statusOf(invoice.id)).toBe('paid')
+  expect(await findings()).toEqual([])
+})
+
+const FINNEY = 10n ** 15n
+
+type Trace = { readonly result: { readonly pre: object; readonly post: object } }
+
+/** What the address has after its block, as it is told the first time; the truth when it is asked again. */
+type Once = (of: { address: string; paid: bigint; told: bigint }) => void
+
+const asWord = (amount: bigint) => amount.toString(16).padStart(64, '0')
+
+const tracesOnce: Once = ({ address, told: amount }) => {
+  let lies = 1
+  proxy.lie('debug_traceBlockByHash', (told) => {
+    if ((told as Trace[]).length === 0 || lies-- <= 0) return told
+    return (told as Trace[]).map(({ result: { pre, post } }) => ({
+      result: {
+        pre: { ...pre, [address]: { balance: '0x0' } },
+        post: { ...post, [address]: { balance: `0x${amount.toString(16)}` } },
+      },
+    }))
+  })
+}
+
+const balancesOnce: Once = ({ paid, told: amount }) => {
+  let lies = 1
+  proxy.lie('eth_call', (told) => {
+    const words: string[] = String(told).slice(2).match(/.{64}/g) ?? []
+    if (!words.includes(asWord(paid)) || lies-- <= 0) return told
+    const wrong = words.map((word) => (word === asWord(paid) ? asWord(amount) : word))
+    return `0x${wrong.join('')}`
+  })
+}
+
+test.each([
+  ['trace', 'too high', 'traces', tracesOnce, 9n * FINNEY, 8n * FINNEY],
+  ['balance', 'too high', 'balances', balancesOnce, 9n * FINNEY, 6n * FINNEY],
+  ['balance', 'too low', 'balances', balancesOnce, 2n * FINNEY, 5n * FINNEY],
+  ['balance', 'nothing', 'balances', balancesOnce, 0n, 4n * FINNEY],
+] as const)('a %s that was once %s is read again, and the right amount is paid', async (...given) => {
+  const [, , nativeMode, lieOnce, told, paid] = given
+  const { options } = watched.chain.recipe as { options: EvmAdapterOptions }
+  const tracing = () => new EvmAdapter({ ...options, url: proxy.url, nativeMode, clock: systemClock })
+  const adapter = nativeMode === 'traces' ? tracing() : watched.chain.adapter(proxy.url)
+  const watcher = await watched.watchAtTip({ adapter })
+  const invoice = await watched.openInvoice([watcher], { amount: paid, ...watched.needs(3) })
+  const before = await watched.availableBalance()
+  lieOnce({ address: invoice.address, paid, told })
+  const data = callData('pay(address[],uint256[])', [invoice.address], [paid])
+  await watched.chain.anvil.send({ to: batch, value: paid, data, gas: 200_000 })
+  await watched.chain.mine(1)
+  await watched.untilRead()
+  await watched.chain.mine(4)
+  await watched.untilStatus(invoice.id, 'paid')
+  expect((await watched.availableBalance()) - before).toBe(paid)
   expect(await findings()).toEqual([])
 })
 

@@ -107,7 +107,8 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     const modeOf = (header: EvmHeader) => this.#modeAt(header)
     // What an old block is refused must not leave new ones untraced.
     const traces = new BlockTraces(this.#node, this.#traces)
-    this.credits = new EvmCreditCheck({ node: this.#node, traces, asset, modeOf })
+    const reader = new BlockReader({ ...parts, traces, tokens: [], asset, openAddresses })
+    this.credits = new EvmCreditCheck({ node: this.#node, traces, asset, modeOf, reader })
     this.tokens = new EvmTokenReader({ ...parts, tokens: this.#tokens, reader: this.#reader })
   }
 

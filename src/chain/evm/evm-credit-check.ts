@@ -1,10 +1,10 @@
 import { hexToBytes } from '@noble/hashes/utils.js'
 import type { AssetId } from '../../core/assets.ts'
 import { type Credit, unverifiedIn } from '../../core/chain/verify-credits.ts'
-import { BlockDataMissing, type CreditCheck, type FoundTransfer } from '../adapter.ts'
+import { BlockDataMissing, type CreditCheck, type FoundTransfer, type ScannedBlock } from '../adapter.ts'
 import { AddressSet } from '../address-set.ts'
 import { BalanceScan, directCredits } from './balance-scan.ts'
-import type { NativeMode } from './block-reader.ts'
+import type { BlockReader, NativeMode } from './block-reader.ts'
 import type { BlockTraces } from './block-traces.ts'
 import type { EvmHeader, EvmTraces } from './evm-answers.ts'
 import type { EvmNode } from './evm-node.ts'
@@ -21,18 +21,29 @@ export class EvmCreditCheck implements CreditCheck {
   readonly #asset: AssetId
   readonly #traces: BlockTraces
   readonly #modeOf: (header: EvmHeader) => Promise<NativeMode>
+  readonly #reader: BlockReader
 
   constructor(parts: {
     readonly node: EvmNode
     readonly traces: BlockTraces
     readonly asset: AssetId
     readonly modeOf: (header: EvmHeader) => Promise<NativeMode>
+    /** Reads whole blocks in native coin, with these traces. */
+    readonly reader: BlockReader
   }) {
     this.assets = [parts.asset]
     this.#node = parts.node
     this.#traces = parts.traces
     this.#asset = parts.asset
     this.#modeOf = parts.modeOf
+    this.#reader = parts.reader
+  }
+
+  async read({ hash }: { readonly hash: string }): Promise<readonly ScannedBlock[]> {
+    const header = await this.#node.headerOf(hash)
+    if (header === null) return []
+    const parent = await this.#node.headerOf(header.parentHash)
+    return this.#reader.read(parent === null ? [header] : [parent, header], await this.#modeOf(header))
   }
 
   async unverified<Claim extends Credit>(

@@ -1,4 +1,5 @@
 import type { Network } from '../assets.ts'
+import type { Payment } from '../invoice/types.ts'
 import type { OwnedTransfer } from './owned-transfer.ts'
 import {
   FactsByInvoice,
@@ -35,7 +36,7 @@ export function missedIn(reading: SecondReading): InvoiceFacts[] {
     const { block } = owned
     for (const transfer of sumOutputs(unbookedIn(owned, reading.booked), recorded)) {
       const known = recorded.get(keyOf(transfer))
-      if (known?.block?.hash === block.hash) continue
+      if (known?.block?.hash === block.hash && !isMore(transfer, known)) continue
       facts.add(transfer, {
         ...identityOf(reading.network, transfer),
         knownIn: known?.block?.hash ?? null,
@@ -49,6 +50,10 @@ export function missedIn(reading: SecondReading): InvoiceFacts[] {
   return facts.list()
 }
 
+/** Whether a block's own credit, which is not final, was read with less than it is. */
+const isMore = ({ txid, amount }: OwnedTransfer, { block, status, isBlockSum, amount: booked }: Payment) =>
+  txid === block?.hash && status !== 'confirmed' && !isBlockSum && amount > booked
+
 /**
  * What a block holds beyond the books. A node without traces names what contracts paid by the block and not by their
  * transactions: whatever one reading so names, the other has under other names, and it is no second payment. Of it only
@@ -56,8 +61,12 @@ export function missedIn(reading: SecondReading): InvoiceFacts[] {
  */
 function unbookedIn({ block, transfers }: OwnedBlock, booked: readonly BookedCredit[]): OwnedTransfer[] {
   const inBooks = booked.filter(({ blockHash }) => block.hash === blockHash)
-  const known = new Set(inBooks.map(keyOf))
-  const missing = transfers.filter((transfer) => !known.has(keyOf(transfer)))
+  const known = new Map(inBooks.map((credit) => [keyOf(credit), credit.amount]))
+  const bookedOf = (transfer: OwnedTransfer) => known.get(keyOf(transfer)) ?? 0n
+  const missing = transfers.filter(
+    (transfer) =>
+      !known.has(keyOf(transfer)) || (transfer.txid === block.hash && transfer.amount > bookedOf(transfer)),
+  )
   const named = [...transfers, ...inBooks].filter(({ txid }) => block.hash === txid)
   const isUnsure = new Set(named.map(invoiceAssetOf))
   // All of both: what has one name in both may have another amount under it.
@@ -72,9 +81,10 @@ function unbookedIn({ block, transfers }: OwnedBlock, booked: readonly BookedCre
     if (!isUnsure.has(invoiceAsset)) return [transfer]
     const left = rest.get(invoiceAsset) ?? 0n
     if (left <= 0n || !beyond.has(keyOf(transfer))) return []
-    const amount = transfer.amount < left ? transfer.amount : left
-    addTo(invoiceAsset, -amount)
-    return [{ ...transfer, amount }]
+    const more = transfer.amount - bookedOf(transfer)
+    const added = more < left ? more : left
+    addTo(invoiceAsset, -added)
+    return [{ ...transfer, amount: bookedOf(transfer) + added }]
   })
 }
 
