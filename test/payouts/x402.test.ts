@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ExactEvmScheme } from '@x402/evm'
 import { decodePaymentResponseHeader, wrapFetchWithPaymentFromConfig } from '@x402/fetch'
@@ -602,6 +603,63 @@ test('however many payments wait for their blocks to be final, the next one is t
   ])
   expect((await answered(asked)).status).toBe(200)
 })
+
+/** As if so many payments like this one had been signed within the hour, each by `payerOf` its number. */
+async function signedBefore(of: Opened, count: number, payerOf: (n: number) => Buffer | null): Promise<void> {
+  const { owner } = world.database
+  const payers = Array.from({ length: count }, (_, n) => payerOf(n))
+  await owner.query(
+    `with given as (select n, payer from unnest($2::bytea[]) with ordinality as g(payer, n)),
+     copied as (
+       insert into invoice select (jsonb_populate_record(i, jsonb_build_object('id', 'inv_s' || $3 || n))).*
+       from invoice i, given where i.id = $1 returning id),
+     tried as (
+       insert into x402_authorization (merchant_id, id, livemode, invoice_id, network, payer, recipient, key_index, value,
+         valid_after, valid_before, nonce, signature, status, txid, created_at, done_at)
+       select a.merchant_id, 'xpay_s' || $3 || n, livemode, 'inv_s' || $3 || n, network, coalesce(given.payer, a.payer),
+         recipient, key_index, value, valid_after, valid_before, nonce, signature, 'settled', txid, created_at, now()
+       from x402_authorization a, given where a.invoice_id = $1)
+     insert into x402_transaction (merchant_id, authorization_id, number, livemode, network, txid, raw, created_at)
+     select a.merchant_id, 'xpay_s' || $3 || n, 1, a.livemode, a.network, 'xs' || $3 || n, raw, t.created_at
+     from x402_authorization a join x402_transaction t on t.authorization_id = a.id, given where a.invoice_id = $1`,
+    [of.invoice.id, payers, `${randomBytes(4).toString('hex')}_`],
+  )
+}
+
+test('neither a shop nor a payer at it uses up what others may have signed within the hour', async () => {
+  const { owner } = world.database
+  const shops = [await seedMerchant(world.database), await seedMerchant(world.database)] as const
+  const greedy = await payerWith(AMOUNT * 2n)
+  /** Whether it is signed in this turn; if not, it waits. */
+  const isSigned = async (shop: Tenant, payer: Payer): Promise<[Opened, boolean]> => {
+    const opened = await open({}, shop)
+    const { header } = await signPayment(payer, await requirementsOf(opened.url))
+    const asked = send(opened.url, header)
+    while ((await stored(opened)).length === 0) await pause(20)
+    await turn()
+    const [row] = await stored(opened)
+    if (row?.transactions === 1) expect((await answered(asked)).status).toBe(200)
+    return [opened, row?.transactions === 1]
+  }
+  await owner.query("update x402_transaction set created_at = now() - interval '2 hours'")
+  const [first, isFirst] = await isSigned(shops[0], greedy)
+  expect(isFirst).toBe(true)
+  await signedBefore(first, 333, () => null)
+  expect((await isSigned(shops[0], greedy))[1]).toBe(false)
+  expect((await isSigned(shops[0], await payerWith(AMOUNT)))[1]).toBe(true)
+  await signedBefore(first, 165, () => randomBytes(20))
+  expect((await isSigned(shops[0], await payerWith(AMOUNT)))[1]).toBe(false)
+  expect((await isSigned(shops[1], await payerWith(AMOUNT)))[1]).toBe(true)
+  await owner.query("update x402_transaction set created_at = now() - interval '2 hours'")
+  await turnsUntil(async () => (await openAuthorizations()) === 0)
+})
+
+const openAuthorizations = async () =>
+  (
+    await world.database.owner.query<{ count: number }>(
+      "select count(*)::int as count from x402_authorization where status in ('waiting', 'checked')",
+    )
+  ).rows[0]?.count
 
 test('a payment about which the node refuses a question holds up no other, and is tried again', async () => {
   const [first, second] = [await open(), await open()]

@@ -65,7 +65,7 @@ function unbookedIn({ block, transfers }: OwnedBlock, booked: readonly BookedCre
   const bookedOf = (transfer: OwnedTransfer) => known.get(keyOf(transfer)) ?? 0n
   const missing = transfers.filter(
     (transfer) =>
-      !known.has(keyOf(transfer)) || (transfer.txid === block.hash && transfer.amount > bookedOf(transfer)),
+      !known.has(keyOf(transfer)) || (block.hash === transfer.txid && transfer.amount > bookedOf(transfer)),
   )
   const named = [...transfers, ...inBooks].filter(({ txid }) => block.hash === txid)
   const isUnsure = new Set(named.map(invoiceAssetOf))

@@ -124,8 +124,9 @@ export async function loadX402Authorization(
 }
 
 /**
- * Those of a network that somebody still looks after and that stand so, oldest first. What waits for its block to be final
- * is asked for apart, so that no number of it keeps others from being tried and signed. Served by x402_authorization_under_way.
+ * Those of a network that somebody still looks after and that stand so: merchants in turn, of each its payers in turn, of
+ * each the oldest first, so that no number of one's keeps others waiting. What waits for its block to be final is asked for
+ * apart, for the same reason. Served by x402_authorization_under_way.
  */
 export async function listX402UnderWay(
   db: Queryable,
@@ -134,8 +135,12 @@ export async function listX402UnderWay(
   limit: number,
 ): Promise<X402Authorization[]> {
   const { rows } = await db.query<X402Authorization>(
-    `select ${COLUMNS} from x402_authorization
-     where network = $1 and done_at is null and status = any($2) order by id limit $3`,
+    `select ${COLUMNS} from (
+       select *, row_number() over (partition by merchant_id order by turn_of_payer, id) as turn from (
+         select *, row_number() over (partition by merchant_id, payer order by id) as turn_of_payer
+         from x402_authorization
+         where network = $1 and done_at is null and status = any($2)) by_payer) by_merchant
+     order by turn, id limit $3`,
     [network, statuses, limit],
   )
   return rows
@@ -212,13 +217,24 @@ export async function listX402Transactions(
   return rows
 }
 
-/** How many transactions of a network were signed since then. Served by x402_transaction_by_time. */
-export async function countX402Transactions(db: Queryable, network: Network, since: Date): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    'select count(*)::int as count from x402_transaction where network = $1 and created_at > $2',
-    [network, since],
+/**
+ * For how many authorizations of a network something was first signed since then: of everybody, of this one's merchant, and
+ * of its payer at that merchant. Served by x402_transaction_by_time and primary keys.
+ */
+export async function countX402Signed(
+  db: Queryable,
+  { network, merchantId, payer }: Pick<X402Authorization, 'network' | 'merchantId' | 'payer'>,
+  since: Date,
+): Promise<{ readonly all: number; readonly ofMerchant: number; readonly ofPayer: number }> {
+  const { rows } = await db.query<{ all: number; ofMerchant: number; ofPayer: number }>(
+    `select count(*)::int as "all", count(*) filter (where a.merchant_id = $3)::int as "ofMerchant",
+       count(*) filter (where a.merchant_id = $3 and a.payer = $4)::int as "ofPayer"
+     from x402_transaction t
+     join x402_authorization a on a.merchant_id = t.merchant_id and a.id = t.authorization_id
+     where t.network = $1 and t.created_at > $2 and t.number = 1`,
+    [network, since, merchantId, payer],
   )
-  return rows[0]?.count ?? 0
+  return rows[0] ?? { all: 0, ofMerchant: 0, ofPayer: 0 }
 }
 
 /**

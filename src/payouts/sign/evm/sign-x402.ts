@@ -4,7 +4,7 @@ import { NETWORKS, x402AssetOn } from '../../../core/assets.ts'
 import { gasPriceOf, replacingPrice, TOKEN_SWEEP_GAS } from '../../../core/payout/gas.ts'
 import { SETTLE_SECONDS_MIN } from '../../../core/x402/judge-authorization.ts'
 import {
-  countX402Transactions,
+  countX402Signed,
   insertX402Transaction,
   listX402Transactions,
   listX402UnderWay,
@@ -31,7 +31,11 @@ import { depositAddress, signFromHotWallet } from './sign-evm.ts'
 
 /** Authorizations of one network looked at in one turn, of those that a node says go through. */
 const TURN_MAX = 100
-/** First signatures in an hour on one network: each may cost gas, and a payer who makes it fail pays nothing. */
+/**
+ * First signatures in an hour on one network: each may cost gas, and a payer who makes it fail pays nothing. What was signed
+ * for everybody, for the merchant, and for the payer at that merchant counts together: a merchant gets no more than are left
+ * to all others, and a payer no more than are left to the merchant's others.
+ */
 const X402_PER_HOUR_MAX = 1_000
 const HOUR_MS = 3_600_000
 
@@ -108,9 +112,11 @@ const hasTime = ({ validBefore }: X402Authorization, nowMs: number): boolean =>
 
 async function isOverLimit(signer: SigningContext, authorization: X402Authorization): Promise<boolean> {
   const since = new Date(signer.clock().getTime() - HOUR_MS)
-  const signed = await countX402Transactions(signer.pool, authorization.network, since)
-  if (signed < X402_PER_HOUR_MAX) return false
-  alert(signer, authorization, 'as many x402 payments were signed as an hour may have; this one waits')
+  const { all, ofMerchant, ofPayer } = await countX402Signed(signer.pool, authorization, since)
+  if (all + ofMerchant + ofPayer < X402_PER_HOUR_MAX) return false
+  const whose = all + ofMerchant < X402_PER_HOUR_MAX ? 'this payer' : 'this merchant'
+  const who = all < X402_PER_HOUR_MAX ? `of ${whose} ` : ''
+  alert(signer, authorization, `as many x402 payments ${who}were signed as an hour may have; this one waits`)
   return true
 }
 
