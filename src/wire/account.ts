@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { amountView, idView, timestamp } from './fields.ts'
+import { amountView, idView, instant, timestamp } from './fields.ts'
 import { assetName, paymentAssetName, rateView as rateEvidenceView } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
@@ -80,11 +80,28 @@ export const balanceView = z
 
 export const balanceList = listOf(balanceView)
 
+/** `GET /balances`. */
+export const listBalancesQuery = z.strictObject({
+  at: instant
+    .meta({ description: 'The balances as they stood then, without `frozen`. Default: now.' })
+    .optional(),
+})
+
+const ACCOUNTS = ['available', 'pending', 'suspense', 'reserved', 'shortfall'] as const
+
 /** `GET /balances/entries`. */
 export const listBalanceEntriesQuery = z
   .strictObject({
     ...listParameters('ent'),
     asset: paymentAssetName.meta({ description: 'Only entries in this asset.' }).optional(),
+    account: z
+      .enum(ACCOUNTS, { error: `Must be one of ${ACCOUNTS.join(', ')}` })
+      .meta({ description: 'Only entries of this balance.' })
+      .optional(),
+    created_after: instant
+      .meta({ description: 'Only what moved `GET /balances?at=` this time to what it is now.' })
+      .optional(),
+    created_before: instant.meta({ description: 'Only what made `GET /balances?at=` this time.' }).optional(),
   })
   .superRefine(refuseTwoPositions)
 
@@ -95,9 +112,7 @@ export const balanceEntryView = z
     object: z.literal('balance_entry'),
     livemode: z.boolean(),
     asset: paymentAssetName,
-    account: z
-      .enum(['available', 'pending', 'suspense', 'reserved', 'shortfall'])
-      .meta({ description: 'Which of the balances of this asset it moved.' }),
+    account: z.enum(ACCOUNTS).meta({ description: 'Which of the balances of this asset it moved.' }),
     amount: z
       .string()
       .meta({ description: 'Coins that came in, or, with a minus, went out.', examples: ['-0.015'] }),

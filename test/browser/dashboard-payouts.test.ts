@@ -14,7 +14,7 @@ import {
   turnOnSecondFactor,
   type Visitor,
 } from '../support/dashboard.ts'
-import { axeContrastFaults } from '../support/page-checks.ts'
+import { axeContrastFaults, overflow } from '../support/page-checks.ts'
 import { creditLitecoin } from '../support/payout-money.ts'
 import { codeOf } from '../support/people.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
@@ -200,6 +200,36 @@ test('an only owner adds an address, sees what arrives, requests, approves; it a
   expect(unvalued).toMatchObject({ home_currency: 'EUR', home_value: '', home_rate_usd: '' })
   expect(unvalued?.home_rate_source).toMatch(/^no rate kept for \d{4}-\d\d-\d\d$/)
   await page.unroute('**/api/v1/balances/entries*')
+
+  // A month of it on paper: what was available at both ends, and each line in both currencies.
+  await page.getByRole('link', { name: 'Monthly statement' }).click()
+  await page.getByRole('heading', { level: 1, name: /^Statement of \w+ 20\d\d$/ }).waitFor()
+  const entryRows = page.getByRole('region', { name: 'Entries, oldest first' }).getByRole('row')
+  await expect.poll(() => entryRows.count()).toBe(3)
+  const rowTexts = await entryRows.allInnerTexts()
+  expect(rowTexts[1]).toMatch(/Payment.*0\.5 LTC\s+\$50\.00\s+€45\.45\s+1\.1 USD, sandbox, 20\d\d-\d\d-\d\d/s)
+  expect(rowTexts[2]).toMatch(/Payout.*-0\.5 LTC\s+-\$50\.00\s+-€45\.45/s)
+  await page
+    .getByRole('region', { name: 'Available balance by coin' })
+    .getByRole('row', { name: /^Litecoin 0 LTC 0 LTC$/ })
+    .waitFor()
+  expect(await savedRows(page)).toHaveLength(5)
+  expect(await axeContrastFaults(page)).toEqual([])
+  await photograph(page, 'monthly-statement')
+  await page.setViewportSize({ width: 320, height: 900 })
+  expect(await overflow(page)).toBe(0)
+  await photograph(page, 'monthly-statement-phone')
+  await page.setViewportSize({ width: 1280, height: 900 })
+  await page.emulateMedia({ media: 'print' })
+  expect(await page.getByRole('button', { name: 'Print or save as PDF' }).isVisible()).toBe(false)
+  expect(await page.getByRole('navigation').first().isVisible()).toBe(false)
+  await photograph(page, 'monthly-statement-paper')
+  expect((await page.pdf()).subarray(0, 5).toString()).toBe('%PDF-')
+  await page.emulateMedia({ media: 'screen' })
+  await page.getByRole('link', { name: 'Previous month' }).click()
+  await page.getByText('Nothing came in or went out, and nothing was available.').waitFor()
+  await open('/balances/statement?month=2026-99')
+  await page.getByRole('heading', { level: 1, name: /^Statement of \w+ 20\d\d$/ }).waitFor()
   expect(alerts).toEqual([])
   await shop.context.close()
 })

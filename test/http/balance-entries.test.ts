@@ -160,6 +160,50 @@ test('what the chain took back is another entry, and the statement ends at the b
   ).toEqual(all.map(({ id }) => id))
 })
 
+test('the entries of a time lead from the balances at its beginning to those at its end', async () => {
+  const times = [api.time.now.toISOString()]
+  for (let month = 0; month < 3; month++) {
+    for (const share of [0, 1]) {
+      const invoice = await makeInvoice({ asset: month === 1 ? 'BTC' : 'LTC' })
+      const fact = inBlock(txid(), 10_000n + BigInt(month), share)
+      await tell(invoice.id, [{ ...fact, ...chainOf(month === 1 ? 'BTC' : 'LTC') }])
+    }
+    api.time.advance(30 * 86_400_000)
+    times.push(api.time.now.toISOString())
+  }
+  for (const [at, from] of times.slice(0, -1).entries()) {
+    const to = times[at + 1]
+    const [before, after] = [await get(`/balances?at=${from}`), await get(`/balances?at=${to}`)]
+    const between = await entries(`?limit=100&created_after=${from}&created_before=${to}`)
+    expect(between.length).toBeGreaterThan(0)
+    for (const [row, balance] of after.data.entries()) {
+      for (const account of ['available', 'pending', 'suspense', 'reserved', 'shortfall']) {
+        const moved = between
+          .filter((entry) => entry.asset === balance.asset && entry.account === account)
+          .reduce((sum, { amount }) => sum + units(amount), 0n)
+        expect(units(before.data[row][account]) + moved, `${balance.asset} ${account}`).toBe(
+          units(balance[account]),
+        )
+      }
+    }
+  }
+  expect((await get(`/balances?at=${times.at(-1)}`)).data).toEqual((await get('/balances')).data)
+  const available = await entries(`?limit=100&account=available`)
+  expect(available).toEqual((await entries('?limit=100')).filter(({ account }) => account === 'available'))
+})
+
+test.each([
+  ['/balances?at=2026-13-01T00:00:00Z', 'at', 'Must be a time that exists'],
+  ['/balances?at=', 'at', 'Must be a time such as'],
+  ['/balances?when=2026-11-01T00:00:00Z', 'when', 'There is no such parameter'],
+  ['/balances/entries?account=fees', 'account', 'Must be one of available, pending'],
+  ['/balances/entries?created_after=yesterday', 'created_after', 'Must be a time such as'],
+])('%s is refused with its fault', async (path, param, message) => {
+  const { status, body } = await api.call('GET', path, { key: merchant.testKey })
+  expect(status).toBe(400)
+  expect(body.error).toMatchObject({ param, message: expect.stringContaining(message) })
+})
+
 const chainOf = (asset: 'LTC' | 'BTC') =>
   ({ asset, network: asset === 'LTC' ? 'litecoin-test' : 'bitcoin-test' }) as const
 

@@ -929,6 +929,12 @@ export type Operations = {
       readonly ending_before?: string | undefined
       /** Only entries in this asset. */
       readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'WSOL' | undefined
+      /** Only entries of this balance. */
+      readonly account?: 'available' | 'pending' | 'suspense' | 'reserved' | 'shortfall' | undefined
+      /** Only what moved `GET /balances?at=` this time to what it is now. */
+      readonly created_after?: string | undefined
+      /** Only what made `GET /balances?at=` this time. */
+      readonly created_before?: string | undefined
     }
     readonly body: undefined
     readonly answer: undefined
@@ -937,7 +943,10 @@ export type Operations = {
   /** List balances */
   readonly listBalances: {
     readonly id: undefined
-    readonly query: undefined
+    readonly query: {
+      /** The balances as they stood then, without `frozen`. Default: now. */
+      readonly at?: string | undefined
+    }
     readonly body: undefined
     readonly answer: undefined
     readonly item: Balance

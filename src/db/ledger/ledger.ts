@@ -161,6 +161,29 @@ export async function loadBalances(tx: Tx, tenant: Tenant): Promise<BalanceRow[]
   return rows
 }
 
+/**
+ * What stood in each account of a merchant in one mode at a time. A posting may wait for its turn, so that the statement's
+ * order decides: after the last entry that was written before. Served by ledger_entry_in_order and ledger_entry_by_asset.
+ */
+export async function loadBalancesAt(tx: Tx, tenant: Tenant, at: Date): Promise<BalanceRow[]> {
+  const { rows } = await tx.query<BalanceRow>(
+    `select b.asset, b.account, e.balance_after as balance
+     from ledger_balance b cross join lateral (
+       select balance_after from ledger_entry
+       where merchant_id = $1 and livemode = $2 and asset = b.asset and account = b.account
+         and position <= ${lastBefore('$3')}
+       order by position desc limit 1) e
+     where b.merchant_id = $1 and b.livemode = $2`,
+    [tenant.merchantId, tenant.livemode, at],
+  )
+  return rows
+}
+
+/** The position of the last entry of `$1` and `$2` that was written before a time; 0 where there is none. */
+const lastBefore = (at: string): string =>
+  `coalesce((select position from ledger_entry where merchant_id = $1 and livemode = $2 and position is not null
+     and created_at < ${at} order by position desc limit 1), 0)`
+
 export type ShortBalances = {
   readonly [owner in 'merchants' | 'fees']: { readonly live: number; readonly test: number }
 }
@@ -209,18 +232,25 @@ export async function listLedgerEntries(
     readonly before: bigint | null
     readonly after: bigint | null
     readonly asset: PaymentAsset | null
+    readonly account?: LedgerEntryRow['account'] | null
+    /** From the first time to before the second, in the order of the statement. */
+    readonly createdAfter?: Date | null
+    readonly createdBefore?: Date | null
   },
 ): Promise<{ entries: LedgerEntryRow[]; hasMore: boolean }> {
   const values: unknown[] = [tenant.merchantId, tenant.livemode]
   const conditions = ['e.merchant_id = $1', 'e.livemode = $2', 'e.position is not null']
-  const where = (column: string, value: unknown): void => {
+  const where = (column: string, value: unknown, sqlOf = (parameter: string) => parameter): void => {
     if (value === null) return
     values.push(value)
-    conditions.push(`${column} $${values.length}`)
+    conditions.push(`${column} ${sqlOf(`$${values.length}`)}`)
   }
   where('e.position <', filters.before)
   where('e.position >', filters.after)
   where('e.asset =', filters.asset)
+  where('e.account =', filters.account ?? null)
+  where('e.position >', filters.createdAfter ?? null, lastBefore)
+  where('e.position <=', filters.createdBefore ?? null, lastBefore)
   const oldestFirst = filters.after !== null
   const { rows } = await tx.query<LedgerEntryRow>(
     `select e.position, e.account, e.asset, e.amount, e.balance_after, e.created_at, t.kind, t.invoice_id,

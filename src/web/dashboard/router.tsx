@@ -213,6 +213,12 @@ const balances = createRoute({
   validateSearch: searchParams('asset', ...POSITION),
   component: page(() => import('./pages/balances.tsx'), 'BalancesPage'),
 })
+const statement = createRoute({
+  getParentRoute: () => inside,
+  path: 'balances/statement',
+  validateSearch: searchParams('month'),
+  component: page(() => import('./pages/statement.tsx'), 'StatementPage'),
+})
 const payouts = createRoute({
   getParentRoute: () => inside,
   path: 'payouts',
@@ -297,6 +303,7 @@ const routeTree = root.addChildren([
     links,
     link,
     balances,
+    statement,
     payouts,
     payout,
     destinations,

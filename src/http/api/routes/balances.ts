@@ -4,7 +4,12 @@ import { renderRate } from '../../../core/invoice/render.ts'
 import { balanceEntryId, positionOfEntry } from '../../../core/ledger/entry-id.ts'
 import { formatCoinAmount, formatUsd } from '../../../core/money.ts'
 import { homeTermsOf } from '../../../db/ledger/currency-rates.ts'
-import { type LedgerEntryRow, listLedgerEntries, loadBalances } from '../../../db/ledger/ledger.ts'
+import {
+  type LedgerEntryRow,
+  listLedgerEntries,
+  loadBalances,
+  loadBalancesAt,
+} from '../../../db/ledger/ledger.ts'
 import { listFrozenDeposits } from '../../../payouts/store/frozen-deposits.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
 import {
@@ -12,6 +17,7 @@ import {
   balanceList,
   FROZEN_LISTED_MAX,
   listBalanceEntriesQuery,
+  listBalancesQuery,
 } from '../../../wire/account.ts'
 import { pageOf } from '../../../wire/list.ts'
 import { listView } from '../../views/list-view.ts'
@@ -25,14 +31,16 @@ export const listBalancesRoute = defineRoute({
   summary: 'List balances',
   description: 'Your balances of each asset, in the mode of the key.',
   scope: 'balances:read',
+  query: listBalancesQuery,
   success: { status: 200, description: 'A balance for each asset.', schema: balanceList },
   problems: [],
 
-  handler: async (deps, { tenant }) => {
-    const [rows, frozen] = await withTransaction(deps.pool, tenant, async (tx) => [
-      await loadBalances(tx, tenant),
-      await listFrozenDeposits(tx, tenant, FROZEN_LISTED_MAX),
-    ])
+  handler: async (deps, { tenant, query: { at } }) => {
+    const [rows, frozen] = await withTransaction(deps.pool, tenant, async (tx) =>
+      at === undefined
+        ? [await loadBalances(tx, tenant), await listFrozenDeposits(tx, tenant, FROZEN_LISTED_MAX)]
+        : [await loadBalancesAt(tx, tenant, new Date(at)), []],
+    )
     const known = new Set(rows.map(({ asset }) => asset))
     // What nobody is asked for is reported once some of it has come.
     const shown = PAYMENT_ASSET_IDS.filter((asset) => isAssetId(asset) || known.has(asset))
@@ -83,12 +91,17 @@ export const listBalanceEntriesRoute = defineRoute({
         before: startingAfter === null ? null : positionOfEntry(startingAfter),
         after: endingBefore === null ? null : positionOfEntry(endingBefore),
         asset: query.asset ?? null,
+        account: query.account ?? null,
+        createdAfter: timeOf(query.created_after),
+        createdBefore: timeOf(query.created_before),
       }),
     )
     const data = page.entries.map((entry) => entryView(entry, tenant.livemode))
     return listView('/balances/entries', page.hasMore, data)
   },
 })
+
+const timeOf = (text: string | undefined): Date | null => (text === undefined ? null : new Date(text))
 
 function entryView(entry: LedgerEntryRow, livemode: boolean) {
   const { asset, account, amount, position, kind, usd_cents: usdCents } = entry

@@ -65,7 +65,7 @@ export const invoiceNoteOf = (mode: Mode, id: string) =>
   readOne<InvoiceNote>(mode, `/invoices/${id}/note`, SLOW_MS)
 export const assetsOf = (mode: Mode) => read<List<Asset>>(mode, '/assets', {}, SLOW_MS)
 export const ratesOf = (mode: Mode) => read<List<Rate>>(mode, '/rates', {}, SLOW_MS)
-export const balancesOf = (mode: Mode) => read<List<Balance>>(mode, '/balances')
+export const balancesOf = (mode: Mode, query: Query = {}) => read<List<Balance>>(mode, '/balances', query)
 export const balanceEntriesOf = (mode: Mode, query: Query = {}) =>
   read<List<BalanceEntry>>(mode, '/balances/entries', query)
 export const payoutsOf = (mode: Mode, query: Query = {}) => read<List<Payout>>(mode, '/payouts', query)

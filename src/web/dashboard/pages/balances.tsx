@@ -7,13 +7,14 @@ import { useIsWithoutNetworks } from '../app/live-networks.ts'
 import { useMode } from '../app/session.ts'
 import { besides } from '../parts/besides.ts'
 import { Button } from '../parts/button.tsx'
-import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
+import { typeLabel } from '../parts/entry-types.ts'
 import { CoinFilter } from '../parts/filter.tsx'
 import { coinAmount, coinAndSymbol, coinName, coins, money, usd } from '../parts/money.ts'
 import { Card, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { Read } from '../parts/read.tsx'
+import { STATEMENT_CSV_COLUMNS } from '../parts/statement-csv.ts'
 import { type Column, DataTable, Empty, Narrow } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 
@@ -44,12 +45,17 @@ export function BalancesPage() {
         <Card
           title="Statement"
           actions={
-            <CsvButton
-              name="statement"
-              path="/balances/entries"
-              query={{ asset: search.asset }}
-              columns={CSV_COLUMNS}
-            />
+            <>
+              <Link className="button plain" to="/balances/statement">
+                Monthly statement
+              </Link>
+              <CsvButton
+                name="statement"
+                path="/balances/entries"
+                query={{ asset: search.asset }}
+                columns={STATEMENT_CSV_COLUMNS}
+              />
+            </>
           }
         >
           <div className="stack">
@@ -211,44 +217,4 @@ function Cause({ entry: { invoice_id, payout_id, type } }: { entry: BalanceEntry
     )
   }
   return typeLabel(type)
-}
-
-/** What moves a balance, in a shopkeeper's words; more kinds may come. */
-const TYPES: { readonly [type: string]: string } = {
-  deposit: 'Payment',
-  deposit_void: 'Payment reorganized out',
-  payout: 'Payout',
-  payout_return: 'Payout returned',
-  payout_sent: 'Payout sent',
-  network_fee: 'Network fee',
-  service_fee: 'Service fee',
-  service_fee_return: 'Service fee returned',
-  shortfall: 'Missing after a reorganization',
-  shortfall_repaid: 'Missing amount repaid',
-}
-const typeLabel = (type: string): string => TYPES[type] ?? type.replaceAll('_', ' ')
-
-const CSV_COLUMNS: readonly CsvColumn<BalanceEntry>[] = [
-  ['id', ({ id }) => id],
-  ['created_at', ({ created_at }) => created_at],
-  ['account', ({ account }) => account],
-  ['asset', ({ asset }) => asset],
-  ['amount', ({ amount }) => amount],
-  ['balance_after', ({ balance_after }) => balance_after],
-  ['usd_value', ({ usd_value }) => usd_value],
-  ['type', ({ type }) => type],
-  ['invoice_id', ({ invoice_id }) => invoice_id],
-  ['payment_id', ({ payment_id }) => payment_id],
-  ['payout_id', ({ payout_id }) => payout_id],
-  ['home_currency', ({ home_value }) => home_value?.currency ?? null],
-  ['home_value', ({ home_value }) => home_value?.amount ?? null],
-  ['home_rate_usd', ({ home_value }) => home_value?.rate?.usd_per_unit ?? null],
-  ['home_rate_source', ({ home_value, created_at }) => rateSource(home_value, created_at)],
-]
-
-/** Who said the rate, and when; or that there is none. */
-function rateSource(value: BalanceEntry['home_value'] | undefined, createdAt: string): string | null {
-  if (!value) return null
-  if (value.rate === null) return `no rate kept for ${createdAt.slice(0, 10)}`
-  return `${value.rate.sources.map(({ name }) => name).join(' and ')} at ${value.rate.quoted_at}`
 }
