@@ -26,7 +26,10 @@ export const assetView = z
       description:
         'How the network is followed now. While it is `syncing` or `unavailable` invoices can be made, and their payments are seen once it is `ok` again. Null where no node is connected.',
     }),
-    network_reason: z.string().nullable().meta({ description: 'Why it is not `ok`, with the fix.' }),
+    network_reason: z.string().nullable().meta({
+      description:
+        'What kind of fault it has, or why payments may wait. `paylink doctor` names the cause and the fix.',
+    }),
     test_address: z.string().nullable().meta({
       description: 'An address to try a payout with; null where the network is no sandbox chain.',
     }),

@@ -33,6 +33,23 @@ test('a process goes on serving while a later release has migrated its database,
   })
 })
 
+test('what a network has is told anybody by its kind, and names no invoice, address or host', async () => {
+  const latest = await latestMigration()
+  const reason = `what was read for invoice inv_1 at 0x12 cannot be recorded (10.0.0.7 refuses)`
+  const reasonOf = async (status: string, why: string | null) => {
+    await database.owner.query(
+      `insert into network_state (network, status, reason, updated_at) values ('litecoin-test', $1, $2, now())
+       on conflict (network) do update set status = $1, reason = $2`,
+      [status, why],
+    )
+    return (await ready(latest)).networks['litecoin-test'].reason
+  }
+  for (const status of ['halted', 'unavailable', 'syncing', 'ok']) {
+    expect(await reasonOf(status, reason), status).toMatch(/^[A-Z][a-z', ]+\.( [A-Z][a-z', ]+\.)?$/)
+    expect(await reasonOf(status, null), status).toBeNull()
+  }
+})
+
 test('a process is not ready on a database that lacks its migrations', async () => {
   const latest = await latestMigration()
   expect(await ready(latest + 1)).toMatchObject({

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
+import { networkReason } from '../../src/http/views/network-reason.ts'
 import { eventView } from '../../src/wire/event.ts'
 import { invoiceList, invoiceView } from '../../src/wire/invoice.ts'
 import { addAddresses, createTestApi, START, type TestApi, type TestMerchant } from '../support/api.ts'
@@ -134,7 +135,7 @@ test('a live coin is accepted as soon as its network is followed, and 503 until 
   expect((await assetsOf()).map(({ asset }: { asset: string }) => asset)).toEqual(['BTC', 'LTC'])
   await owner.query(
     `insert into network_state (network, status, reason, updated_at)
-     values ('ethereum-live', 'unavailable', 'the node refuses the connection', now())`,
+     values ('ethereum-live', 'unavailable', 'invoice inv_of_another_shop cannot be recorded', now())`,
   )
   await owner.query(
     `insert into network_watch (network, keyspace, through, updated_at) values ('ethereum-live', 'evm-live', -1, now())`,
@@ -146,7 +147,7 @@ test('a live coin is accepted as soon as its network is followed, and 503 until 
       available: false,
       unavailable_code: 'asset_unavailable',
       network_status: 'unavailable',
-      network_reason: 'the node refuses the connection',
+      network_reason: networkReason({ status: 'unavailable', reason: '' }),
     })
     const refused = await post('/invoices', { usd_amount: '10', asset: 'ETH' }, merchant.liveKey)
     expect([refused.status, refused.body.error.code]).toEqual([503, 'asset_unavailable'])

@@ -36,7 +36,7 @@ export type Asset = {
   readonly unavailable_reason: string | null
   /** How the network is followed now. While it is `syncing` or `unavailable` invoices can be made, and their payments are seen once it is `ok` again. Null where no node is connected. */
   readonly network_status: 'starting' | 'ok' | 'syncing' | 'unavailable' | 'halted' | null
-  /** Why it is not `ok`, with the fix. */
+  /** What kind of fault it has, or why payments may wait. `paylink doctor` names the cause and the fix. */
   readonly network_reason: string | null
   /** An address to try a payout with; null where the network is no sandbox chain. */
   readonly test_address: string | null

@@ -7,6 +7,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import { newRequestId } from '../../runtime/new-request-id.ts'
 import { ApiProblem, errorBody } from '../api/problem.ts'
+import { networkReason } from '../views/network-reason.ts'
 
 type HealthDeps = {
   readonly pool: Pool
@@ -21,6 +22,7 @@ type HealthDeps = {
 /** What `/readyz` says of a network. */
 type NetworkReport = {
   readonly status: NetworkState['status']
+  /** What kind of fault it is; null where there is none. */
   readonly reason: string | null
   readonly height: number | null
   readonly tip_height: number | null
@@ -83,7 +85,7 @@ const migrationProblem = (found: number, wanted: number): string =>
 function networkReport(state: NetworkState): NetworkReport {
   return {
     status: state.status,
-    reason: state.reason,
+    reason: networkReason(state),
     height: state.height,
     tip_height: state.tipHeight,
     read_at: state.readAt?.toISOString() ?? null,

@@ -5,6 +5,7 @@ import { formatCoinAmount } from '../../../core/money.ts'
 import { acceptedAssets, minimumOf, WINDOW_MINUTES } from '../../../core/payment-rules.ts'
 import { assetList, rateList } from '../../../wire/account.ts'
 import { listView } from '../../views/list-view.ts'
+import { networkReason } from '../../views/network-reason.ts'
 import { defineRoute } from '../route.ts'
 
 export const listAssetsRoute = defineRoute({
@@ -43,7 +44,7 @@ export const listAssetsRoute = defineRoute({
         unavailable_code: fault?.code ?? null,
         unavailable_reason: fault?.reason ?? null,
         network_status: network?.status ?? null,
-        network_reason: network?.reason ?? null,
+        network_reason: network === null ? null : networkReason(network),
         test_address: deps.sandbox?.serves(asset, livemode) === true ? testAddressOf(asset) : null,
       }
     })
