@@ -1,0 +1,111 @@
+import { Inject, Injectable } from '@nestjs/common'
+import {
+  HistoryService,
+  isGraphQlErrorResult,
+  Logger,
+  Order,
+  OrderService,
+  PaymentMethodService,
+  type RequestContext,
+  RequestContextService,
+  TransactionalConnection,
+} from '@vendure/core'
+import type { InvoiceSnapshot } from 'paylink-sdk/webhooks'
+import { PaylinkCheckouts } from './checkouts.js'
+import { paylinkPaymentHandler } from './payment-handler.js'
+
+/** In these a person decides, in Paylink's dashboard; what to do with the order is the shop's to know. */
+const FOR_A_PERSON: readonly InvoiceSnapshot['status'][] = ['partially_paid', 'overpaid', 'manual_review']
+const LOCKLESS = ['sqlite', 'better-sqlite3', 'sqljs']
+
+/** Brings orders to where their invoices stand. */
+@Injectable()
+export class PaylinkSettlement {
+  readonly #connection: TransactionalConnection
+  readonly #contexts: RequestContextService
+  readonly #orders: OrderService
+  readonly #methods: PaymentMethodService
+  readonly #history: HistoryService
+  readonly #checkouts: PaylinkCheckouts
+
+  constructor(
+    @Inject(TransactionalConnection) connection: TransactionalConnection,
+    @Inject(RequestContextService) contexts: RequestContextService,
+    @Inject(OrderService) orders: OrderService,
+    @Inject(PaymentMethodService) methods: PaymentMethodService,
+    @Inject(HistoryService) history: HistoryService,
+    @Inject(PaylinkCheckouts) checkouts: PaylinkCheckouts,
+  ) {
+    this.#connection = connection
+    this.#contexts = contexts
+    this.#orders = orders
+    this.#methods = methods
+    this.#history = history
+    this.#checkouts = checkouts
+  }
+
+  /** Invoices that this plugin did not create are nobody's here. */
+  async settle(invoice: InvoiceSnapshot): Promise<void> {
+    const code = invoice.external_reference
+    const channel = invoice.metadata?.vendure_channel
+    if (code === null || typeof channel !== 'string') return
+    const isPaid = invoice.status === 'paid'
+    if (!isPaid && !FOR_A_PERSON.includes(invoice.status)) return
+    const ctx = await this.#contexts.create({ apiType: 'admin', channelOrToken: channel })
+    const isPlaced = await this.#connection.withTransaction(ctx, async (tx) => {
+      const order = await this.#lock(tx, code)
+      if (order === null) {
+        Logger.warn(`no order ${code} for ${invoice.id}`, 'Paylink')
+        return false
+      }
+      const note = isPaid ? await this.#book(tx, order, invoice) : reviewNote(invoice)
+      if (note !== null) await this.#note(tx, order, note)
+      return (await this.#orders.findOne(tx, order.id, []))?.active === false
+    })
+    // Nobody is to pay an order once more whose page stands open elsewhere.
+    if (isPlaced) await this.#checkouts.cancelOpen(code)
+  }
+
+  /** One event of an order after another, be they sent twice at once. */
+  async #lock(tx: RequestContext, code: string): Promise<Order | null> {
+    const { type } = this.#connection.rawConnection.options
+    const query = this.#connection
+      .getRepository(tx, Order)
+      .createQueryBuilder('order')
+      .where('order.code = :code', { code })
+    const locked = await (LOCKLESS.includes(type) ? query : query.setLock('pessimistic_write')).getOne()
+    return locked === null ? null : ((await this.#orders.findOne(tx, locked.id, ['payments'])) ?? null)
+  }
+
+  /** Adds the payment, once. Returns what a person must know where the order takes none any more. */
+  async #book(tx: RequestContext, order: Order, invoice: InvoiceSnapshot): Promise<string | null> {
+    if (order.payments.some(({ transactionId }) => transactionId === invoice.id)) return null
+    const method = (await this.#methods.getActivePaymentMethods(tx)).find(
+      ({ handler }) => handler.code === paylinkPaymentHandler.code,
+    )
+    if (method === undefined) throw new Error('no payment method with the handler paylink is enabled')
+    if (order.state === 'AddingItems') await this.#orders.transitionToState(tx, order.id, 'ArrangingPayment')
+    const add = () =>
+      this.#orders.addPaymentToOrder(tx, order.id, {
+        method: method.code,
+        metadata: { invoiceId: invoice.id },
+      })
+    let added = await add()
+    // A coupon ran out meanwhile: the total is another one now, and what was paid counts towards it.
+    if ('errorCode' in added && String(added.errorCode) === 'COUPON_REMOVED_DURING_CHECKOUT_ERROR')
+      added = await add()
+    if (!isGraphQlErrorResult(added)) return null
+    return `Paid by ${invoice.id}, but not booked (${added.errorCode}): refund it by hand, or book it by hand.`
+  }
+
+  /** A note for the shop's people in the order's history, once. */
+  async #note(tx: RequestContext, order: Order, note: string): Promise<void> {
+    const { items } = await this.#history.getHistoryForOrder(tx, order.id, false)
+    if (items.some(({ data }) => data?.note === note)) return
+    Logger.warn(`${order.code}: ${note}`, 'Paylink')
+    await this.#orders.addNoteToOrder(tx, { id: order.id, note, isPublic: false })
+  }
+}
+
+const reviewNote = ({ id, status, amount, amount_detected, asset }: InvoiceSnapshot): string =>
+  `${id} is ${status}: ${amount_detected} of ${amount} ${asset} arrived. Decide in Paylink's dashboard.`
