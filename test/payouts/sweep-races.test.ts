@@ -47,9 +47,10 @@ async function findings() {
 }
 
 /** Confirmed, and the destination has the amount without the fee, once. */
-async function expectPaid(tenant: Tenant, { id, destination, amount }: Payout): Promise<void> {
+async function expectPaid(tenant: Tenant, { id, asset, destination, amount }: Payout): Promise<void> {
   const { networkFee } = await world.until(tenant, id, 'confirmed')
-  expect(await world.holds('ETH_BASE', destination)).toBe(amount - networkFee)
+  const coin = asset === 'USDC_BASE' ? asset : 'ETH_BASE'
+  expect(await world.holds(coin, destination)).toBe(amount - networkFee)
 }
 
 /** What was asked for is swept, in a block, and known to need so much gas; the signer has yet to sign it. */
@@ -93,6 +94,38 @@ test('a sweep of a payout that was rejected after a restore goes on for the next
   const next = await world.payout(tenant, 'ETH_BASE', '1')
   await expectPaid(tenant, next)
   expect(await sweepsOf(tenant)).toMatchObject([{ payout: next.id, status: 'done' }])
+})
+
+test.each([
+  ['ETH_BASE', ETHER, 'planned'],
+  ['USDC_BASE', 1_000_000n, 'planned'],
+  ['ETH_BASE', ETHER, 'signed'],
+  ['USDC_BASE', 1_000_000n, 'signed'],
+] as const)('a payout in %s is brought back with the sweep that it took over (%#)', async (...given) => {
+  const [asset, unit, backedUpBefore] = given
+  const tenant = await world.openShop(asset, [unit])
+  let restore = await world.backUp()
+  const rejected = await world.payout(tenant, asset, '1')
+  await world.tracker().pass()
+  await world.sign()
+  expect((await world.signedFor(rejected.id)).payout).toEqual([])
+  await withdrawUnsignedApprovals(world.database.owner, () => false)
+  await world.reject(tenant, rejected.id)
+  if (backedUpBefore === 'signed') {
+    await world.database.owner.query('drop schema backup cascade')
+    restore = await world.backUp()
+  }
+  later(1_000)
+  const next = await world.payout(tenant, asset, '1')
+  await expectPaid(tenant, next)
+  const before = await sweepsOf(tenant)
+  expect(before).toMatchObject([{ payout: next.id, status: 'done' }])
+  await restore()
+  expect(await world.recover()).toEqual({ [next.id]: 'recovered' })
+  await world.until(tenant, next.id, 'confirmed')
+  expect(await sweepsOf(tenant)).toEqual(before)
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+  expect(await findings()).toEqual([])
 })
 
 test('nothing is swept for a payout that is signed while a node says what its deposits hold', async () => {

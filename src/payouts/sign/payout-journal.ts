@@ -68,6 +68,13 @@ const changeOf = (change: NonNullable<UtxoEntry['change']>, { intent }: UtxoEntr
   amount: BigInt(change.amount),
 })
 
+/** Whether these are a payout of the same merchant's money as a sweep's. */
+const isPaidFrom = ([payout]: readonly JournalEntry[], [sweep]: readonly JournalEntry[]): boolean =>
+  payout?.intent?.kind === 'payout' &&
+  payout.network === sweep?.network &&
+  payout.intent.merchant_id === sweep.intent?.merchant_id &&
+  payout.intent.asset === sweep.intent.asset
+
 const OWNER_ONLY = 0o600
 const journalPath = (folder: string): string => join(folder, 'payouts.jsonl')
 const LINE_END = 0x0a
@@ -144,10 +151,19 @@ export class PayoutJournal {
     for (const id of payoutIds) this.#unseen.delete(id)
   }
 
-  /** The sweeps for a payout's sake, each with its signatures, oldest first. */
+  /**
+   * The sweeps for a payout's sake, each with its signatures, oldest first. One whose own payout was never signed went on for
+   * the next that was, of the same money: no line says so.
+   */
   sweepsFor(payoutId: string): readonly (readonly JournalEntry[])[] {
-    const isItsSweep = ({ intent }: JournalEntry) => intent?.kind === 'sweep' && intent.payout_id === payoutId
-    return [...this.#byPayout.values()].filter((entries) => entries.some(isItsSweep))
+    const all = [...this.#byPayout.values()]
+    const isFor = (entries: readonly JournalEntry[], place: number): boolean => {
+      const payoutIds = entries.flatMap(({ intent }) => (intent?.kind === 'sweep' ? [intent.payout_id] : []))
+      if (payoutIds.includes(payoutId)) return true
+      if (payoutIds.length === 0 || payoutIds.some((id) => this.#byPayout.has(id))) return false
+      return all.slice(place).find((later) => isPaidFrom(later, entries))?.[0]?.payout_id === payoutId
+    }
+    return all.filter(isFor)
   }
 
   /** Oldest first; empty where nothing was ever signed for it. */

@@ -16,7 +16,8 @@ import {
   removePayoutDestination,
 } from '../store/payout-destinations.ts'
 import { loadPayout } from '../store/payouts.ts'
-import { insertSweep, listDepositsOfSweep, listSweepsOf } from '../store/sweeps.ts'
+import { adoptSweep } from '../store/sweep-sources.ts'
+import { findPayoutOfSweep, insertSweep, listDepositsOfSweep } from '../store/sweeps.ts'
 import { writeSweepSignature } from './evm/evm-sweeps.ts'
 import { areSignedOver, type JournalEntry } from './journal-lines.ts'
 import { findLostPayouts } from './lost-payouts.ts'
@@ -188,7 +189,10 @@ async function writeSweep(
   const { asset, key_index: keyIndex, nonce } = first.intent
   const { merchantId, livemode, network, id: payoutId } = lost
   const sweep = { merchantId, livemode, network, id: first.payout_id }
-  if (!(await listSweepsOf(tx, lost, payoutId)).some(({ id }) => id === sweep.id)) {
+  const known = await findPayoutOfSweep(tx, lost, sweep.id)
+  // Taken over from a payout that goes on no more; one that does keeps it.
+  if (known !== null && known !== payoutId) await adoptSweep(tx, lost, { sweepId: sweep.id, payoutId })
+  if (known === null) {
     const address = Buffer.from(first.intent.address, 'hex')
     const amount = BigInt(first.intent.amount)
     // What came to the address later is not this sweep's.

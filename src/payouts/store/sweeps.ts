@@ -120,6 +120,15 @@ export async function insertSweep(tx: Tx, sweep: PlannedSweep): Promise<void> {
   )
 }
 
+/** For which payout a sweep is; null where there is no such sweep. By primary key. */
+export async function findPayoutOfSweep(db: Queryable, tenant: Tenant, id: string): Promise<string | null> {
+  const { rows } = await db.query<{ payoutId: string }>(
+    'select payout_id as "payoutId" from sweep where merchant_id = $1 and id = $2 and livemode = $3',
+    [tenant.merchantId, id, tenant.livemode],
+  )
+  return rows[0]?.payoutId ?? null
+}
+
 /** The sweeps for a payout's sake, oldest first. Served by sweep_by_payout. */
 export async function listSweepsOf(db: Queryable, tenant: Tenant, payoutId: string): Promise<Sweep[]> {
   const { rows } = await db.query<Sweep>(
