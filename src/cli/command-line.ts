@@ -9,6 +9,7 @@ import { addFees, addOperators } from './add-fees.ts'
 import { addListen } from './add-listen.ts'
 import { addSetup } from './add-setup.ts'
 import { addStart } from './add-start.ts'
+import type { BooksArguments } from './books-command.ts'
 import { type Output, processOutput } from './command-context.ts'
 import { addCompletion } from './completion.ts'
 import { EXIT_FAILED, EXIT_USAGE } from './exit-codes.ts'
@@ -236,9 +237,10 @@ function addBooks(program: Command, output: Output, done: (exitCode: number) => 
     .command('books')
     .description("print a merchant's ledger as a journal")
     .requiredOption('--merchant <id>', 'id of the merchant')
-    .requiredOption('--format <format>', 'hledger, beancount or koinly')
+    .requiredOption('--format <format>', 'hledger, beancount, koinly or camt053')
     .option('--mode <mode>', 'test or live', 'live')
-    .action(async (options: { merchant: string; mode: string; format: string }) => {
+    .option('--month <month>', 'of camt053, a month such as 2026-11; default: all')
+    .action(async (options: BooksArguments) => {
       const { booksCommand } = await import('./books-command.ts')
       done(await booksCommand(options, output))
     })

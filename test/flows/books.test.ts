@@ -9,14 +9,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { BookFormat } from '../../src/core/books/book-entry.ts'
 import { BEANCOUNT, HLEDGER, KOINLY } from '../../src/core/books/formats.ts'
 import { formatCoinAmount, parseCoinAmount } from '../../src/core/money.ts'
-import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
-import { setBranding } from '../../src/flows/branding.ts'
 import { writeBooks } from '../../src/flows/write-books.ts'
-import { withTransaction } from '../../src/postgres/transaction.ts'
-import { keepCurrencyRatesOnce } from '../../src/rates/keep-currency-rates.ts'
-import { recordPayment } from '../compat/record-payment.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { programPath } from '../support/programs.ts'
+import { type Balances, balancesOf, haveBusiness } from './books-of-a-shop.ts'
 
 /** A merchant's books, read by the programs that accountants read them with. */
 
@@ -28,7 +24,7 @@ beforeAll(async () => {
   api = await createTestApi({ serviceFeeBps: 100 })
   merchant = await api.addMerchant()
   folder = await mkdtemp(join(tmpdir(), 'paylink-books-'))
-  await haveBusiness()
+  await haveBusiness(api, merchant)
 })
 afterAll(async () => {
   await rm(folder, { recursive: true })
@@ -37,71 +33,10 @@ afterAll(async () => {
 
 const tenant = () => ({ merchantId: merchant.id, livemode: false })
 
-/**
- * Invoices that are paid, short and over, with the service's fee, and moves of other coins, to the last unit; of a shop in
- * euros, whose rate was not kept on the second day.
- */
-async function haveBusiness(): Promise<void> {
-  const { clock } = api.deps
-  await setBranding({ pool: api.database.pools.api, clock }, merchant.id, { homeCurrency: 'EUR' })
-  const rates = { refresh: async () => {}, quote: api.deps.currencyRates.quote }
-  const keepRates = () => keepCurrencyRatesOnce({ pool: api.database.pools.api, rates, clock })
-  await keepRates()
-  const body = { price: { amount: '49.99', currency: 'EUR' }, asset: 'LTC' }
-  const priced = await api.call('POST', '/invoices', { key: merchant.testKey, body })
-  await recordPayment(api, merchant, priced.body.id, 'final')
-  for (const share of [100n, 40n, 160n]) {
-    const body = { usd_amount: '12.34', asset: 'LTC' }
-    const made = await api.call('POST', '/invoices', { key: merchant.testKey, body })
-    await recordPayment(api, merchant, made.body.id, 'final', share)
-    api.time.advance(86_400_000)
-    if (share === 40n) await keepRates()
-  }
-  const moves = [
-    ['a', 'deposit', 'ETH', 'chain', 'available', 10n ** 21n + 1n],
-    ['b', 'payout', 'ETH', 'available', 'reserved', 10n ** 20n + 7n],
-    ['c', 'payout_sent', 'ETH', 'reserved', 'chain', 10n ** 20n],
-    ['d', 'network_fee', 'ETH', 'reserved', 'chain', 7n],
-    ['e', 'deposit', 'USDC_BASE', 'chain', 'suspense', 1n],
-    ['f', 'deposit', 'ETH_BASE', 'chain', 'pending', 3n],
-    ['g', 'deposit_void', 'ETH_BASE', 'pending', 'chain', 3n],
-  ] as const
-  for (const [id, kind, asset, from, to, amount] of moves) {
-    await withTransaction(api.database.pools.watcher, tenant(), (tx) =>
-      insertLedgerTransfer(tx, tenant(), {
-        id: `books:${id}`,
-        kind,
-        invoiceId: null,
-        paymentId: null,
-        asset,
-        from,
-        to,
-        amount,
-        usdCents: id === 'e' ? null : 1_234n,
-        createdAt: api.time.now,
-      }),
-    )
-  }
-}
-
 async function booksIn(format: BookFormat): Promise<string> {
   const lines: string[] = []
   await writeBooks({ pool: api.database.owner }, tenant(), format, (line) => lines.push(line))
   return `${lines.join('\n')}\n`
-}
-
-type Balances = { [account: string]: { [asset: string]: string } }
-
-/** `GET /balances`, without what is nothing. */
-async function balances(): Promise<Balances> {
-  const { body } = await api.call('GET', '/balances', { key: merchant.testKey })
-  const told: Balances = {}
-  for (const row of body.data) {
-    for (const account of ['available', 'pending', 'suspense', 'reserved', 'shortfall']) {
-      if (row[account] !== '0') told[account] = { ...told[account], [row.asset]: row[account] }
-    }
-  }
-  return told
 }
 
 /** `account,asset,amount` of the accounts of Paylink, as the API would say it. */
@@ -126,7 +61,7 @@ test('hledger finds every closing balance as the API gives it, to the last unit'
   ])
   const rows = [...stdout.matchAll(/^"([^"]+)","([^"]+)","([^"]+)"$/gm)]
   expect(told(rows.map(([, account = '', asset = '', amount = '']) => [account, asset, amount]))).toEqual(
-    await balances(),
+    await balancesOf(api, merchant),
   )
 })
 
@@ -144,7 +79,7 @@ test('Beancount finds every closing balance as the API gives it, to the last uni
   ])
   const rows = [...stdout.matchAll(/^(Assets:\S+?) *,(\w+) *, *(\S+) *$/gm)]
   expect(told(rows.map(([, account = '', asset = '', amount = '']) => [account, asset, amount]))).toEqual(
-    await balances(),
+    await balancesOf(api, merchant),
   )
 })
 
@@ -190,7 +125,7 @@ test('Koinly’s lines sum up to what the merchant has of each coin', async () =
     sums.set(coin, (sums.get(coin) ?? 0n) + (amount.startsWith('-') ? -units : units))
   }
   const owned = new Map<string, bigint>()
-  for (const assets of Object.values(await balances())) {
+  for (const assets of Object.values(await balancesOf(api, merchant))) {
     for (const [asset, amount] of Object.entries(assets)) {
       const coin = asset.replace('_BASE', '')
       owned.set(coin, (owned.get(coin) ?? 0n) + (parseCoinAmount(amount, 18) ?? 0n))

@@ -71,6 +71,10 @@ export function accountName(account: LedgerAccount, kind: string): string {
   }
 }
 
+/** Whether it belongs to somebody else than the merchant. */
+export const isOutside = (account: LedgerAccount): boolean =>
+  account === 'chain' || account === 'fees' || account === 'fees_reserved'
+
 /** Every account that a journal may name. */
 export const ACCOUNT_NAMES = [
   ...(['pending', 'suspense', 'available', 'reserved', 'shortfall', 'fees'] as const).map((account) =>
@@ -101,8 +105,8 @@ function homeDetails({ currency, amount, rate }: HomeValue, { createdAt }: BookE
   ]
 }
 
-const sourcesOf = ({ sources }: RateEvidence): string => sources.map(({ name }) => name).join(' ')
-const rateDay = ({ quotedAt }: RateEvidence): string => dayOf(new Date(quotedAt))
+export const sourcesOf = ({ sources }: RateEvidence): string => sources.map(({ name }) => name).join(' ')
+export const rateDay = ({ quotedAt }: RateEvidence): string => dayOf(new Date(quotedAt))
 
 /** What an entry tells of prices: day, commodity, dollars for one. */
 export const pricesOf = ({

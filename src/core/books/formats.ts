@@ -5,10 +5,10 @@ import {
   ACCOUNT_NAMES,
   accountName,
   amountText,
-  type BookEntry,
   type BookFormat,
   dayOf,
   detailsOf,
+  isOutside,
 } from './book-entry.ts'
 
 /** A commodity whose name has more than letters is quoted. */
@@ -75,9 +75,6 @@ export const BEANCOUNT: BookFormat = {
     ]
   },
 }
-
-const isOutside = (account: BookEntry['from']): boolean =>
-  account === 'chain' || account === 'fees' || account === 'fees_reserved'
 
 /**
  * Koinly's "simple" CSV (support.koinly.io, "How to create a custom CSV file with your data"): what came in and, negative,

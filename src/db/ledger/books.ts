@@ -19,6 +19,8 @@ export type BookRow = HomeRow & {
   readonly created_at: Date
   readonly invoice_id: string | null
   readonly payout_id: string | null
+  /** The shop's own for the invoice. */
+  readonly reference: string | null
 }
 
 /** Entries after `after`, in the order in which they were posted. Served by ledger_entry_in_order. */
@@ -30,7 +32,7 @@ export async function listBookRows(
   const { rows } = await tx.query<BookRow>(
     `select e.position, e.account, e.asset, e.amount, e.balance_after, o.account as other_account,
        o.position as other_position, e.transfer_id, t.kind, t.usd_cents, t.created_at, t.invoice_id, t.payout_id,
-       ${HOME_COLUMNS}
+       coalesce(i.order_reference, i.external_reference) as reference, ${HOME_COLUMNS}
      from ledger_entry e
      join ledger_transfer t on t.merchant_id = e.merchant_id and t.id = e.transfer_id
      join ledger_entry o on o.merchant_id = e.merchant_id and o.transfer_id = e.transfer_id

@@ -179,6 +179,16 @@ export async function loadBalancesAt(tx: Tx, tenant: Tenant, at: Date): Promise<
   return rows
 }
 
+/** The position of the last entry that was written before a time; 0 where there is none. Served by ledger_entry_in_order. */
+export async function loadPositionBefore(tx: Tx, tenant: Tenant, at: Date): Promise<number> {
+  const { rows } = await tx.query<{ position: number }>(`select ${lastBefore('$3')} as position`, [
+    tenant.merchantId,
+    tenant.livemode,
+    at,
+  ])
+  return rows[0]?.position ?? 0
+}
+
 /** The position of the last entry of `$1` and `$2` that was written before a time; 0 where there is none. */
 const lastBefore = (at: string): string =>
   `coalesce((select position from ledger_entry where merchant_id = $1 and livemode = $2 and position is not null
