@@ -98,10 +98,11 @@ async function openAccounts() {
     load('payouts/broadcast/evm/evm-payout-client.js'),
     load('payouts/broadcast/evm/evm-broadcaster.js'),
   ])
-  const token = { asset: 'USDC_BASE', contract: order.token.toLowerCase(), decimals: 6 }
+  const { evmTokensOf } = await load('core/chain/evm-parameters.js')
+  const tokens = evmTokensOf(order.network, 'test', { USDC: order.token })
   const node = { url: order.rpcUrl, setting: 'the test', chain: 'base', realm: 'test' }
-  const chain = new EvmPayoutClient({ ...node, token })
-  return new EvmBroadcaster({ ...at, sealer, providers: only(chain), token, lookEveryMs: 0, topUp: null })
+  const chain = new EvmPayoutClient({ ...node, tokens })
+  return new EvmBroadcaster({ ...at, sealer, providers: only(chain), tokens, lookEveryMs: 0, topUp: null })
 }
 
 async function openVault() {
