@@ -57,3 +57,20 @@ test('a sweep that is not on the chain is found where the node finds others of i
   proxy.lie('eth_getTransactionReceipt', (receipt, { params }) => (params[0] === swept ? null : receipt))
   expect(await audited()).toMatchObject({ findings: [{}], notChecked: null })
 })
+
+test('a failed payout from before what an EVM node still finds is not passed over', async () => {
+  const shop = await world.openShop('ETH_BASE', [4n * ETHER])
+  const { id } = await world.payout(shop, 'ETH_BASE', '0.1')
+  await world.until(shop, id, 'confirmed')
+  await world.database.owner.query(
+    `begin; set local session_replication_role = replica;
+     update payout set status = 'failed', failure_code = 'reverted', failed_at = now(), confirmed_at = null where id = '${id}';
+     commit`,
+  )
+  expect(await audited()).toMatchObject({ findings: [{ subject: id }], notChecked: null })
+  proxy.lie('eth_getTransactionReceipt', () => null)
+  expect(await audited()).toMatchObject({
+    findings: [],
+    notChecked: expect.stringMatching(/no longer finds transactions as old as .*: 3 of that age/),
+  })
+})
