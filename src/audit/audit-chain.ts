@@ -1,4 +1,4 @@
-import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
+import { BlockPruned, ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
 import { AddressSet } from '../chain/address-set.ts'
 import type { BlockSource } from '../chain/utxo/block-source.ts'
 import { openBlocks } from '../chain/utxo/open-provider.ts'
@@ -104,7 +104,10 @@ export async function auditChain(
       ...unrecorded(node, transfers, newest.outputs),
       ...invented(transfers, newest),
     ]
-    return { kind: 'checked', blocksRead: newest.blocks, findings }
+    const unchecked = newest.isCut
+      ? `the node has pruned its blocks below ${newest.from}: ${PLACES_ALONE}`
+      : null
+    return { kind: 'checked', blocksRead: newest.blocks, findings, unchecked }
   } catch (error) {
     if (!(error instanceof ChainUnavailable || error instanceof ChainHalted)) throw error
     return { kind: 'not_checked', reason: error.message }
@@ -160,7 +163,15 @@ async function auditPlaces(
 }
 
 type Output = { readonly key: string; readonly amount: bigint; readonly height: number }
-type Newest = { readonly from: number; readonly blocks: number; readonly outputs: readonly Output[] }
+type Newest = {
+  readonly from: number
+  readonly blocks: number
+  readonly outputs: readonly Output[]
+  /** Whether the node has thrown those below away. */
+  readonly isCut: boolean
+}
+
+const PLACES_ALONE = 'of payments there only the block was checked, and none was looked for'
 
 /** From the newest block down, to the first that is older than our first address. */
 async function readNewest(
@@ -171,14 +182,25 @@ async function readNewest(
   // A block's time may be up to two hours off.
   const oldestMs = range.since === null ? Number.POSITIVE_INFINITY : range.since.getTime() - 2 * 3_600_000
   let height = range.to
+  let isCut = false
   for (; height >= range.from; height--) {
-    const block = await chain.readBlock(await chain.hashAt(height))
-    if (block.timeMs < oldestMs) break
+    const block = await unlessPruned(chain.readBlock(await chain.hashAt(height)))
+    isCut = block === null
+    if (block === null || block.timeMs < oldestMs) break
     for (const found of block.outputs) {
       outputs.push({ key: `${found.txid}:${found.outputIndex}`, amount: found.amount, height })
     }
   }
-  return { from: height + 1, blocks: range.to - height, outputs }
+  return { from: height + 1, blocks: range.to - height, outputs, isCut }
+}
+
+async function unlessPruned<Block>(read: Promise<Block>): Promise<Block | null> {
+  try {
+    return await read
+  } catch (error) {
+    if (error instanceof BlockPruned) return null
+    throw error
+  }
 }
 
 /** Nothing can be said of a block whose hash is null. */

@@ -246,6 +246,9 @@ export class ChainHalted extends ChainFault {
   override name = 'ChainHalted'
 }
 
+/** The node has thrown the block away, and has all that are newer. */
+export class BlockPruned extends ChainHalted {}
+
 /** A fork deeper than any reorganisation: following it would keep, or take, money by somebody's mistake. */
 export const forkTooDeep = ({ height }: { readonly height: number }, depth: number): ChainHalted =>
   new ChainHalted(

@@ -1,5 +1,6 @@
 // @module-tag bitcoind
 import { expect, test } from 'vitest'
+import { runAudit } from '../../src/audit/run-audit.ts'
 import { until } from '../support/until.ts'
 import { coinsOf, utxoDriver } from '../support/utxo-driver.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
@@ -33,6 +34,19 @@ test('a pruned node is followed while it has what is left to read, and halts its
     await node.mine(1)
     await watched.untilStatus(invoice.id, 'paid')
     await watched.stopWatchers()
+
+    const place = { network: 'bitcoin-test', chain: 'bitcoin', livemode: false, sandbox: null } as const
+    const urls = {
+      rpcUrl: watched.chain.url,
+      rpcSetting: 'TEST_BITCOIN_RPC_URL',
+      furtherUrls: [],
+      zmqUrl: null,
+    }
+    const results = await runAudit(watched.database.owner, [{ ...place, ...urls, tokenContracts: {} }])
+    expect(results.filter(({ findings }) => findings.length > 0)).toEqual([])
+    expect(results.find(({ name }) => name === 'chain_bitcoin-test')?.notChecked).toMatch(
+      /^the node has pruned its blocks below \d+: of payments there only the block was checked/,
+    )
 
     await watched.setBackTo(early)
     const before = await watched.balances()

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { BlockRef } from '../../core/invoice/types.ts'
-import { ChainHalted, ChainUnavailable } from '../adapter.ts'
+import { BlockPruned, ChainUnavailable } from '../adapter.ts'
 import type { AddressSet } from '../address-set.ts'
 import { concurrently } from '../concurrently.ts'
 import { type BlockSource, knownHeader, provedBlock, type ReadBlock, referenceOf } from './block-source.ts'
@@ -157,7 +157,7 @@ async function explained<Result>(block: string, answer: Promise<Result>): Promis
     return await answer
   } catch (error) {
     if (error instanceof RpcError && isPruned(error)) {
-      throw new ChainHalted(
+      throw new BlockPruned(
         `the node has pruned block ${block}, which was not read yet: use a node that still has it, or raise prune= and sync again`,
         { cause: error },
       )
