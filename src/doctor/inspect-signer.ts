@@ -229,6 +229,8 @@ const STANDS: { readonly [state in LongWait['state']]: string } = {
   planned: 'sweeps wait for a block',
   done: 'sweeps that are in a block wait to be final',
   next_in_line: 'the hot wallet’s next transaction is in no block, and all behind it wait',
+  behind_a_gap:
+    'what is signed has a higher nonce than the hot wallet’s next, which nothing has; what is signed from now on takes those between, and else see docs/payouts.md',
 }
 
 /** Payouts and sweeps that have stood in one state longer than is usual. */

@@ -264,3 +264,56 @@ test('what a deposit address sent without a sweep counts once it is final', asyn
   await expectPaid(tenant, payout)
   expect(await sweepsOf(tenant)).toMatchObject([{ status: 'done', nonce: 1 }])
 })
+
+test('a nonce of the hot wallet that a node once gives too high is given to nothing, and is logged', async () => {
+  const tenant = await world.openShop('USDC_BASE', [1_000_000n])
+  const payout = await world.payout(tenant, 'USDC_BASE', '1')
+  const ahead = world.tracker((chain) => ({
+    ...boundChain(chain),
+    accountOf: async (account) => {
+      const read = await chain.accountOf(account)
+      return { ...read, nonce: read.nonce + 3 }
+    },
+  }))
+  world.logged.length = 0
+  for (let turn = 0; turn < 2; turn++) {
+    later(5_000)
+    await ahead.pass()
+    await world.sign()
+  }
+  expect(world.logged.join('')).toContain('the hot wallet sent more than was signed here')
+  expect(await sweepsSigned(tenant)).toBe(0)
+  await expectPaid(tenant, payout)
+})
+
+async function sweepsSigned({ merchantId }: Tenant): Promise<number> {
+  const { rowCount } = await world.database.owner.query(
+    'select from sweep_transaction where merchant_id = $1',
+    [merchantId],
+  )
+  return rowCount ?? 0
+}
+
+test('what is signed behind a nonce that nothing has is reported, and goes on once the next is signed', async () => {
+  const [first, second] = [
+    await world.openShop('ETH_BASE', [ETHER]),
+    await world.openShop('ETH_BASE', [ETHER]),
+  ]
+  const payout = await world.payout(first, 'ETH_BASE', '1')
+  await sweepFor()
+  await world.database.owner.query('update hot_wallet set nonce = nonce + 1')
+  await world.sign()
+  expect((await world.signedFor(payout.id)).payout).toHaveLength(1)
+  await world.tracker().pass()
+  await world.anvil.mine(1)
+  await world.tracker().pass()
+  const soon = new Date(world.now.getTime() + DAY_MS / 24 / 2)
+  expect(await readLongWaits(world.database.owner, soon)).toMatchObject([
+    { state: 'behind_a_gap', oldestId: payout.id, count: 1 },
+  ])
+  later(1_000)
+  const next = await world.payout(second, 'ETH_BASE', '1')
+  await expectPaid(second, next)
+  await expectPaid(first, payout)
+  expect(await readLongWaits(world.database.owner, soon)).toEqual([])
+})

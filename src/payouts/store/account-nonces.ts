@@ -14,6 +14,18 @@ export async function listTakenNonces(
   return new Set(rows.map(({ nonce }) => nonce))
 }
 
+/** The nonce after the highest of an account that belongs to a payout or a sweep; 0 where none does. Served by the primary key. */
+export async function loadNextNonce(
+  db: Queryable,
+  of: { readonly network: Network; readonly sender: Uint8Array },
+): Promise<number> {
+  const { rows } = await db.query<{ next: number }>(
+    'select coalesce(max(nonce) + 1, 0) as next from account_nonce where network = $1 and sender = $2',
+    [of.network, Buffer.from(of.sender)],
+  )
+  return rows[0]?.next ?? 0
+}
+
 /** Whether nonces of an account from `from` on belong to other merchants than this one. Served by the primary key. */
 export async function areNoncesOfOthers(
   db: Queryable,

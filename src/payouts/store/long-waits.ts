@@ -5,8 +5,11 @@ import { ORPHANED } from './sweeps.ts'
 /** Payouts or sweeps of a network that have waited too long in one state. */
 export type LongWait = {
   readonly network: Network
-  /** Of payouts and sweeps their status; `next_in_line`: the hot wallet's next transaction, for which all behind it wait. */
-  readonly state: 'approved' | 'submitted' | 'planned' | 'done' | 'next_in_line'
+  /**
+   * Of payouts and sweeps their status; `next_in_line`: the hot wallet's next transaction, for which all behind it wait;
+   * `behind_a_gap`: the first that is signed, where nothing has its next nonce.
+   */
+  readonly state: 'approved' | 'submitted' | 'planned' | 'done' | 'next_in_line' | 'behind_a_gap'
   readonly count: number
   /** Of the one that has waited longest: the payout, the sweep, or of a program's payment the authorization. */
   readonly oldestId: string
@@ -32,8 +35,10 @@ async function listLongWaits(
      late as (
        select w.* from waiting w join usual u on u.network = w.network where w.since < u.before
        union all
-       select h.network, 'next_in_line', n.intent_id, signed.since from hot_wallet h
-       join account_nonce n on n.network = h.network and n.sender = h.address and n.nonce = h.nonce
+       select h.network, case when n.nonce = h.nonce then 'next_in_line' else 'behind_a_gap' end, n.intent_id, signed.since
+       from hot_wallet h
+       join lateral (select * from account_nonce a where a.network = h.network and a.sender = h.address
+         and a.nonce >= h.nonce order by a.nonce limit 1) n on true
        cross join lateral (select min(created_at) as since from (
          select created_at from payout_transaction t where t.merchant_id = n.merchant_id and t.payout_id = n.intent_id
          union all

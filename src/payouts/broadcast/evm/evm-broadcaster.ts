@@ -13,7 +13,7 @@ import { type HotWallet, saveHotWallet } from '../../../db/addresses/hot-wallets
 import { withTransaction } from '../../../postgres/transaction.ts'
 import { isDue } from '../../../runtime/clock.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
-import { loadIntentNonce } from '../../store/account-nonces.ts'
+import { loadIntentNonce, loadNextNonce } from '../../store/account-nonces.ts'
 import { isKnownTransaction, saveFoundPayout } from '../../store/found-payouts.ts'
 import { insertPayoutGas, insertPayoutRefusal, loadPayoutGas } from '../../store/payout-transactions.ts'
 import { type GasBalance, readGasBalance } from '../../store/read-gas-balance.ts'
@@ -73,10 +73,32 @@ export class EvmBroadcaster implements Broadcaster {
     if (hot === null) return
     const now = clock()
     const account = await this.providers.current.accountOf(hot)
+    if (!(await this.#isExplained(hot, account.nonce))) return
     this.#wallet = { ...account, network, address: Buffer.from(hot) }
     await saveHotWallet(pool, this.#wallet, now)
     this.#awaitsEther = await this.#alarm.look()
     this.#readAtMs = now.getTime()
+  }
+
+  /**
+   * Whether the hot wallet sent no more than was signed here, or that is final by another provider too. Who signs with a nonce
+   * that a node gave too high leaves a gap, and all that is signed behind it waits.
+   */
+  async #isExplained(hot: Uint8Array, nonce: number): Promise<boolean> {
+    const { pool, network, log } = this.#parts
+    if (nonce <= (this.#wallet?.nonce ?? 0)) return true
+    const next = await loadNextNonce(pool, { network, sender: hot })
+    if (nonce <= next) return true
+    const address = encodeEvmAddress(hot)
+    const isFinalBy = async (chain: EvmPayoutChain) => (await chain.nonceOf(hot, 'finalized')) >= nonce
+    if ((await isFinalBy(this.providers.current)) && (await this.providers.anotherSays(address, isFinalBy)))
+      return true
+    if (this.#alerts.isNew(address, 'unexplained'))
+      log.error(
+        { network, address, nonce, next },
+        'a node says that the hot wallet sent more than was signed here: nothing is signed until that is final',
+      )
+    return false
   }
 
   /** Null until the signer has published its account. */
