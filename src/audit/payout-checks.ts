@@ -1,4 +1,5 @@
 import { ASSET_IDS, isToken } from '../core/assets.ts'
+import { EVM_NETWORK_PATTERN } from '../core/chain/evm-networks.ts'
 import { JOURNAL_APPROVER } from '../payouts/store/lost-payouts.ts'
 import { UNSEALED_OUTCOMES } from '../payouts/store/outcome-seals.ts'
 import type { AuditCheck } from './audit-check.ts'
@@ -232,7 +233,7 @@ export const SWEEP_CHECKS: readonly AuditCheck[] = [
           select merchant_id, livemode, network, asset, amount from sweep where status = 'done'
           union all
           select merchant_id, livemode, network, asset, -amount from payout
-          where status = 'confirmed' and network ~ '^(ethereum|base)-'
+          where status = 'confirmed' and network ~ '${EVM_NETWORK_PATTERN}'
         ) moved group by merchant_id, livemode, network, asset
       ) m using (merchant_id, livemode, network, asset)
       where coalesce(c.amount, 0) <> coalesce(m.total, 0)`,

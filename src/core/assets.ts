@@ -17,7 +17,17 @@ export const NETWORKS: readonly Network[] = CHAINS.flatMap((chain) => [
 export type KeyFamily = 'bitcoin' | 'litecoin' | 'evm' | 'solana'
 export type Keyspace = `${KeyFamily}-${'live' | 'test'}`
 
-export const ASSET_IDS = ['BTC', 'LTC', 'ETH', 'ETH_BASE', 'USDC_BASE', 'SOL', 'USDC_ETHEREUM'] as const
+export const ASSET_IDS = [
+  'BTC',
+  'LTC',
+  'ETH',
+  'ETH_BASE',
+  'USDC_BASE',
+  'SOL',
+  'USDC_ETHEREUM',
+  'ETH_ARBITRUM',
+  'USDC_ARBITRUM',
+] as const
 export type AssetId = (typeof ASSET_IDS)[number]
 
 /** How a token's holder lets others move it: by a signature (EIP-3009). */
@@ -170,6 +180,45 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
       contracts: {
         live: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
         test: '0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238',
+      },
+      standard: 'eip3009',
+      outputIndex: 1,
+      isX402: false,
+    },
+  },
+  ETH_ARBITRUM: {
+    id: 'ETH_ARBITRUM',
+    name: 'Ether',
+    symbol: 'ETH',
+    networkName: 'Arbitrum One',
+    chain: 'arbitrum',
+    keyFamily: 'evm',
+    decimals: 18,
+    priceSymbol: 'ETH',
+    // Some ten times its sweep at 0.02 gwei, the least that gas costs there, data included.
+    minimum: 10_000_000_000_000n,
+    dustBelow: 1_000_000_000_000n,
+    isOnByDefault: false,
+    token: null,
+  },
+  USDC_ARBITRUM: {
+    id: 'USDC_ARBITRUM',
+    name: 'USDC',
+    symbol: 'USDC',
+    networkName: 'Arbitrum One',
+    chain: 'arbitrum',
+    keyFamily: 'evm',
+    decimals: 6,
+    priceSymbol: 'USDC',
+    // The hot wallet pays for its sweep, some 110,000 gas with its data: a cent at 0.03 gwei, where ether is at 3,000 dollars.
+    minimum: 250_000n,
+    dustBelow: 10_000n,
+    isOnByDefault: false,
+    token: {
+      // Circle's own, not the bridged USDC.e.
+      contracts: {
+        live: '0xaf88d065e77c8cC2239327C5EDb3A432268e5831',
+        test: '0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d',
       },
       standard: 'eip3009',
       outputIndex: 1,

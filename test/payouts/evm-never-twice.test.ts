@@ -3,11 +3,12 @@ import { SWEEP_CHECKS } from '../../src/audit/payout-checks.ts'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { ChainUnavailable } from '../../src/chain/adapter.ts'
 import { ASSETS } from '../../src/core/assets.ts'
+import { EVM_CHAINS, type EvmChain } from '../../src/core/chain/evm-networks.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { hex } from '../support/anvil.ts'
-import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { boundChain, coinsOf, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import {
   Crash,
   FIRST_SEED,
@@ -26,18 +27,13 @@ const STEPS_MAX = 16
 const SETTLE_ROUNDS_MAX = 30
 
 let world: EvmPayoutWorld
-async function open(chain: 'base' | 'ethereum') {
+async function open(chain: EvmChain) {
   world = await EvmPayoutWorld.open(chain)
   await world.guardToken()
   await world.fuelHotWallet(100n * 10n ** 18n)
-  return COINS_OF[chain]
+  return coinsOf(chain)
 }
 afterEach(() => world?.close())
-
-const COINS_OF = {
-  base: { coin: 'ETH_BASE', token: 'USDC_BASE' },
-  ethereum: { coin: 'ETH', token: 'USDC_ETHEREUM' },
-} as const
 
 const FAULTS = ['none', 'none', 'before', 'after', 'error', 'timeout', 'lie', 'behind', 'hangs'] as const
 
@@ -142,7 +138,7 @@ const MOMENTS_MAX = 60
 
 const sweepChecks = new Set(SWEEP_CHECKS.map(({ name }) => name))
 
-const WORLDS = (['base', 'ethereum'] as const).flatMap((chain) =>
+const WORLDS = EVM_CHAINS.flatMap((chain) =>
   seedsByWorld(RUNS).map((seeds) => ({ chain, seeds, first: seeds[0], count: seeds.length })),
 )
 
@@ -198,7 +194,7 @@ test.each(WORLDS)(
   120_000 + RUNS * 60_000,
 )
 
-test.each(['base', 'ethereum'] as const)(
+test.each(EVM_CHAINS)(
   `${KILLS} kills while signing and sending on %s: each payout of ether and of USDC is paid once`,
   async (chain) => {
     const { coin, token } = await open(chain)

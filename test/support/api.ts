@@ -33,6 +33,8 @@ const PRICES: { readonly [asset in AssetId]: string } = {
   USDC_BASE: '1',
   SOL: '187.5',
   USDC_ETHEREUM: '1',
+  ETH_ARBITRUM: '3105.2',
+  USDC_ARBITRUM: '1',
 }
 
 export type TestApi = {

@@ -2,7 +2,8 @@ import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { contractCall } from '../../src/chain/evm/contract-call.ts'
 import { hotWalletOf } from '../../src/chain/evm/hot-wallet.ts'
 import { receiveEvmAddresses } from '../../src/chain/evm/receive-addresses.ts'
-import { isToken, nativeAssetOf } from '../../src/core/assets.ts'
+import { ASSETS, type AssetId, isToken, nativeAssetOf } from '../../src/core/assets.ts'
+import type { EvmChain } from '../../src/core/chain/evm-networks.ts'
 import { evmTokensOf } from '../../src/core/chain/evm-parameters.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
@@ -18,7 +19,13 @@ import { bytecodeOf, callData } from './evm-contracts.ts'
 import { type PayoutParts, type PayoutProcess, PayoutSteps } from './payout-steps.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
 
-export type EvmAsset = 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'USDC_ETHEREUM'
+export type EvmAsset = Exclude<AssetId, 'BTC' | 'LTC' | 'SOL'>
+
+/** A network's own coin, and its USDC. */
+export function coinsOf(chain: EvmChain): { readonly coin: EvmAsset; readonly token: EvmAsset } {
+  const usdc = Object.values(ASSETS).find((asset) => asset.chain === chain && asset.symbol === 'USDC')
+  return { coin: nativeAssetOf(chain) as EvmAsset, token: usdc?.id as EvmAsset }
+}
 
 /** What the holder of the test token begins with. */
 const TOKEN_SUPPLY = 10n ** 15n
@@ -26,7 +33,7 @@ const TOKEN_SUPPLY = 10n ** 15n
 /** An anvil with a token like USDC, beside what every payout needs. */
 export class EvmPayoutWorld extends PayoutSteps {
   readonly anvil: Anvil
-  readonly chain: 'ethereum' | 'base'
+  readonly chain: EvmChain
   /** Address of the token's contract. */
   readonly token: string
   readonly #holder: string
@@ -36,7 +43,7 @@ export class EvmPayoutWorld extends PayoutSteps {
 
   private constructor(
     parts: PayoutParts,
-    of: { anvil: Anvil; chain: 'ethereum' | 'base'; token: string; holder: string },
+    of: { anvil: Anvil; chain: EvmChain; token: string; holder: string },
   ) {
     super(parts)
     this.anvil = of.anvil
@@ -55,7 +62,7 @@ export class EvmPayoutWorld extends PayoutSteps {
     return new EvmPayoutClient({ ...at, tokens: this.#tokens() })
   }
 
-  static async open(chain: 'ethereum' | 'base'): Promise<EvmPayoutWorld> {
+  static async open(chain: EvmChain): Promise<EvmPayoutWorld> {
     const anvil = await startAnvil()
     const holder = (await anvil.rpc<string[]>('eth_accounts')).at(-1) ?? ''
     const token = await anvil.deploy(tokenCode(holder))
@@ -75,6 +82,10 @@ export class EvmPayoutWorld extends PayoutSteps {
       Number(number),
       hash,
     ])
+  }
+
+  get coins() {
+    return coinsOf(this.chain)
   }
 
   get network() {
@@ -169,7 +180,7 @@ export class EvmPayoutWorld extends PayoutSteps {
 
   /** Ether for the gas that the hot wallet pays for others. */
   async fuelHotWallet(wei = 10n ** 18n): Promise<void> {
-    await this.pay('ETH_BASE', encodeEvmAddress(this.hot), wei)
+    await this.pay(this.coins.coin, encodeEvmAddress(this.hot), wei)
     await this.anvil.mine(1)
   }
 

@@ -3,11 +3,12 @@ import { SWEEP_CHECKS } from '../../src/audit/payout-checks.ts'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { EvmRpcError } from '../../src/chain/evm/evm-rpc.ts'
+import type { EvmChain } from '../../src/core/chain/evm-networks.ts'
 import { inspectFrozenDeposits } from '../../src/doctor/inspect-signer.ts'
 import { listFrozenDeposits } from '../../src/payouts/store/frozen-deposits.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { newEvmAddress } from './anvil.ts'
-import { boundChain, EvmPayoutWorld } from './evm-payout-world.ts'
+import { boundChain, type EvmAsset, EvmPayoutWorld } from './evm-payout-world.ts'
 import { askForFees } from './fee-payouts.ts'
 import { startRpcProxy } from './rpc-proxy.ts'
 
@@ -35,7 +36,7 @@ const sentByHotWallet = async () =>
   Number(await world.anvil.rpc<string>('eth_getTransactionCount', [encodeEvmAddress(world.hot), 'latest']))
 
 /** What a network's USDC owes to merchants while its issuer has frozen an address, or all of them. */
-export function describeFrozenToken(chain: 'base' | 'ethereum', token: 'USDC_BASE' | 'USDC_ETHEREUM'): void {
+export function describeFrozenToken(chain: EvmChain, token: EvmAsset): void {
   beforeAll(async () => {
     world = await EvmPayoutWorld.open(chain)
     await world.guardToken()

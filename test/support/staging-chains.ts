@@ -13,7 +13,7 @@ import { startNode } from './litecoind.ts'
 import { temporaryFolder } from './sandbox-state.ts'
 import { SolanaPayer } from './solana-payer.ts'
 
-const [ETHEREUM_ID, BASE_ID] = [41_337, 41_338]
+const [ETHEREUM_ID, BASE_ID, ARBITRUM_ID] = [41_337, 41_338, 41_339]
 
 /** Private chains of every kind, as an operator rehearses on, and who pays on them. */
 export type StagingChains = {
@@ -41,18 +41,28 @@ export async function startStagingChains(): Promise<StagingChains> {
   const litecoin = await started(startNode('litecoin'), remove)
   const ethereum = await started(startAnvil({ chainId: ETHEREUM_ID }), remove)
   const base = await started(startAnvil({ chainId: BASE_ID }), remove)
+  const arbitrum = await started(startAnvil({ chainId: ARBITRUM_ID }), remove)
   const holder = (await base.rpc<string[]>('eth_accounts')).at(-1) ?? ''
   const usdc = {
     USDC_BASE: await base.deploy(tokenCode(holder)),
     USDC_ETHEREUM: await ethereum.deploy(tokenCode(holder)),
+    USDC_ARBITRUM: await arbitrum.deploy(tokenCode(holder)),
   }
+  const isUsdc = (asset: AssetId): asset is keyof typeof usdc => Object.hasOwn(usdc, asset)
   const folder = await started(temporaryFolder(), remove)
   const log = createLogger('silent')
   const solana = await started(startSolanaChain({ dataDir: folder.path, clock: systemClock, log }), (one) =>
     one.stop(),
   )
   const payer = await SolanaPayer.fund(solana.rpcUrl)
-  const evm = { ETH: ethereum, ETH_BASE: base, USDC_BASE: base, USDC_ETHEREUM: ethereum }
+  const evm = {
+    ETH: ethereum,
+    ETH_BASE: base,
+    USDC_BASE: base,
+    USDC_ETHEREUM: ethereum,
+    ETH_ARBITRUM: arbitrum,
+    USDC_ARBITRUM: arbitrum,
+  }
   const nodes = { BTC: bitcoin, LTC: litecoin }
   const genesisOf = async (anvil: Anvil) =>
     (await anvil.rpc<{ hash: string }>('eth_getBlockByNumber', ['0x0', false])).hash
@@ -72,6 +82,10 @@ export async function startStagingChains(): Promise<StagingChains> {
       LIVE_BASE_CHAIN_ID: String(BASE_ID),
       LIVE_BASE_USDC_ADDRESS: usdc.USDC_BASE,
       LIVE_ETHEREUM_USDC_ADDRESS: usdc.USDC_ETHEREUM,
+      LIVE_ARBITRUM_RPC_URL: arbitrum.url,
+      LIVE_ARBITRUM_GENESIS: await genesisOf(arbitrum),
+      LIVE_ARBITRUM_CHAIN_ID: String(ARBITRUM_ID),
+      LIVE_ARBITRUM_USDC_ADDRESS: usdc.USDC_ARBITRUM,
       LIVE_SOLANA_RPC_URL: solana.rpcUrl,
       LIVE_SOLANA_GENESIS: await payer.client.getGenesisHash().send(),
     },
@@ -80,7 +94,7 @@ export async function startStagingChains(): Promise<StagingChains> {
       if (units === null) throw new Error(`no amount: ${amount}`)
       if (asset === 'BTC' || asset === 'LTC') await nodes[asset].pay(to, amount)
       else if (asset === 'SOL') await payer.pay(address(to), units)
-      else if (asset !== 'USDC_BASE' && asset !== 'USDC_ETHEREUM') await evm[asset].send({ to, value: units })
+      else if (!isUsdc(asset)) await evm[asset].send({ to, value: units })
       else {
         const data = tokenTransferCall(to, units)
         await evm[asset].rpc('eth_sendTransaction', [{ from: holder, to: usdc[asset], data }])
@@ -98,13 +112,12 @@ export async function startStagingChains(): Promise<StagingChains> {
           0n
         )
       if (asset === 'SOL') return (await payer.client.getBalance(address(at)).send()).value
-      if (asset !== 'USDC_BASE' && asset !== 'USDC_ETHEREUM')
-        return BigInt(await evm[asset].rpc<string>('eth_getBalance', [at, 'latest']))
+      if (!isUsdc(asset)) return BigInt(await evm[asset].rpc<string>('eth_getBalance', [at, 'latest']))
       const data = `0x70a08231${at.slice(2).toLowerCase().padStart(64, '0')}`
       return BigInt(await evm[asset].rpc<string>('eth_call', [{ to: usdc[asset], data }, 'latest']))
     },
     mine: async () => {
-      await Promise.all([bitcoin.mine(1), litecoin.mine(1), ethereum.mine(1), base.mine(1)])
+      await Promise.all([bitcoin, litecoin, ethereum, base, arbitrum].map((chain) => chain.mine(1)))
     },
     close: async () => {
       for (const close of closing) await close()

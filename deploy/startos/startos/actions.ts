@@ -17,6 +17,7 @@ const settingsForm = InputSpec.of({
   LIVE_LITECOIN_RPC_URL: node('Litecoin node'),
   LIVE_ETHEREUM_RPC_URL: node('Ethereum node'),
   LIVE_BASE_RPC_URL: node('Base node'),
+  LIVE_ARBITRUM_RPC_URL: node('Arbitrum One node'),
   LIVE_SOLANA_RPC_URL: node('Solana node'),
   SMTP_URL: Value.text({
     name: 'Mail server',

@@ -101,6 +101,34 @@ const EVM_NETWORKS = {
     // A block has room there nearly always, and a thousandth of a gwei is common.
     tip: { usual: 10_000_000n, max: 5_000_000_000n },
   },
+  arbitrum: {
+    title: 'Arbitrum One',
+    main: {
+      name: 'main',
+      title: 'Arbitrum One',
+      chainId: 42_161,
+      rpcUrl: 'https://arb1.arbitrum.io/rpc',
+      explorer: 'https://arbiscan.io',
+    },
+    publicProviders: ['https://arb1.arbitrum.io/rpc', 'https://arbitrum-one-rpc.publicnode.com'],
+    testnet: {
+      name: 'arbitrum-sepolia',
+      title: 'Arbitrum Sepolia',
+      chainId: 421_614,
+      rpcUrl: 'https://sepolia-rollup.arbitrum.io/rpc',
+      explorer: 'https://sepolia.arbiscan.io',
+    },
+    sandboxChainId: 31_339,
+    currency: ETHER,
+    // As on Base: four blocks come in a second, and where the sequencer stands for longer, nobody can pay.
+    headAgeMsMax: 120_000,
+    probeIntervalMs: 500,
+    // Four minutes of blocks of 250 ms. Only a sequencer that takes back what it said reorganises what is not on Ethereum yet.
+    reorgDepthMax: 960,
+    dataFee: 'in_gas',
+    // The sequencer takes who comes first, and tips are ignored (docs.arbitrum.io, Gas and fees).
+    tip: { usual: 0n, max: 0n },
+  },
 } as const satisfies { readonly [chain: string]: EvmNetwork }
 
 export type EvmChain = keyof typeof EVM_NETWORKS
@@ -109,6 +137,9 @@ export const isEvmChain = (chain: string): chain is EvmChain => Object.hasOwn(EV
 
 /** In the order of the registry. */
 export const EVM_CHAINS: readonly EvmChain[] = Object.keys(EVM_NETWORKS).filter(isEvmChain)
+
+/** Of the names of networks on them, as PostgreSQL and JavaScript read it. */
+export const EVM_NETWORK_PATTERN = `^(${EVM_CHAINS.join('|')})-`
 
 export const evmNetworkOf = (chain: EvmChain): EvmNetwork => EVM_NETWORKS[chain]
 

@@ -29,6 +29,8 @@ export const SUM_INDEX: { readonly [asset in PaymentAsset]: number } = {
   SOL: -6,
   USDC_ETHEREUM: -7,
   WSOL: -8,
+  ETH_ARBITRUM: -9,
+  USDC_ARBITRUM: -10,
 }
 const DUST_FROM = -1_000
 

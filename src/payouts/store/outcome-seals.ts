@@ -1,4 +1,5 @@
 import type { Network } from '../../core/assets.ts'
+import { EVM_NETWORK_PATTERN } from '../../core/chain/evm-networks.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Sweep } from './sweeps.ts'
 
@@ -68,7 +69,7 @@ const UNSEALED_SWEEP = `s.status = 'done' and ${unsealed({ kind: 'landed', netwo
 const UNSEALED_VAULT_SWEEP = `c.kind in ('sweep', 'fund') and c.landed and c.txid is not null
   and ${unsealed({ kind: 'landed', network: 'c.network', txid: 'c.txid' })}`
 /** Of a payout nothing of which was signed there is nothing to seal. By payout_transaction's key. */
-export const UNSEALED_PAYOUT = `p.status = 'failed' and p.network ~ '^(ethereum|base|solana)-' and exists (
+export const UNSEALED_PAYOUT = `p.status = 'failed' and (p.network ~ '${EVM_NETWORK_PATTERN}' or p.network ~ '^solana-') and exists (
     select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id)
   and ${unsealed({
     kind: 'failed',

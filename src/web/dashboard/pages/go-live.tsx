@@ -10,7 +10,7 @@ import { chainsOf, type LiveAnswers, PUBLIC_CHAINS, setupCommandFor } from '../a
 import { AssetBadge } from '../parts/asset-badge.tsx'
 import { Snippet } from '../parts/copy.tsx'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
-import { COIN_NAMES, COINS, USUAL_COINS } from '../parts/money.ts'
+import { COIN_NAMES, COINS, chainName, USUAL_COINS } from '../parts/money.ts'
 import { Note } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 
@@ -205,14 +205,6 @@ function Plan({ shop, email }: { shop: string; email: string | null }) {
   )
 }
 
-const CHAIN_NAMES: { readonly [chain in Chain]: string } = {
-  bitcoin: 'Bitcoin',
-  litecoin: 'Litecoin',
-  ethereum: 'Ethereum',
-  base: 'Base',
-  solana: 'Solana',
-}
-
 const PROVIDERS_HINT =
   'No node to run. Two must agree before anything is paid; one alone can delay payments, or hide them until it is replaced. They limit calls.'
 
@@ -229,14 +221,14 @@ function ChainSource({
   if (!PUBLIC_CHAINS.includes(chain)) {
     return (
       <p>
-        {CHAIN_NAMES[chain]} needs your own node, or two providers that you choose: the command asks for the
+        {chainName(chain)} needs your own node, or two providers that you choose: the command asks for the
         URL.
       </p>
     )
   }
   return (
     <fieldset>
-      <legend>How does Paylink connect to {CHAIN_NAMES[chain]}?</legend>
+      <legend>How does Paylink connect to {chainName(chain)}?</legend>
       <Checkbox
         type="radio"
         name={chain}

@@ -6,7 +6,6 @@ import {
   isAssetId,
   PAYMENT_ASSET_IDS,
 } from '../../../core/assets.ts'
-import { type EvmChain, evmNetworkOf, isEvmChain } from '../../../core/chain/evm-networks.ts'
 import { formatCoinAmount, parseCoinAmount, readableAmount } from '../../../core/money.ts'
 import type { AssetName, PaidAssetName } from '../api/types.ts'
 
@@ -45,13 +44,6 @@ type Coin = {
   readonly name: string
 }
 
-/** Where a live transaction of another kind of chain can be looked at. */
-const EXPLORERS: { readonly [chain in Exclude<Chain, EvmChain>]: string } = {
-  bitcoin: 'https://mempool.space',
-  litecoin: 'https://litecoinspace.org',
-  solana: 'https://solscan.io',
-}
-
 /** A coin on several networks names its own, but for its first one in an amount: `Ether on Ethereum`, `0.015 ETH`. */
 function coinOf(id: PaidAssetName): Coin {
   const { chain, symbol, name, networkName } = ALL_ASSETS[id]
@@ -72,6 +64,10 @@ export const COIN_NAMES: readonly AssetName[] = ASSET_IDS
 export const COINS = coinsOf(COIN_NAMES)
 /** What a shop accepts that has chosen nothing. */
 export const USUAL_COINS = COIN_NAMES.filter((coin) => ASSETS[coin].isOnByDefault)
+
+/** A network as a shopper knows it. */
+export const chainName = (chain: Chain): string =>
+  Object.values(ASSETS).find((asset) => asset.chain === chain)?.networkName ?? chain
 
 /** What else may come to an address of ours: no invoice asks for it, and no payout is made in it. */
 export const isMissent = (coin: PaidAssetName): boolean => !isAssetId(coin)
@@ -104,10 +100,4 @@ export function excess(amount: string, price: string): string {
   const [more = null, less = null] = units
   if (more === null || less === null) throw new Error(`no amounts of a coin: ${amount} and ${price}`)
   return formatCoinAmount(more - less, DECIMALS_MAX)
-}
-
-export function explorerUrl(coin: PaidAssetName, txid: string): string {
-  const { chain } = ALL_COINS[coin]
-  const explorer = isEvmChain(chain) ? evmNetworkOf(chain).main.explorer : EXPLORERS[chain]
-  return `${explorer}/tx/${encodeURIComponent(txid)}`
 }

@@ -1,6 +1,6 @@
+import { explorerUrl } from '../../../core/checkout/explorer.ts'
 import type { PaidAssetName } from '../api/types.ts'
 import { CopyButton } from './copy.tsx'
-import { explorerUrl } from './money.ts'
 
 /** A transaction's id, to copy, and in live mode to look at where everybody can. */
 export function Txid({ txid, asset, livemode }: { txid: string; asset: PaidAssetName; livemode: boolean }) {

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { EvmAdapter } from '../../src/chain/evm/evm-adapter.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { type Anvil, newEvmAddress, startAnvil } from '../support/anvil.ts'
+import { deployTestToken, type TestToken } from '../support/evm-contracts.ts'
+import { type NitroNode, startNitroNode } from '../support/nitro-node.ts'
+
+const ETHER = 10n ** 18n
+const USDC = 1_000_000n
+
+let anvil: Anvil
+let token: TestToken
+let node: NitroNode
+beforeAll(async () => {
+  anvil = await startAnvil()
+  token = await deployTestToken(anvil)
+  node = await startNitroNode(anvil)
+})
+afterAll(async () => {
+  await node?.close()
+  await anvil?.remove()
+})
+
+/** A watcher of one address, which an open checkout shows, from the newest block on. */
+async function follow(nativeMode: 'traces' | 'balances') {
+  const { address, addressBytes } = newEvmAddress()
+  const adapter = new EvmAdapter({
+    chain: 'arbitrum',
+    livemode: false,
+    url: node.url,
+    setting: 'TEST_ARBITRUM_RPC_URL',
+    clock: systemClock,
+    tokenContracts: { USDC: token.contract },
+    openAddresses: async () => [addressBytes],
+    nativeMode,
+  })
+  adapter.watched.add([addressBytes])
+  await adapter.connect()
+  let checkpoint = await adapter.tip()
+  /** What came since it was last asked. */
+  const found = async () => {
+    const transfers = []
+    for (;;) {
+      const update = await adapter.nextUpdate(checkpoint, 10)
+      if (update === null || update.blocks.length === 0) return transfers
+      for (const { transfers: those, block } of update.blocks) {
+        transfers.push(...those)
+        checkpoint = block
+      }
+    }
+  }
+  return { address, adapter, found, close: () => adapter.close() }
+}
+
+test.each(['traces', 'balances'] as const)(
+  'blocks that ArbOS begins are read by %s, and what came over the bridge is a payment',
+  async (mode) => {
+    const { address, adapter, found, close } = await follow(mode)
+    try {
+      const deposit = await node.deposit(address, ETHER)
+      await anvil.mine(1)
+      expect(await found()).toMatchObject([{ txid: deposit, asset: 'ETH_ARBITRUM', amount: ETHER }])
+      const paid = await anvil.send({ to: address, value: 2n * ETHER })
+      const minted = await anvil.send(token.mint(address, 5n * USDC))
+      await anvil.mine(1)
+      expect(await found()).toMatchObject([
+        { txid: paid, asset: 'ETH_ARBITRUM', amount: 2n * ETHER },
+        { txid: minted, asset: 'USDC_ARBITRUM', amount: 5n * USDC },
+      ])
+      // By receipts of every type, which the root in the header proves.
+      const [block] = await adapter.readFrom(await anvil.height(), 1)
+      expect(block?.transfers).toMatchObject([{ txid: paid }, { txid: minted, amount: 5n * USDC }])
+    } finally {
+      await close()
+    }
+  },
+)

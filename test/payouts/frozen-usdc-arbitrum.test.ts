@@ -1,0 +1,3 @@
+import { describeFrozenToken } from '../support/frozen-token-suite.ts'
+
+describeFrozenToken('arbitrum', 'USDC_ARBITRUM')
