@@ -131,7 +131,7 @@ test('a database that has forgotten what it put on an address pays out what was 
   expect(await world.holds(invoice.address)).toBe(smallest)
 })
 
-test('who sends a little to many addresses has one history read at a time, and no payout waits', async () => {
+test('who sends a little to many addresses has no history read, and no payout waits', async () => {
   const tenant = await openShop()
   const owners: string[] = []
   for (let count = 0; count < 12; count++) owners.push(await world.deposit(tenant, SOL))
@@ -150,7 +150,7 @@ test('who sends a little to many addresses has one history read at a time, and n
       await world.solana.mine(1)
       world.now = new Date(world.now.getTime() + 1_000)
     }
-    expect([(await world.load(tenant, id)).status, most]).toEqual(['confirmed', 1])
+    expect([(await world.load(tenant, id)).status, most]).toEqual(['confirmed', 0])
   } finally {
     await rpc.close()
   }

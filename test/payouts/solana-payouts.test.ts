@@ -19,6 +19,7 @@ const SOL = 1_000_000_000n
 const HALF = SOL / 2n
 /** A blockhash is good for 150 blocks. */
 const LONG_AFTER = 400
+const TURNS_MAX = 100
 
 let world: SolanaPayoutWorld
 beforeAll(async () => {
@@ -432,23 +433,45 @@ test('SOL whose payout a restored database forgot is not paid again; the journal
   expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
 })
 
-test('an address with money that is not in the books is left alone until it is', async () => {
+test('what is not in the books yet stays on its address, and what is there is paid out', async () => {
   const tenant = await world.openShop([])
   const owner = await world.deposit(tenant, SOL)
   await world.solana.pay(owner, HALF)
   await world.solana.mine(1)
   const payout = await world.payout(tenant, '0.7')
-  for (let turn = 0; turn < 4; turn++) await world.turn()
-  expect(await world.holds(owner)).toBe(SOL + HALF)
+  await world.until(tenant, payout.id, 'confirmed')
+  expect(await world.holds(owner)).toBe(HALF)
+  await expectPaidOnce(tenant, payout.id)
   const { rows } = await world.database.owner.query<{ invoice_id: string }>(
     'select invoice_id from deposit_address where merchant_id = $1',
     [tenant.merchantId],
   )
   const place = { network: 'solana-test', asset: 'SOL', txid: 'late', output: 1 } as const
   await world.record(tenant, { ...place, invoiceId: rows[0]?.invoice_id ?? '', amount: HALF })
-  await world.until(tenant, payout.id, 'confirmed')
+  const next = await world.payout(tenant, '0.7')
+  await world.until(tenant, next.id, 'confirmed')
   expect(await world.holds(owner)).toBe(0n)
+  await expectPaidOnce(tenant, next.id)
+})
+
+test('a lamport that comes again and again delays no payout, and what makes its address exist stays', async () => {
+  const tenant = await world.openShop([])
+  const owner = await world.deposit(tenant, SOL)
+  const payout = await world.payout(tenant, '0.9')
+  for (
+    let turn = 0;
+    turn < TURNS_MAX && (await world.load(tenant, payout.id)).status !== 'confirmed';
+    turn++
+  ) {
+    await world.solana.pay(owner, 1n)
+    await world.turn()
+    // By then a sweep that came too late for the first of them is signed.
+    if (turn === 10) await world.solana.mine(LONG_AFTER)
+  }
   await expectPaidOnce(tenant, payout.id)
+  const { reading } = await world.signerAccounts()
+  expect(await world.holds(owner)).toBeGreaterThanOrEqual(reading?.rentExempt ?? SOL)
+  expect(await world.holds(owner)).toBeLessThan((reading?.rentExempt ?? 0n) + 100n)
 })
 
 test('what was swept and is not in a database that was set back is found on the chain, and paid out', async () => {

@@ -175,6 +175,8 @@ type SweepCandidate = {
   readonly expected: bigint
   /** What the fee payer put there beside, for wallets that pay no empty address, and has not taken back. */
   readonly funded: bigint
+  /** Whether no block took a sweep of it lately. */
+  readonly wasMissed: boolean
 }
 
 /** What lies in the vault for the merchants in `m`, by `kept` maintenance transactions: swept in, of each one's own addresses. */
@@ -247,37 +249,40 @@ export async function listUnlandedSweeps(db: Queryable, network: Network): Promi
  * Deposit addresses with what must lie there by the books: paid to them and not swept; none of a sweep that has not ended,
  * as far as `sweeps` says which count.
  */
-const heldWhere = (filter: string, sweeps = 'true'): string => `with paid as (
+const heldWhere = (filter: string, sweeps = 'true', missed = 'false'): string => `with paid as (
     select t.merchant_id, d.idx as index, d.program, sum(t.amount) as amount
     from transfer t join deposit_address d
       on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2
     where t.network = $1 and t.status = 'confirmed' and t.left_on_chain is null
       and t.asset = 'SOL' and ${filter}
     group by t.merchant_id, d.idx, d.program)
-  select merchant_id as "merchantId", index, program as "addressBytes", amount - swept as expected, funded from (
+  select merchant_id as "merchantId", index, program as "addressBytes", amount - swept as expected, funded, missed as "wasMissed" from (
     select paid.*, coalesce((
       select sum(c.lamports[array_position(c.indexes, paid.index)]) from solana_chore c
       where c.network = $1 and c.kind = 'sweep' and c.landed and c.indexes @> array[paid.index]), 0) as swept,
       coalesce((select sum(case c.kind when 'fund' then c.lamports[1] else -c.lamports[1] end) from solana_chore c
-      where c.network = $1 and c.kind in ('fund', 'reclaim') and c.landed and c.indexes @> array[paid.index]), 0) as funded
+      where c.network = $1 and c.kind in ('fund', 'reclaim') and c.landed and c.indexes @> array[paid.index]), 0) as funded,
+      ${missed} as missed
     from paid
     where not exists (select from solana_chore c
       where c.network = $1 and c.ended_at is null and c.indexes @> array[paid.index] and ${sweeps})) held
   where amount > swept order by expected desc, index limit $3`
 
-/** A merchant's, the richest first. Served by transfer's and deposit_address' keys, solana_chore_swept. */
+/**
+ * A merchant's, the richest first. `missedSince`: from when on a sweep that no block took counts. Served by transfer's and
+ * deposit_address' keys, solana_chore_swept.
+ */
 export async function listSweepCandidates(
   db: Queryable,
   { merchantId, livemode }: Tenant,
-  { network, keyspace, limit }: Place & { readonly limit: number },
+  { network, keyspace, limit, missedSince }: Place & { readonly limit: number; readonly missedSince: Date },
 ): Promise<SweepCandidate[]> {
-  const { rows } = await db.query<SweepCandidate>(heldWhere('t.merchant_id = $4 and t.livemode = $5'), [
-    network,
-    keyspace,
-    limit,
-    merchantId,
-    livemode,
-  ])
+  const missed = `exists (select from solana_chore c where c.network = $1 and c.kind = 'sweep' and c.landed is false
+    and c.signed_at is not null and c.ended_at > $6 and c.indexes @> array[paid.index])`
+  const { rows } = await db.query<SweepCandidate>(
+    heldWhere('t.merchant_id = $4 and t.livemode = $5', 'true', missed),
+    [network, keyspace, limit, merchantId, livemode, missedSince],
+  )
   return rows
 }
 

@@ -23,12 +23,8 @@ const CANDIDATES_MAX = 100
 /** Transactions of an address that are looked through for a sweep, newest first, and how often at most. */
 const SOUGHT_MAX = 50
 const SEEK_INTERVAL_MS = 60_000
-/**
- * Addresses whose history is read in one turn for what the fee payer put there, and how often again: anybody can send a
- * little to addresses and give them long histories, and payouts must not wait while these are read.
- */
-const GIVEN_SOUGHT_PER_TURN = 1
-const GIVEN_INTERVAL_MS = 600_000
+/** How long an address of which a sweep was not taken keeps what makes it exist. */
+const MISSED_MS = 3_600_000
 
 /** A deposit address that holds less than the books say; lamports. */
 type OwnAccounts = Pick<SolanaSignerAccounts, 'vault' | 'feePayer'>
@@ -40,7 +36,7 @@ type ShortAddress = OwnAccounts & {
   readonly lamports: bigint
 }
 
-/** What of a merchant's can be swept, and what the addresses are worth that hold less than the books say, or more for now. */
+/** What of a merchant's can be swept, what the addresses are worth that hold less than the books say, and what stays for now. */
 type Sweepable = {
   readonly sources: readonly SweepSource[]
   readonly short: bigint
@@ -61,54 +57,45 @@ export class SolanaDeposits {
   readonly #parts: Parts
   /** Addresses that hold less than the books say, and when the chain was last asked why. */
   readonly #soughtAtMs = new Map<string, number>()
-  /** Addresses that hold more than the books say, with what the fee payer put there by the chain's own account. */
-  readonly #given = new Map<string, { readonly atMs: number; readonly lamports: bigint }>()
-  #givenSought = 0
   readonly #alerts = new DeduplicatedLog()
 
   constructor(parts: Parts) {
     this.#parts = parts
   }
 
-  /** From now on a turn's worth of histories may be read again. */
-  beginTurn(): void {
-    this.#givenSought = 0
-  }
-
   /**
-   * Addresses that hold exactly what the books say, with what the fee payer put there. More is a payment that was not
-   * recorded yet, and is left alone until it is: an address that was emptied would no longer report it. Less was swept
-   * already, or is an alarm.
+   * What can be swept of addresses that hold as much as the books say, or more. More is a payment that was not recorded yet:
+   * what was recorded is swept, and the address keeps what makes it exist, since one that was emptied would no longer report
+   * the payment, and no block takes what leaves less. The same after a sweep that no block took, since more may have come
+   * meanwhile. So nobody delays a sweep by sending a little. Less was swept already, or is an alarm. `rentExempt`: lamports with which an address exists.
    */
-  async ready(tenant: Tenant, own: OwnAccounts): Promise<Sweepable> {
-    const { pool, network, providers } = this.#parts
-    const place = { network, keyspace: keyspaceOfNetwork(network), limit: CANDIDATES_MAX }
+  async ready(tenant: Tenant, own: OwnAccounts, rentExempt: bigint): Promise<Sweepable> {
+    const { pool, network, providers, clock } = this.#parts
+    const missedSince = new Date(clock().getTime() - MISSED_MS)
+    const place = { network, keyspace: keyspaceOfNetwork(network), limit: CANDIDATES_MAX, missedSince }
     const candidates = await listSweepCandidates(pool, tenant, place)
     if (candidates.length === 0) return { sources: [], short: 0n, waiting: 0n }
     const owners = candidates.map(({ addressBytes }) => ownerOf(addressBytes))
     const accounts = await providers.current.finalizedAccounts(owners)
     const sources: SweepSource[] = []
     let [short, waiting] = [0n, 0n]
-    for (const [at, { index, expected, funded }] of candidates.entries()) {
+    for (const [at, { index, expected, funded, wasMissed }] of candidates.entries()) {
       const [lamports, owner] = [accounts[at]?.lamports ?? 0n, owners[at] ?? '']
-      const found = { index, expected, lamports, owner, funded, ...own }
-      const isReady = () => this.#isReady(found)
-      if (await unlessRefused(this.#parts, { about: owner, alerts: this.#alerts }, isReady))
-        sources.push({ index, lamports: expected })
-      else if (lamports < expected) short += expected
-      else waiting += expected
+      if (lamports < expected) {
+        const found = { index, expected, lamports, owner, ...own }
+        const explain = () => this.#explain(found)
+        await unlessRefused(this.#parts, { about: owner, alerts: this.#alerts }, explain)
+        short += expected
+        continue
+      }
+      const beyond = lamports - expected
+      const isWhole = beyond >= rentExempt || (!wasMissed && (beyond === 0n || beyond === funded))
+      const left = isWhole ? 0n : rentExempt - beyond
+      if (expected > left) sources.push({ index, lamports: expected - left })
+      waiting += expected > left ? left : expected
     }
     // There may be more addresses than were looked at.
     return { sources, short: candidates.length < CANDIDATES_MAX ? short : 0n, waiting }
-  }
-
-  async #isReady(found: ShortAddress & { readonly funded: bigint }): Promise<boolean> {
-    const { owner, expected, lamports, funded } = found
-    const beyond = lamports - expected
-    if (beyond < 0n) await this.#explain(found)
-    return (
-      beyond === 0n || (beyond > 0n && (beyond === funded || beyond === (await this.#givenTo(owner, found))))
-    )
   }
 
   /**
@@ -139,26 +126,6 @@ export class SolanaDeposits {
       { network, owner, lamports: lamports.toString(), expected: expected.toString() },
       'a deposit address holds less than was paid to it',
     )
-  }
-
-  /** What the fee payer put on an address by the chain's own account, for a database that was set back does not know. */
-  async #givenTo(owner: string, { feePayer, vault }: OwnAccounts): Promise<bigint | null> {
-    const nowMs = this.#parts.clock().getTime()
-    const known = this.#given.get(owner)
-    if (known !== undefined && !isDue(known.atMs, GIVEN_INTERVAL_MS, nowMs)) return known.lamports
-    if (this.#givenSought === GIVEN_SOUGHT_PER_TURN) return null
-    this.#givenSought++
-    // Others have their turn next, whatever the outcome.
-    this.#given.set(owner, { atMs: nowMs, lamports: 0n })
-    const rpc = this.#parts.providers.current
-    let given = 0n
-    for (const { signature } of (await rpc.signaturesFor(owner, null, 0)).slice(0, SOUGHT_MAX)) {
-      const transaction = await rpc.transaction(signature, 'finalized')
-      if (transaction === null || transaction.failed || transaction.accounts[0] !== feePayer) continue
-      if (!transaction.accounts.includes(vault)) given += gainOf(transaction, owner)
-    }
-    this.#given.set(owner, { atMs: nowMs, lamports: given })
-    return given
   }
 
   /** Final transactions that moved lamports of the address into the vault, newest first. */

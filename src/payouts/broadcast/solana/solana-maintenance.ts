@@ -202,12 +202,11 @@ export class SolanaMaintenance {
     const { pool, network, clock } = this.#parts
     const keyspace = keyspaceOfNetwork(network)
     let payable = reading.feePayerLamports - reading.rentExempt
-    this.#deposits.beginTurn()
     this.#lacking = new Set()
     for (const need of await listSweepNeeds(pool, { network, keyspace })) {
       let { missing } = need
       const sources: SweepSource[] = []
-      const found = await this.#deposits.ready(need.tenant, { vault, feePayer })
+      const found = await this.#deposits.ready(need.tenant, { vault, feePayer }, reading.rentExempt)
       for (const source of found.sources) {
         if (missing <= 0n) break
         sources.push(source)
