@@ -3,6 +3,7 @@ import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { PayoutChain } from '../../src/payouts/broadcast/utxo/utxo-broadcaster.ts'
+import { UtxoPayoutClient } from '../../src/payouts/broadcast/utxo/utxo-payout-client.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { NODE_PROGRAMS } from '../support/daemons.ts'
 import { describeNeeding } from '../support/describe-needing.ts'
@@ -251,6 +252,39 @@ describeNeeding(NODE_PROGRAMS, 'on a real node of %s', (chain) => {
     },
     60_000 + KILLS * 10_000,
   )
+
+  test('a node that estimates no fees carries payouts itself, and another one is asked for the fee alone', async () => {
+    const tenant = await world.openShop([COIN])
+    await world.watch()
+    const client = () => new UtxoPayoutClient(world.rpc, 'test')
+    const refusing = { ...bound(client()), feeRate: async () => ({ rate: null, refusal: 'no estimates' }) }
+    const estimating = { ...bound(client()), feeRate: async () => ({ rate: 7_000n, refusal: null }) }
+    const switches = async (second: PayoutChain) => {
+      const tracker = world.trackerOf([
+        { name: 'first', chain: refusing },
+        { name: 'second', chain: second },
+      ])
+      world.logged.length = 0
+      for (let minute = 0; minute < 4; minute++) {
+        await tracker.pass()
+        world.now = new Date(world.now.getTime() + 35_000)
+        await tracker.pass()
+        world.now = new Date(world.now.getTime() + 30_000)
+      }
+      return world.logged.filter((line) => line.includes('payouts go through another provider'))
+    }
+    expect(await switches(refusing)).toEqual([])
+    expect(await switches(estimating)).toEqual([])
+    const { rows } = await world.database.owner.query<{ rate: number }>(
+      'select milli_per_vbyte as rate from network_fee where network = $1',
+      [world.network],
+    )
+    expect(rows).toEqual([{ rate: 7_000 }])
+    const payout = await world.payout(tenant, '0.5')
+    await world.sign()
+    await world.tracker().pass()
+    expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+  })
 
   test('a node that does not estimate fees carries payouts all the same, and the log says so', async () => {
     const tenant = await world.openShop([COIN])

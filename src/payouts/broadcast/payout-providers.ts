@@ -134,6 +134,21 @@ export class PayoutProviders<Chain extends PayoutProvider> {
     return isTakenNow ? { kind: 'known' } : verdict
   }
 
+  /** What the first other provider that can tell says, where the watcher stands; null where none can. */
+  async fromOthers<Answer>(question: (chain: Chain) => Promise<Answer | null>): Promise<Answer | null> {
+    for (const provider of this.#providers) {
+      if (provider === this.#current || this.#isSilent(provider)) continue
+      try {
+        const answer = (await this.#isWithWatcher(provider.chain)) ? await question(provider.chain) : null
+        if (answer !== null) return answer
+      } catch (error) {
+        if (!(error instanceof ChainUnavailable)) throw error
+        if (!isRefused(error)) this.#silentSinceMs.set(provider, this.#deps.clock().getTime())
+      }
+    }
+    return null
+  }
+
   /** Whether another provider, where the watcher stands, takes it; all are asked, for each may keep it to itself. */
   async #isTakenByOthers(send: (chain: Chain) => Promise<BroadcastVerdict>): Promise<boolean> {
     let isTaken = false

@@ -71,9 +71,14 @@ export class UtxoBroadcaster implements Broadcaster {
     const { pool, network, clock, log } = this.#parts
     const now = clock()
     if (!isDue(this.#feeReadAtMs, FEE_INTERVAL_MS, now.getTime())) return
-    const { rate, refusal } = await this.providers.current.feeRate()
-    // Another one may estimate; where none is left, what is signed is followed all the same.
-    if (refusal !== null && !this.providers.isLast) throw new ChainUnavailable(refusal)
+    const own = await this.providers.current.feeRate()
+    const hasEstimate = ({ rate, refusal }: FeeRate) => rate !== null && refusal === null
+    // Another one may estimate, and is asked for that alone: all else this one does as well.
+    const another = async (chain: PayoutChain) => {
+      const told = await chain.feeRate()
+      return hasEstimate(told) ? told : null
+    }
+    const { rate, refusal } = hasEstimate(own) ? own : ((await this.providers.fromOthers(another)) ?? own)
     if (refusal !== null && this.#alerts.isNew(network, NO_ESTIMATE))
       log.error({ network, reason: refusal }, NO_ESTIMATE)
     if (rate !== null) await saveNetworkFee(pool, network, { rate, now })
