@@ -1,86 +1,40 @@
 // @module-tag chromium
-import { spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startServer } from '../examples/example-receiver.ts'
-import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { launchBrowser, photograph } from '../support/browser.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
+import { type Data, DONE_MS_MAX, openShop, type Shop } from './open-shop.ts'
 
 /** The example shop of `packages/vendure`: the real engine from the registry, with the plugin, selling in euros. */
 
-const ROOT = new URL('../../', import.meta.url).pathname
-const PACKAGE = `${ROOT}packages/vendure/`
 const PASSWORD = 'shop-password'
-const DONE_MS_MAX = 120_000
 const TEA_SET_CENTS = 4_999
 
-let place: Awaited<ReturnType<typeof makeDataDir>>
-let app: App
-let database: TestDatabase
-let endpointId: string
-let environment: { readonly [name: string]: string }
-let port: number
-let shop: Awaited<ReturnType<typeof startServer>>
+let shop: Shop
 let browser: Browser
-
-const startShop = () => startServer([process.execPath, `${PACKAGE}example/shop.mjs`], port, environment)
-
-async function run(command: string, ...args: string[]): Promise<void> {
-  const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] })
-  const [code] = await once(child, 'close')
-  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}`)
-}
-
 beforeAll(async () => {
-  if (existsSync(`${PACKAGE}node_modules/@vendure/core`)) await run('npx', 'tsc', '-p', PACKAGE)
-  else await run('npm', 'run', '-s', 'vendure')
-  place = await makeDataDir()
-  app = await startApp({ ...place, env: { WEBHOOK_ALLOW_PRIVATE: '1' } })
-  database = await createTestDatabase(undefined, 'template1')
-  port = await freePort()
-  const made = await app.api('POST', '/api/v1/webhook-endpoints', {
-    url: `http://127.0.0.1:${port}/payments/paylink`,
-    subscribed_events: ['*'],
-  })
-  const { id, secret } = made.body as { id: string; secret: string }
-  endpointId = id
-  environment = {
-    DATABASE_URL: database.ownerUrl,
-    PAYLINK_URL: app.baseUrl,
-    PAYLINK_API_KEY: app.apiKey,
-    PAYLINK_WEBHOOK_SECRET: secret,
-    ADMIN_PASSWORD: PASSWORD,
+  shop = await openShop({
+    engine: 'vendure',
+    installed: '@vendure/core',
+    program: 'example/shop.mjs',
+    webhookPath: '/payments/paylink',
+    ready: 'the shop is at',
     // Vendure reports to its makers otherwise.
-    VENDURE_DISABLE_TELEMETRY: 'true',
-  }
-  shop = await startShop()
-  await until(() => shop.log().includes('the shop is at'), { timeoutMs: DONE_MS_MAX })
-  const verified = await app.api('POST', `/api/v1/webhook-endpoints/${id}/verify`)
-  expect(verified.body, shop.log()).toMatchObject({ status: 'enabled' })
+    env: { ADMIN_PASSWORD: PASSWORD, VENDURE_DISABLE_TELEMETRY: 'true' },
+  })
 })
 afterAll(async () => {
   await browser?.close()
-  await shop?.stop()
-  await app?.stop()
-  await place?.remove()
-  await database?.drop()
+  await shop?.close()
 })
 
-// biome-ignore lint/suspicious/noExplicitAny: what a test reads of an answer, it compares.
-type Data = { readonly [field: string]: any }
 type Ask = (query: string, variables?: object) => Promise<Data>
 
 /** Requests of one person, who has a session of their own. */
 function clientOf(path: string): Ask {
   let token = ''
   return async (query, variables = {}) => {
-    const answer = await fetch(`http://127.0.0.1:${port}/${path}`, {
+    const answer = await fetch(`http://127.0.0.1:${shop.port}/${path}`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -143,11 +97,6 @@ async function orderOf(code: string): Promise<Data> {
   return orders.items[0]
 }
 const isPaid = (code: string) => async () => (await orderOf(code)).state === 'PaymentSettled'
-const pay = (invoiceId: string, scenario: string) =>
-  app.api('POST', `/api/v1/test/invoices/${invoiceId}/pay`, { scenario })
-const statusOf = async (invoiceId: string): Promise<string> =>
-  ((await app.api('GET', `/api/v1/invoices/${invoiceId}`)).body as Data).status
-
 /** What stands in the order's history for the shop's people. */
 const notesOf = async (code: string): Promise<string[]> =>
   (await orderOf(code)).history.items
@@ -170,7 +119,7 @@ beforeEach(async () => {
 test('a buyer buys on the page of the shop, pays, and comes back to a paid order', async () => {
   browser = await launchBrowser()
   const page = await browser.newPage({ viewport: { width: 390, height: 844 }, locale: 'en' })
-  const shopUrl = `http://localhost:${port}/shop`
+  const shopUrl = `http://localhost:${shop.port}/shop`
   await page.goto(shopUrl)
   await page.getByLabel('Your email').fill('buyer@example.com')
   await photograph(page, 'vendure-shop')
@@ -179,8 +128,8 @@ test('a buyer buys on the page of the shop, pays, and comes back to a paid order
   await page.getByText('€49.99').first().waitFor()
   await photograph(page, 'vendure-checkout')
   const [order = ''] = /[A-Z0-9]{16}/.exec(await page.locator('body').innerText()) ?? []
-  const { body } = await app.api('GET', `/api/v1/invoices?external_reference=${order}`)
-  await pay((body as Data).data[0].id, 'exact')
+  const { body } = await shop.app.api('GET', `/api/v1/invoices?external_reference=${order}`)
+  await shop.pay((body as Data).data[0].id, 'exact')
   await page.getByRole('link', { name: /^Back to / }).click()
   await page.waitForURL(`${shopUrl}?order=${order}`)
   await page.getByText('Paid. Thank you').waitFor()
@@ -194,15 +143,14 @@ test('an order in euros is paid once, however often its buyer presses', async ()
   pressed.push(await pressPay(buyer))
   const [{ invoiceId, url } = {}] = pressed
   expect(new Set(pressed.map((one) => one.invoiceId)), JSON.stringify(pressed)).toEqual(new Set([invoiceId]))
-  const { body } = await app.api('GET', `/api/v1/invoices/${invoiceId}`)
-  expect(body).toMatchObject({
+  expect(await shop.invoice(invoiceId)).toMatchObject({
     external_reference: code,
     price: { amount: '49.99', currency: 'EUR' },
     customer_email: 'buyer@example.com',
   })
   expect(await (await fetch(url)).text()).toContain('49.99')
 
-  await pay(invoiceId, 'exact')
+  await shop.pay(invoiceId, 'exact')
   await until(isPaid(code), { timeoutMs: DONE_MS_MAX })
   const order = await orderOf(code)
   expect(order).toMatchObject({ totalWithTax: TEA_SET_CENTS, currencyCode: 'EUR' })
@@ -233,7 +181,7 @@ test('a buyer can add no payment, and a webhook without a signature moves nothin
     { metadata: { invoiceId } },
   )
   expect(addPaymentToOrder).toMatchObject({ errorCode: 'PAYMENT_FAILED_ERROR' })
-  const forged = await fetch(`http://127.0.0.1:${port}/payments/paylink`, {
+  const forged = await fetch(`http://127.0.0.1:${shop.port}/payments/paylink`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'paylink-signature': `t=1,v1=${'0'.repeat(64)}` },
     body: JSON.stringify({ schema_version: 1, event_type: 'invoice.paid', data: { id: invoiceId } }),
@@ -250,13 +198,15 @@ test('what came short or over is noted for a person, and leads to no second invo
     const one = clientOf('shop-api')
     const code = await fillCart(one)
     const { invoiceId } = await pressPay(one)
-    await pay(invoiceId, scenario)
+    await shop.pay(invoiceId, scenario)
     await until(async () => (await notesOf(code)).length > 0, { timeoutMs: DONE_MS_MAX })
     expect((await notesOf(code))[0]).toContain(`${invoiceId} is ${status}`)
     expect(await orderOf(code)).toMatchObject({ state: 'ArrangingPayment', payments: [] })
     expect(await pressPay(one)).toMatchObject({ invoiceId })
     // What the merchant accepts is paid.
-    const accepted = await app.api('POST', `/api/v1/invoices/${invoiceId}/resolve`, { resolution: 'accept' })
+    const accepted = await shop.app.api('POST', `/api/v1/invoices/${invoiceId}/resolve`, {
+      resolution: 'accept',
+    })
     expect(accepted.status, JSON.stringify(accepted.body)).toBe(200)
     await until(isPaid(code), { timeoutMs: DONE_MS_MAX })
   }
@@ -265,17 +215,17 @@ test('what came short or over is noted for a person, and leads to no second invo
 test('a late payment is booked, and what the buyer opened meanwhile is closed', async () => {
   const code = await fillCart(buyer)
   const first = await pressPay(buyer)
-  await pay(first.invoiceId, 'late')
-  await until(async () => (await statusOf(first.invoiceId)) !== 'awaiting_payment', {
+  await shop.pay(first.invoiceId, 'late')
+  await until(async () => (await shop.status(first.invoiceId)) !== 'awaiting_payment', {
     timeoutMs: DONE_MS_MAX,
   })
   await pressPay(buyer)
   await until(isPaid(code), { timeoutMs: DONE_MS_MAX })
-  const { body } = await app.api('GET', `/api/v1/invoices?external_reference=${code}`)
+  const { body } = await shop.app.api('GET', `/api/v1/invoices?external_reference=${code}`)
   await until(
     async () => {
       const ids: string[] = (body as Data).data.map(({ id }: Data) => id)
-      const open = await Promise.all(ids.map(statusOf))
+      const open = await Promise.all(ids.map(shop.status))
       return !open.includes('awaiting_payment')
     },
     { timeoutMs: DONE_MS_MAX },
@@ -291,10 +241,9 @@ test('another total cancels the open invoice, and the new one asks for the whole
   await addToCart(buyer, products.items[0].variants[0].id)
   await moveTo(buyer, 'ArrangingPayment')
   const second = await pressPay(buyer)
-  expect(await statusOf(first.invoiceId)).toBe('cancelled')
-  const { body } = await app.api('GET', `/api/v1/invoices/${second.invoiceId}`)
-  expect(body).toMatchObject({ price: { amount: '94.98', currency: 'EUR' } })
-  await pay(second.invoiceId, 'exact')
+  expect(await shop.status(first.invoiceId)).toBe('cancelled')
+  expect(await shop.invoice(second.invoiceId)).toMatchObject({ price: { amount: '94.98', currency: 'EUR' } })
+  await shop.pay(second.invoiceId, 'exact')
   await until(isPaid(code), { timeoutMs: DONE_MS_MAX })
 })
 
@@ -304,13 +253,12 @@ test('an order that was changed while its invoice was paid takes the money, and 
   await moveTo(buyer, 'AddingItems')
   const { products } = await buyer('{ products { items { variants { id } } } }')
   await addToCart(buyer, products.items[0].variants[0].id)
-  await pay(first.invoiceId, 'exact')
+  await shop.pay(first.invoiceId, 'exact')
   await until(async () => (await orderOf(code)).payments.length === 1, { timeoutMs: DONE_MS_MAX })
   expect(await orderOf(code)).toMatchObject({ state: 'ArrangingPayment' })
   const rest = await pressPay(buyer)
-  const { body } = await app.api('GET', `/api/v1/invoices/${rest.invoiceId}`)
-  expect(body).toMatchObject({ price: { amount: '44.99', currency: 'EUR' } })
-  await pay(rest.invoiceId, 'exact')
+  expect(await shop.invoice(rest.invoiceId)).toMatchObject({ price: { amount: '44.99', currency: 'EUR' } })
+  await shop.pay(rest.invoiceId, 'exact')
   await until(isPaid(code), { timeoutMs: DONE_MS_MAX })
 })
 
@@ -318,7 +266,7 @@ test('money for an order that was cancelled meanwhile is noted, once', async () 
   const code = await fillCart(buyer)
   const { invoiceId } = await pressPay(buyer)
   await moveTo(buyer, 'Cancelled')
-  await pay(invoiceId, 'exact')
+  await shop.pay(invoiceId, 'exact')
   await until(async () => (await notesOf(code)).length > 0, { timeoutMs: DONE_MS_MAX })
   expect(await notesOf(code)).toEqual([expect.stringContaining(`Paid by ${invoiceId}, but not booked`)])
 })
@@ -326,8 +274,8 @@ test('money for an order that was cancelled meanwhile is noted, once', async () 
 test('money in a currency that the order no longer has is noted, and counts for nothing', async () => {
   const code = await fillCart(buyer)
   const { invoiceId } = await pressPay(buyer)
-  await database.owner.query(`update "order" set "currencyCode" = 'USD' where code = $1`, [code])
-  await pay(invoiceId, 'exact')
+  await shop.database.owner.query(`update "order" set "currencyCode" = 'USD' where code = $1`, [code])
+  await shop.pay(invoiceId, 'exact')
   await until(async () => (await notesOf(code)).length > 0, { timeoutMs: DONE_MS_MAX })
   expect(await notesOf(code)).toEqual([expect.stringContaining(`Paid by ${invoiceId}, but not booked`)])
   expect(await orderOf(code)).toMatchObject({
@@ -339,26 +287,14 @@ test('money in a currency that the order no longer has is noted, and counts for 
 test('events that were lost while the shop was down, and events sent again, book once', async () => {
   const code = await fillCart(buyer)
   const { invoiceId } = await pressPay(buyer)
-  await shop.stop()
-  await pay(invoiceId, 'exact')
-  await until(async () => (await statusOf(invoiceId)) === 'paid', { timeoutMs: DONE_MS_MAX })
-  shop = await startShop()
-  const { body } = await app.api('GET', `/api/v1/events?resource_id=${invoiceId}&limit=100`)
-  const paid = (body as Data).data.find(({ event_type }: Data) => event_type === 'invoice.paid')
-  const again = () =>
-    app.api(
-      'POST',
-      `/api/v1/events/${paid.id}/queue`,
-      { endpoint_id: endpointId },
-      { 'idempotency-key': randomUUID() },
-    )
+  await shop.down()
+  await shop.pay(invoiceId, 'exact')
+  await until(async () => (await shop.status(invoiceId)) === 'paid', { timeoutMs: DONE_MS_MAX })
+  await shop.up()
+  const { again, delivered } = await shop.sendPaidAgain(invoiceId)
   await Promise.all([again(), again(), again()])
   await until(isPaid(code), { timeoutMs: DONE_MS_MAX })
   await again()
-  const delivered = async () =>
-    ((await app.api('GET', `/api/v1/events/${paid.id}/attempts?limit=100`)).body as Data).data.filter(
-      ({ code: outcome }: Data) => outcome === 'ok',
-    ).length
   await until(async () => (await delivered()) >= 2, { timeoutMs: DONE_MS_MAX })
   expect((await orderOf(code)).payments).toHaveLength(1)
 })

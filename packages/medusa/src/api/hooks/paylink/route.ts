@@ -1,0 +1,44 @@
+import type { MedusaRequest, MedusaResponse } from '@medusajs/framework/http'
+import { ContainerRegistrationKeys, PaymentActions } from '@medusajs/framework/utils'
+import { processPaymentWorkflow } from '@medusajs/medusa/core-flows'
+import { type InvoiceSnapshot, UnsupportedSchemaVersion, verify, WebhookRejected } from 'paylink-sdk/webhooks'
+import { paylinkOptions } from '../../../provider/options.js'
+
+/** Takes Paylink's signed events. 2xx only once the order is made: anything else comes again. */
+export async function POST(request: MedusaRequest, response: MedusaResponse): Promise<void> {
+  const log = request.scope.resolve(ContainerRegistrationKeys.LOGGER)
+  try {
+    const body = request.rawBody as Buffer | undefined
+    const event = verify(body ?? Buffer.alloc(0), request.headers, paylinkOptions().webhookSecret)
+    if (event.kind === 'endpoint_verification') {
+      response.json({ challenge: event.data.challenge })
+      return
+    }
+    if (event.event_type === 'invoice.paid' && event.kind === 'invoice') await settle(request, event.data)
+    response.sendStatus(200)
+  } catch (error) {
+    log.error(`paylink: a webhook was not taken: ${String(error)}`)
+    if (error instanceof WebhookRejected) response.sendStatus(400)
+    else response.sendStatus(error instanceof UnsupportedSchemaVersion ? 503 : 500)
+  }
+}
+
+/** Makes the order of the session's cart, once: Medusa locks the cart meanwhile, and reads the invoice again. */
+async function settle({ scope }: MedusaRequest, { id, metadata, price, usd_amount }: InvoiceSnapshot) {
+  const session = metadata?.medusa_session
+  if (typeof session !== 'string') return
+  const query = scope.resolve(ContainerRegistrationKeys.QUERY)
+  const { data } = await query.graph({ entity: 'payment_session', fields: ['id'], filters: { id: session } })
+  if (data.length === 0) {
+    scope
+      .resolve(ContainerRegistrationKeys.LOGGER)
+      .error(
+        `paylink: ${id} is paid, but its cart was changed since and has no session ${session}: refund it by hand`,
+      )
+    return
+  }
+  const amount = Number(price?.amount ?? usd_amount)
+  await processPaymentWorkflow(scope).run({
+    input: { action: PaymentActions.SUCCESSFUL, data: { session_id: session, amount } },
+  })
+}
