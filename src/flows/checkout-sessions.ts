@@ -1,3 +1,4 @@
+import type { Charge } from '../core/checkout/buyer-amount.ts'
 import {
   type CheckoutSession,
   isSameCheckout,
@@ -5,7 +6,6 @@ import {
   type sessionTotal,
 } from '../core/checkout/checkout-session.ts'
 import {
-  type Charge,
   type PaymentLink,
   type TotalFault,
   totalFault,

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import type { AssetId } from '../core/assets.ts'
+import type { Charge } from '../core/checkout/buyer-amount.ts'
 import type { ContinuedCheckout, ContinueRequest } from '../core/checkout/checkout-pages.ts'
 import { isSessionShown } from '../core/checkout/checkout-session.ts'
 import type { AssetRefused } from '../core/checkout/coin-offers.ts'
 import {
-  type Charge,
   chargeOf,
   dollars,
   namesCharge,

@@ -1,3 +1,4 @@
+import { type BuyerAmountFault, buyerAmountFault } from '../core/checkout/buyer-amount.ts'
 import { ownCharge, type PaymentLink, type TotalFault, totalFault } from '../core/checkout/payment-link.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { insertPaymentLink, loadPaymentLink, updatePaymentLink } from '../db/checkout/payment-links.ts'
@@ -16,7 +17,7 @@ export async function createPaymentLink(
   tenant: Tenant,
   details: Pick<
     PaymentLink,
-    'name' | 'usdCents' | 'price' | 'asset' | 'allowDynamicAmount' | 'durationMinutes'
+    'name' | 'usdCents' | 'price' | 'asset' | 'allowDynamicAmount' | 'buyerAmount' | 'durationMinutes'
   >,
   now: Date,
 ): Promise<PaymentLink> {
@@ -42,6 +43,7 @@ type UpdatedLink =
   /** A link that takes no amount of a checkout has to have one of its own. */
   | { readonly kind: 'amount_needed' }
   | ({ readonly kind: 'refused' } & TotalFault)
+  | ({ readonly kind: 'bad_buyer_amount' } & BuyerAmountFault)
 
 /** Changes what may change of a link; what is under way on it stays as it was. */
 export function changePaymentLink(
@@ -49,7 +51,9 @@ export function changePaymentLink(
   input: {
     readonly tenant: Tenant
     readonly linkId: string
-    readonly changes: Partial<Pick<PaymentLink, 'active' | 'name' | 'durationMinutes' | 'usdCents' | 'price'>>
+    readonly changes: Partial<
+      Pick<PaymentLink, 'active' | 'name' | 'durationMinutes' | 'usdCents' | 'price' | 'buyerAmount'>
+    >
     readonly market: Market
     readonly nowMs: number
   },
@@ -61,6 +65,11 @@ export function changePaymentLink(
     const link = { ...before, ...changes }
     const charge = ownCharge(link)
     if (charge === null && !link.allowDynamicAmount) return { kind: 'amount_needed' }
+    const wrong = buyerAmountFault(link.buyerAmount, {
+      allowDynamicAmount: link.allowDynamicAmount,
+      own: charge,
+    })
+    if (wrong !== null) return { kind: 'bad_buyer_amount', ...wrong }
     const isCharged = changes.usdCents != null || changes.price != null
     const fault = isCharged ? totalFault({ charge, asset: link.asset }, market, nowMs) : null
     if (fault !== null) return { kind: 'refused', ...fault }

@@ -63,6 +63,7 @@ async function readSessionPage(deps: ReadPaymentPageDeps, slug: string, token: s
       usdCents: session.usdCents,
       price: session.price,
       takesAmount: false,
+      buyerAmount: null,
       expiresAtMs: session.expiresAtMs,
       durationMinutes: windowMinutesOf(link, market.rules, session.requestedMinutes),
       ...coinOffers(market, dollars(session.usdCents), link.asset, nowMs),
@@ -85,7 +86,9 @@ async function readPlainLink(
     const charge = chargeOf(link, requested, market.currencyRateOf)
     if (charge.kind === 'bad_amount' && !link.allowDynamicAmount) return { ...charge, tenant }
     const shop = { tenant, merchantName: await nameOf(tx, tenant), linkName: link.name }
-    if (charge.kind === 'bad_amount') return { kind: 'ask_amount', ...shop, reason: charge.reason }
+    const { buyerAmount } = link
+    if (charge.kind === 'bad_amount')
+      return { kind: 'ask_amount', ...shop, reason: charge.reason, buyerAmount }
     return {
       kind: 'open',
       ...shop,
@@ -93,6 +96,7 @@ async function readPlainLink(
       usdCents: charge.usdCents,
       price: charge.charge.kind === 'price' ? charge.charge.price : null,
       takesAmount: link.allowDynamicAmount,
+      buyerAmount,
       expiresAtMs: null,
       durationMinutes: windowMinutesOf(link, market.rules),
       ...coinOffers(market, charge.charge, link.asset, deps.clock().getTime()),

@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { SUGGESTED_MAX } from '../core/checkout/buyer-amount.ts'
 import { WINDOW_MINUTES } from '../core/payment-rules.ts'
+import { CURRENCIES, currencyDecimals } from '../core/rates/currencies.ts'
 import { currencyAmount, idView, returnUrl, text, timestamp, usdAmount } from './fields.ts'
 import { assetName, priceView, rateView } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions } from './list.ts'
@@ -14,6 +16,41 @@ const duration = z
   .int({ error: DURATION_ERROR })
   .refine((value) => WINDOW_MINUTES.some((minutes) => minutes === value), { error: DURATION_ERROR })
   .meta({ enum: [...WINDOW_MINUTES] })
+
+const buyerSum = z
+  .string()
+  .regex(/^(0|[1-9][0-9]{0,11})(\.[0-9]{1,18})?$/, 'Must be an amount such as "5.00"')
+  .meta({ examples: ['5.00'] })
+
+const buyerAmount = z
+  .strictObject({
+    currency: z
+      .enum(['USD', ...CURRENCIES], { error: `Must be USD, or one of ${CURRENCIES.join(', ')}` })
+      .meta({ description: 'What the page asks in; that of the link’s own amount. Default: USD.' })
+      .optional(),
+    minimum: buyerSum.meta({ description: 'The least that a buyer may enter.' }).optional(),
+    maximum: buyerSum.meta({ description: 'The most that a buyer may enter.' }).optional(),
+    suggested: z
+      .array(buyerSum)
+      .max(SUGGESTED_MAX, `Must have at most ${SUGGESTED_MAX} amounts`)
+      .meta({ description: 'Amounts that the page offers with one press.' })
+      .optional(),
+  })
+  .superRefine(({ currency = 'USD', minimum, maximum, suggested = [] }, context) => {
+    const decimals = currency === 'USD' ? 2 : currencyDecimals(currency)
+    const message = `Must have ${decimals === 0 ? 'no' : `at most ${decimals}`} decimals, as ${currency} has`
+    const named = [
+      [['minimum'], minimum],
+      [['maximum'], maximum],
+      ...suggested.map((amount, at) => [['suggested', at], amount] as const),
+    ] as const
+    for (const [path, amount] of named) {
+      if ((amount?.split('.')[1] ?? '').length > decimals)
+        context.addIssue({ code: 'custom', path: [...path], message })
+    }
+  })
+export type BuyerAmountBody = z.output<typeof buyerAmount>
+const BUYER_AMOUNT = 'For tips, donations and top-ups: what buyers may pay where they say how much.'
 
 /** `POST /payment-links`. */
 export const createPaymentLinkBody = z
@@ -40,6 +77,9 @@ export const createPaymentLinkBody = z
         description:
           'Whether checkout sessions, and buyers by `?usd=` or `?amount=&currency=`, give the total.',
       })
+      .optional(),
+    buyer_amount: buyerAmount
+      .meta({ description: `${BUYER_AMOUNT} Only with \`allow_dynamic_amount\`.` })
       .optional(),
     duration_minutes: duration
       .meta({
@@ -84,6 +124,10 @@ export const updatePaymentLinkBody = z
       .nullable()
       .meta({ description: 'Takes the place of `usd_amount`. Null takes the price away.' })
       .optional(),
+    buyer_amount: buyerAmount
+      .nullable()
+      .meta({ description: `${BUYER_AMOUNT} Replaces all of it; null takes it away.` })
+      .optional(),
   })
   .superRefine(refuseBoth)
   .meta({ id: 'UpdatePaymentLink' })
@@ -100,6 +144,15 @@ export const paymentLinkView = z
     price: priceView.nullable().meta({ description: 'What it charges in your own currency.' }),
     asset: assetName.nullable().meta({ description: 'Null: your default coin of the moment.' }),
     allow_dynamic_amount: z.boolean(),
+    buyer_amount: z
+      .object({
+        currency: z.string(),
+        minimum: z.string().nullable(),
+        maximum: z.string().nullable(),
+        suggested: z.array(z.string()),
+      })
+      .nullable()
+      .meta({ description: BUYER_AMOUNT }),
     duration_minutes: z.int().nullable().meta({ description: 'Null: your default of the moment.' }),
     active: z.boolean(),
     created_at: timestamp,

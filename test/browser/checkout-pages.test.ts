@@ -75,6 +75,7 @@ const OPEN: Extract<PaymentPage, { kind: 'open' }> = {
   usdCents: 4_999n,
   price: null,
   takesAmount: false,
+  buyerAmount: null,
   expiresAtMs: null,
   durationMinutes: 60,
   defaultAsset: 'LTC',
@@ -85,6 +86,13 @@ const ASK_AMOUNT = {
   tenant: OPEN.tenant,
   merchantName: OPEN.merchantName,
   linkName: OPEN.linkName,
+  buyerAmount: null,
+} as const
+const BUYER_AMOUNT = {
+  currency: 'EUR',
+  minimum: '2.00',
+  maximum: '500.00',
+  suggested: ['5.00', '10.00', '25.00', '50.00'],
 } as const
 const { awaiting, detected, expired, paid, overpaid } = INVOICES_BY_PAGE
 const READING = {
@@ -134,6 +142,15 @@ const MORE_PAGES: { [name: string]: (name: string) => string } = {
     }),
   open_amount: () => server.showLink('pl_amount', { ...OPEN, takesAmount: true }),
   ask_amount: () => server.showLink('pl_ask', { ...ASK_AMOUNT, reason: 'missing' }),
+  ask_suggested: () =>
+    server.showLink('pl_tips', { ...ASK_AMOUNT, buyerAmount: BUYER_AMOUNT, reason: 'missing' }),
+  open_suggested: () =>
+    server.showLink('pl_tip', {
+      ...OPEN,
+      takesAmount: true,
+      price: { amount: '10.00', currency: 'EUR' },
+      buyerAmount: BUYER_AMOUNT,
+    }),
   ask_amount_again: () => `${server.showLink('pl_again', { ...ASK_AMOUNT, reason: 'too_large' })}?usd=200000`,
   bad_amount: () => server.showLink('pl_bad', { kind: 'bad_amount', tenant: OPEN.tenant, reason: 'missing' }),
   nothing: () => `${server.url}/l/pl_nothing`,

@@ -368,6 +368,35 @@ test('a link and an order are priced in the shop’s currency, and a fault stand
   await page.getByRole('row').filter({ hasText: 'Workshop' }).getByText('€24.90').waitFor()
 })
 
+test('a link for tips has limits and suggestions, its faults at their fields, and so has its copy', async () => {
+  const { page, open } = shop
+  await open('/links')
+  await page.getByRole('button', { name: 'New link' }).first().click()
+  await page.getByLabel('Product or description').fill('Tips')
+  await page.getByLabel('Dynamic amount').check()
+  await page.getByLabel('Currency', { exact: true }).selectOption('EUR')
+  await page.getByLabel('Minimum in EUR').fill('2')
+  await page.getByLabel('Maximum in EUR').fill('1')
+  await page.getByLabel('Suggested amounts in EUR').fill('5, 10.50')
+  await press(page, 'Create link')
+  await page.locator('.fault').waitFor()
+  expect(await page.getByLabel('Maximum in EUR').getAttribute('aria-invalid')).toBe('true')
+  await page.getByLabel('Maximum in EUR').fill('500')
+  await photograph(page, 'new-link-tips')
+  await page.setViewportSize({ width: 320, height: 900 })
+  expect(await overflow(page)).toBe(0)
+  await photograph(page, 'new-link-tips-phone')
+  await page.setViewportSize({ width: 1280, height: 900 })
+  await press(page, 'Create link')
+  await heading(page, 'Tips')
+  await page.getByText('from €2.00, up to €500.00, suggested: €5.00, €10.50').waitFor()
+  expect(await axeContrastFaults(page)).toEqual([])
+  await press(page, 'Duplicate')
+  expect(await page.getByLabel('Suggested amounts in EUR').inputValue()).toBe('5.00, 10.50')
+  await press(page, 'Create link')
+  await page.getByText('Payment link created').waitFor()
+})
+
 test('a shop with a currency of its own begins with it, and reads its dollars in it', async () => {
   const { page, open } = shop
   await open('/settings/branding')

@@ -158,7 +158,9 @@ test('an amount that the buyer types is converted as they type it', async () => 
     merchantName: 'Blue Heron Books',
     linkName: 'Donation',
   }
-  await page.goto(server.showLink('pl_ask', { kind: 'ask_amount', ...link, reason: 'missing' }))
+  await page.goto(
+    server.showLink('pl_ask', { kind: 'ask_amount', ...link, reason: 'missing', buyerAmount: null }),
+  )
   const price = page.locator('#local-usd')
   expect(await price.isVisible()).toBe(false)
   await page.locator('#usd').fill('22')

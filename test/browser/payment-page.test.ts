@@ -347,6 +347,78 @@ test('a link in euros shows them first, takes another amount in euros, and asks 
   await page.close()
 })
 
+const TIP = { currency: 'EUR', minimum: '2', maximum: '500', suggested: ['5', '10', '25'] }
+
+test.each([true, false])(
+  'a tip is one press on a suggested amount, or one’s own within the limits (script: %s)',
+  async (script) => {
+    const { slug } = await makeLink({ name: 'Tips', usd_amount: undefined, buyer_amount: TIP })
+    const context = await browser.newContext({
+      javaScriptEnabled: script,
+      locale: 'de-DE',
+      viewport: { width: 390, height: 900 },
+    })
+    const page = await context.newPage()
+    const alerts = complaintsOf(page)
+    const heading = async () => (await page.locator('h1').textContent())?.replaceAll(/\s/gu, ' ').trim()
+    await page.goto(`${baseUrl}/l/${slug}?lang=de`)
+    const list = page.getByRole('list', { name: 'Vorgeschlagene Beträge' })
+    expect((await list.getByRole('link').allTextContents()).map((text) => text.replace(/\s/gu, ' '))).toEqual(
+      ['5,00 €', '10,00 €', '25,00 €'],
+    )
+    expect((await page.locator('#usd-limits').textContent())?.replaceAll(/\s/gu, ' ')).toBe(
+      'Von 2,00 € bis 500,00 €.',
+    )
+    expect(await page.locator('label[for=amount]').textContent()).toBe('Betrag in EUR')
+    await photograph(page, 'tip-phone')
+    // By keyboard alone.
+    await list.getByRole('link').nth(1).focus()
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/l/*?amount=10.00&currency=EUR&lang=de')
+    expect(await heading()).toBe('10,00 €')
+    expect(await list.locator('[aria-current=true]').allTextContents()).toHaveLength(1)
+    await photograph(page, 'tip-chosen-phone')
+    await page.locator('#other-amount summary').click()
+    expect(await page.locator('#amount').getAttribute('min')).toBe('2.00')
+    await page.locator('#amount').fill('7.50')
+    await page.locator('#set-amount').click()
+    await page.waitForURL('**/l/*amount=7.50&currency=EUR')
+    await page.locator('#coin-LTC').check()
+    await page.locator('#continue').click()
+    await page.waitForURL('**/i/*')
+    const { rows } = await api.database.owner.query(
+      'select price_amount, price_currency, amount_source from invoice order by created_at desc, id desc limit 1',
+    )
+    expect(rows).toEqual([{ price_amount: '7.50', price_currency: 'EUR', amount_source: 'buyer' }])
+    expect(alerts).toEqual([])
+    await context.close()
+  },
+)
+
+test('a tip beyond the limits is asked for again, however it is sent, and makes nothing', async () => {
+  const { slug } = await makeLink({ name: 'Tips', usd_amount: undefined, buyer_amount: TIP })
+  const before = await invoices()
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+  for (const query of ['amount=1.99&currency=EUR', 'amount=500.01&currency=EUR', 'usd=2.19', 'usd=551']) {
+    const answer = await page.goto(`${baseUrl}/l/${slug}?${query}`)
+    expect(answer?.status(), query).toBe(400)
+    expect(await page.locator('#notice').textContent()).toContain('cannot be paid here')
+    expect((await page.locator('#usd-limits').textContent())?.trim()).toBe('From €2.00 to €500.00.')
+    const fields = new URLSearchParams(query)
+    fields.set('visit', randomBase62(22))
+    fields.set('asset', 'LTC')
+    expect((await post(`/l/${slug}`, [...fields])).status, query).toBe(400)
+  }
+  await photograph(page, 'tip-refused')
+  await page.goto(`${baseUrl}/l/${slug}`)
+  await photograph(page, 'tip')
+  await page.getByRole('link', { name: '€25.00' }).click()
+  await page.locator('#continue').waitFor()
+  await photograph(page, 'tip-chosen')
+  expect(await invoices()).toBe(before)
+  await page.close()
+})
+
 test('an amount in euros that cannot be paid is asked for again in euros', async () => {
   const { slug } = await makeLink({ usd_amount: undefined, price: { amount: '24.90', currency: 'EUR' } })
   const page = await browser.newPage()

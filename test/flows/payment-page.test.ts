@@ -47,6 +47,7 @@ async function makeLink(changes: Partial<PaymentLink> = {}, owner = tenant): Pro
     name: 'Coffee',
     usdCents: 2_500n,
     price: null,
+    buyerAmount: null,
     asset: 'LTC',
     allowDynamicAmount: true,
     durationMinutes: 30,

@@ -54,6 +54,57 @@ test('a link reads as it was answered, with every field', async () => {
   expect(Object.keys(paymentLinkView.parse(link)).sort()).toEqual(Object.keys(link).sort())
 })
 
+const TIP = { currency: 'EUR', minimum: '2', maximum: '500', suggested: ['5', '10.5'] }
+const OPEN = { usd_amount: undefined, allow_dynamic_amount: true }
+
+test('a link says what buyers may pay, with all decimals, and changes or loses it', async () => {
+  const link = await made({ ...OPEN, buyer_amount: TIP })
+  const whole = { currency: 'EUR', minimum: '2.00', maximum: '500.00', suggested: ['5.00', '10.50'] }
+  expect(link.buyer_amount).toEqual(whole)
+  const read = await api.call('GET', `/payment-links/${link.id}`, { key: merchant.testKey })
+  expect(read.body).toEqual(link)
+  expect((await patch(link.id, { name: 'Tips' })).body.buyer_amount).toEqual(whole)
+  expect((await patch(link.id, { buyer_amount: { suggested: ['3'] } })).body.buyer_amount).toEqual({
+    currency: 'USD',
+    minimum: null,
+    maximum: null,
+    suggested: ['3.00'],
+  })
+  expect((await patch(link.id, { buyer_amount: null })).body.buyer_amount).toBeNull()
+  expect((await made()).buyer_amount).toBeNull()
+})
+
+test.each([
+  [{ buyer_amount: TIP, allow_dynamic_amount: false, usd_amount: '5.00' }, 'buyer_amount'],
+  [{ buyer_amount: TIP, usd_amount: '5.00' }, 'buyer_amount.currency'],
+  [{ buyer_amount: { ...TIP, currency: 'XXX' } }, 'buyer_amount.currency'],
+  [{ buyer_amount: { ...TIP, minimum: '-1' } }, 'buyer_amount.minimum'],
+  [{ buyer_amount: { ...TIP, minimum: '1.234' } }, 'buyer_amount.minimum'],
+  [{ buyer_amount: { ...TIP, currency: 'JPY' } }, 'buyer_amount.suggested[1]'],
+  [{ buyer_amount: { ...TIP, maximum: '1' } }, 'buyer_amount.maximum'],
+  [{ buyer_amount: { ...TIP, maximum: 5 } }, 'buyer_amount.maximum'],
+  [{ buyer_amount: { ...TIP, suggested: ['501'] } }, 'buyer_amount.suggested'],
+  [{ buyer_amount: { ...TIP, suggested: ['3', '4', '5', '6', '7', '8', '9'] } }, 'buyer_amount.suggested'],
+  [{ buyer_amount: { ...TIP, suggested: '5' } }, 'buyer_amount.suggested'],
+  [{ buyer_amount: { ...TIP, step: '1' } }, 'buyer_amount.step'],
+  [{ buyer_amount: [] }, 'buyer_amount'],
+])('a choice for buyers that cannot be is refused at its field: %j', async (fields, param) => {
+  const answer = await make({ ...OPEN, ...fields })
+  expect([answer.status, answer.body.error?.param]).toEqual([400, param])
+})
+
+test('a change that would leave limits and amount apart is refused, and nothing changes', async () => {
+  const link = await made({ ...OPEN, buyer_amount: TIP })
+  expect(await codeOf(patch(link.id, { usd_amount: '5.00' }))).toBe(
+    '400 parameter_invalid buyer_amount.currency',
+  )
+  expect(await codeOf(patch(link.id, { price: { amount: '1', currency: 'EUR' } }))).toBe(
+    '400 parameter_invalid buyer_amount',
+  )
+  const read = await api.call('GET', `/payment-links/${link.id}`, { key: merchant.testKey })
+  expect(read.body).toEqual(link)
+})
+
 test('what is left out is the default of the moment when a buyer pays', async () => {
   expect(await made({ asset: undefined })).toMatchObject({
     asset: null,

@@ -218,6 +218,17 @@ export type CreatePaymentLink = {
   readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | undefined
   /** Whether checkout sessions, and buyers by `?usd=` or `?amount=&currency=`, give the total. */
   readonly allow_dynamic_amount?: boolean | undefined
+  /** For tips, donations and top-ups: what buyers may pay where they say how much. Only with `allow_dynamic_amount`. */
+  readonly buyer_amount?: {
+    /** What the page asks in; that of the link’s own amount. Default: USD. */
+    readonly currency?: 'USD' | 'AUD' | 'BRL' | 'CAD' | 'CHF' | 'CNY' | 'CZK' | 'DKK' | 'EUR' | 'GBP' | 'HKD' | 'HUF' | 'IDR' | 'ILS' | 'INR' | 'ISK' | 'JPY' | 'KRW' | 'MXN' | 'MYR' | 'NOK' | 'NZD' | 'PHP' | 'PLN' | 'RON' | 'SEK' | 'SGD' | 'THB' | 'TRY' | 'ZAR' | undefined
+    /** The least that a buyer may enter. */
+    readonly minimum?: string | undefined
+    /** The most that a buyer may enter. */
+    readonly maximum?: string | undefined
+    /** Amounts that the page offers with one press. */
+    readonly suggested?: readonly string[] | undefined
+  } | undefined
   /** Minutes that a buyer has to pay, one of 15, 30, 60, 180, 720 and 1440; your default of the moment unless given. */
   readonly duration_minutes?: 15 | 30 | 60 | 180 | 720 | 1440 | undefined
 }
@@ -489,6 +500,13 @@ export type PaymentLink = {
   /** Null: your default coin of the moment. */
   readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | null
   readonly allow_dynamic_amount: boolean
+  /** For tips, donations and top-ups: what buyers may pay where they say how much. */
+  readonly buyer_amount: {
+    readonly currency: string
+    readonly minimum: string | null
+    readonly maximum: string | null
+    readonly suggested: readonly string[]
+  } | null
   /** Null: your default of the moment. */
   readonly duration_minutes: number | null
   readonly active: boolean
@@ -640,6 +658,17 @@ export type UpdatePaymentLink = {
   readonly price?: {
     readonly amount: string
     readonly currency: 'AUD' | 'BRL' | 'CAD' | 'CHF' | 'CNY' | 'CZK' | 'DKK' | 'EUR' | 'GBP' | 'HKD' | 'HUF' | 'IDR' | 'ILS' | 'INR' | 'ISK' | 'JPY' | 'KRW' | 'MXN' | 'MYR' | 'NOK' | 'NZD' | 'PHP' | 'PLN' | 'RON' | 'SEK' | 'SGD' | 'THB' | 'TRY' | 'ZAR'
+  } | null | undefined
+  /** For tips, donations and top-ups: what buyers may pay where they say how much. Replaces all of it; null takes it away. */
+  readonly buyer_amount?: {
+    /** What the page asks in; that of the link’s own amount. Default: USD. */
+    readonly currency?: 'USD' | 'AUD' | 'BRL' | 'CAD' | 'CHF' | 'CNY' | 'CZK' | 'DKK' | 'EUR' | 'GBP' | 'HKD' | 'HUF' | 'IDR' | 'ILS' | 'INR' | 'ISK' | 'JPY' | 'KRW' | 'MXN' | 'MYR' | 'NOK' | 'NZD' | 'PHP' | 'PLN' | 'RON' | 'SEK' | 'SGD' | 'THB' | 'TRY' | 'ZAR' | undefined
+    /** The least that a buyer may enter. */
+    readonly minimum?: string | undefined
+    /** The most that a buyer may enter. */
+    readonly maximum?: string | undefined
+    /** Amounts that the page offers with one press. */
+    readonly suggested?: readonly string[] | undefined
   } | null | undefined
 }
 

@@ -5,6 +5,7 @@ import type { NetworkFacts } from '../invoice/render.ts'
 import type { SwitchPlan } from '../invoice/switch.ts'
 import type { CurrencyAmount, Invoice } from '../invoice/types.ts'
 import type { Tenant } from '../tenant.ts'
+import type { BuyerAmount } from './buyer-amount.ts'
 import type { AssetRefused, CoinOffer } from './coin-offers.ts'
 import type { BadAmountReason, RequestedCharge } from './payment-link.ts'
 
@@ -53,6 +54,7 @@ export type PaymentPage =
       readonly merchantName: string
       readonly linkName: string
       readonly reason: BadAmountReason
+      readonly buyerAmount: BuyerAmount | null
     }
   | {
       readonly kind: 'open'
@@ -67,6 +69,7 @@ export type PaymentPage =
       readonly price: CurrencyAmount | null
       /** The buyer may pay another amount. */
       readonly takesAmount: boolean
+      readonly buyerAmount: BuyerAmount | null
       /** Of a checkout session; null where the window begins with Continue. */
       readonly expiresAtMs: number | null
       readonly durationMinutes: number

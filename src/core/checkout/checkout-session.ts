@@ -4,7 +4,7 @@ import type { Invoice, InvoicePrice } from '../invoice/types.ts'
 import { parseUsd } from '../money.ts'
 import type { Currency } from '../rates/currencies.ts'
 import { readStrictUrl } from '../strict-url.ts'
-import type { Charge } from './payment-link.ts'
+import type { Charge } from './buyer-amount.ts'
 
 /** One order on a payment link. */
 export type CheckoutSession = {

@@ -1,7 +1,7 @@
 import type { AssetId } from '../assets.ts'
 import { acceptedIn, assetFault, type Market } from '../invoice/market.ts'
 import { planInvoice } from '../invoice/plan.ts'
-import type { Charge } from './payment-link.ts'
+import type { Charge } from './buyer-amount.ts'
 
 /** Why a coin cannot be chosen at the moment. */
 export type CoinFault = 'asset_unavailable' | 'rate_unavailable' | 'amount_too_small' | 'amount_too_large'

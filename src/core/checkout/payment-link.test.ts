@@ -13,6 +13,7 @@ const link = (changes: Partial<PaymentLink> = {}): PaymentLink => ({
   price: null,
   asset: null,
   allowDynamicAmount: true,
+  buyerAmount: null,
   durationMinutes: null,
   active: true,
   createdAtMs: 0,

@@ -1,12 +1,12 @@
 import type { AssetId } from '../assets.ts'
 import { acceptedIn, type Market } from '../invoice/market.ts'
-import type { RequestedTotal } from '../invoice/plan.ts'
 import { priceInDollars, wholePrice } from '../invoice/price.ts'
 import { type AmountFault, quoteInvoice, USD_CENTS_MAX, USD_CENTS_MIN } from '../invoice/quote.ts'
 import type { CurrencyAmount } from '../invoice/types.ts'
 import { formatUsd, parseUsd } from '../money.ts'
 import type { PaymentRules } from '../payment-rules.ts'
 import { CURRENCIES } from '../rates/currencies.ts'
+import { type BuyerAmount, beyondLimit, type Charge } from './buyer-amount.ts'
 
 /** A reusable page at which buyers pay. */
 export type PaymentLink = {
@@ -22,6 +22,8 @@ export type PaymentLink = {
   /** Null: the merchant's default coin of the moment. */
   readonly asset: AssetId | null
   readonly allowDynamicAmount: boolean
+  /** What buyers may pay who say how much; null: anything, in dollars. */
+  readonly buyerAmount: BuyerAmount | null
   /** Null: the merchant's default payment window of the moment. */
   readonly durationMinutes: number | null
   readonly active: boolean
@@ -33,9 +35,6 @@ export const SLUG_PATTERN = /^pl_[0-9A-Za-z]{10}$/
 
 /** Why a link cannot charge what its URL says. */
 export type BadAmountReason = 'missing' | 'not_allowed' | 'invalid' | 'too_small' | 'too_large'
-
-/** A total in US dollars, or in another currency. */
-export type Charge = Exclude<RequestedTotal, { kind: 'coin' }>
 
 /** The amount in a buyer's URL, as it stands there: `usd`, or `amount` with `currency`. */
 export type RequestedCharge = {
@@ -79,6 +78,8 @@ export function chargeOf(
   if (isNamed && !link.allowDynamicAmount) return bad('not_allowed')
   const charge = isNamed ? chargeNamed(requested) : ownCharge(link)
   if (charge === null) return bad(isNamed ? 'invalid' : 'missing')
+  const limit = isNamed && link.buyerAmount !== null ? beyondLimit(charge, link.buyerAmount, rateOf) : null
+  if (limit !== null) return bad(limit)
   const cents = centsOf(charge, rateOf)
   // A price of the merchant's own that leaves the limits as rates move has no coin to be paid in: the page says so.
   if (typeof cents === 'string' && isNamed) return bad(cents)

@@ -1,8 +1,10 @@
 import type { AssetId } from '../../core/assets.ts'
+import { buyerAmountOf } from '../../core/checkout/buyer-amount.ts'
 import type { PaymentLink } from '../../core/checkout/payment-link.ts'
 import type { Currency } from '../../core/rates/currencies.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
+import { jsonOrNull } from '../invoices/invoice-row.ts'
 import { holds, type ListPosition, loadPage } from '../list-page.ts'
 
 type PaymentLinkRow = {
@@ -16,6 +18,7 @@ type PaymentLinkRow = {
   price_currency: Currency | null
   asset: AssetId | null
   allow_dynamic_amount: boolean
+  buyer_amount: unknown
   duration_minutes: number | null
   active: boolean
   created_at: Date
@@ -23,7 +26,7 @@ type PaymentLinkRow = {
 
 /** The columns of `PaymentLinkRow`. */
 const COLUMNS = `merchant_id, id, livemode, slug, name, usd_cents, asset, allow_dynamic_amount, duration_minutes, active,
-  created_at, price_amount, price_currency`
+  created_at, price_amount, price_currency, buyer_amount`
 
 /** Whose an active link is; null for a slug that names none. Served by payment_link_by_slug. */
 export async function findLinkOwner(
@@ -44,8 +47,8 @@ export async function findLinkOwner(
 export async function insertPaymentLink(tx: Tx, tenant: Tenant, link: PaymentLink): Promise<boolean> {
   const { rowCount } = await tx.query(
     `insert into payment_link (merchant_id, id, livemode, slug, name, usd_cents, asset, allow_dynamic_amount,
-       duration_minutes, active, created_at, price_amount, price_currency)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+       duration_minutes, active, created_at, price_amount, price_currency, buyer_amount)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
      on conflict (slug) do nothing`,
     [
       tenant.merchantId,
@@ -61,6 +64,7 @@ export async function insertPaymentLink(tx: Tx, tenant: Tenant, link: PaymentLin
       new Date(link.createdAtMs),
       link.price?.amount ?? null,
       link.price?.currency ?? null,
+      jsonOrNull(link.buyerAmount),
     ],
   )
   return rowCount === 1
@@ -104,7 +108,7 @@ export async function paymentLinkExists(tx: Tx, tenant: Tenant, id: string): Pro
 export async function updatePaymentLink(tx: Tx, tenant: Tenant, link: PaymentLink): Promise<void> {
   await tx.query(
     `update payment_link set name = $4, usd_cents = $5, duration_minutes = $6, active = $7, price_amount = $8,
-       price_currency = $9
+       price_currency = $9, buyer_amount = $10
      where merchant_id = $1 and id = $2 and livemode = $3`,
     [
       tenant.merchantId,
@@ -116,6 +120,7 @@ export async function updatePaymentLink(tx: Tx, tenant: Tenant, link: PaymentLin
       link.active,
       link.price?.amount ?? null,
       link.price?.currency ?? null,
+      jsonOrNull(link.buyerAmount),
     ],
   )
 }
@@ -152,6 +157,7 @@ function linkFromRow(row: PaymentLinkRow): PaymentLink {
     price: priceOf(row),
     asset: row.asset,
     allowDynamicAmount: row.allow_dynamic_amount,
+    buyerAmount: buyerAmountOf(row.buyer_amount),
     durationMinutes: row.duration_minutes,
     active: row.active,
     createdAtMs: row.created_at.getTime(),

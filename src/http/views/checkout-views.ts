@@ -28,6 +28,8 @@ export function paymentLinkViewOf(deps: Pick<ApiDeps, 'baseUrl'>, link: PaymentL
     price: link.price,
     asset: link.asset,
     allow_dynamic_amount: link.allowDynamicAmount,
+    buyer_amount:
+      link.buyerAmount === null ? null : { ...link.buyerAmount, suggested: [...link.buyerAmount.suggested] },
     duration_minutes: link.durationMinutes,
     active: link.active,
     created_at: isoTime(link.createdAtMs),

@@ -1,7 +1,8 @@
+import { suggestedCharge } from '../../core/checkout/buyer-amount.ts'
 import { USD_CENTS_MAX, USD_CENTS_MIN } from '../../core/invoice/quote.ts'
-import { formatUsd } from '../../core/money.ts'
+import { formatUsd, parseUsd } from '../../core/money.ts'
 import { CURRENCIES, type Currency, currencyDecimals } from '../../core/rates/currencies.ts'
-import { usd as dollars } from './amounts.ts'
+import { usd as dollars, fiat } from './amounts.ts'
 import type { AmountPage } from './checkout-page.ts'
 import { fill } from './language.ts'
 import { LocalPrice } from './local-price.tsx'
@@ -20,6 +21,7 @@ export function AmountMain({ page }: { page: AmountPage }) {
             <bdi>{page.linkName}</bdi>
           </p>
           <NoticeBox page={page} />
+          <SuggestedAmounts page={page} chosen={null} />
           <AmountForm page={page} {...requestedOf(page)} main />
         </section>
       </div>
@@ -28,9 +30,42 @@ export function AmountMain({ page }: { page: AmountPage }) {
 }
 
 /** What cannot be paid is asked for again in its own currency: the same digits of another are another amount. */
-function requestedOf({ requested: { usd, amount = '', currency: named } }: AmountPage) {
-  const currency = usd === undefined ? CURRENCIES.find((each) => each === named) : undefined
+function requestedOf({ requested: { usd, amount = '', currency: named }, buyerAmount }: AmountPage) {
+  const asked = usd === undefined ? (named ?? buyerAmount?.currency) : undefined
+  const currency = CURRENCIES.find((each) => each === asked)
   return currency === undefined ? { currency: null, value: usd ?? '' } : { currency, value: amount }
+}
+
+/** What the link suggests, each a link to the page with that amount: one press, with script or without. */
+export function SuggestedAmounts({ page, chosen }: { page: AmountPage; chosen: string | null }) {
+  const { language, langQuery, slug, buyerAmount } = page
+  if (buyerAmount === null || buyerAmount.suggested.length === 0) return null
+  const { currency, suggested } = buyerAmount
+  const pathOf = (amount: string): string => {
+    const query = new URLSearchParams({ ...suggestedCharge(amount, currency) })
+    for (const [name, value] of new URLSearchParams(langQuery)) query.set(name, value)
+    return `./${slug}?${query}`
+  }
+  return (
+    <ul class="suggested" aria-label={language.messages.amount_suggested}>
+      {suggested.map((amount) => (
+        <li>
+          <a
+            class="button second"
+            href={pathOf(amount)}
+            {...(amount === chosen ? { 'aria-current': 'true' } : {})}
+          >
+            {sum(language, amount, currency)}
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** `€5.00`, `$5.00`. */
+function sum(language: AmountPage['language'], amount: string, currency: Currency | 'USD'): string {
+  return currency === 'USD' ? dollars(language, parseUsd(amount) ?? 0n) : fiat(language, { amount, currency })
 }
 
 /**
@@ -48,9 +83,20 @@ export function AmountForm({
   value: string
   main?: boolean
 }) {
-  const { language, langQuery, slug } = page
+  const { language, langQuery, slug, buyerAmount } = page
   const { messages } = language
-  const limits = { min: dollars(language, USD_CENTS_MIN), max: dollars(language, USD_CENTS_MAX) }
+  const [minimum, maximum] = [buyerAmount?.minimum ?? null, buyerAmount?.maximum ?? null]
+  const own = buyerAmount?.currency ?? 'USD'
+  const limits = {
+    min: minimum === null ? dollars(language, USD_CENTS_MIN) : sum(language, minimum, own),
+    max: maximum === null ? dollars(language, USD_CENTS_MAX) : sum(language, maximum, own),
+  }
+  // In another currency than the link's limits the server says whether the amount is within them.
+  const isOwn = own === (currency ?? 'USD')
+  const bounds = {
+    ...(isOwn && minimum !== null ? { min: minimum } : {}),
+    ...(isOwn && maximum !== null ? { max: maximum } : {}),
+  }
   return (
     <form method="get" action={`./${slug}`} id="amount-form">
       {[...new URLSearchParams(langQuery)].map(([name, value]) => (
@@ -63,13 +109,14 @@ export function AmountForm({
             name="usd"
             min={formatUsd(USD_CENTS_MIN)}
             max={formatUsd(USD_CENTS_MAX)}
+            {...bounds}
             value={value}
           />
         </label>
       ) : (
         <label class="input" for="amount">
           {fill(messages.amount_field_in, { currency })}
-          <AmountInput name="amount" decimals={currencyDecimals(currency)} value={value} />
+          <AmountInput name="amount" decimals={currencyDecimals(currency)} {...bounds} value={value} />
           <input type="hidden" name="currency" value={currency} />
         </label>
       )}
@@ -84,7 +131,7 @@ export function AmountForm({
   )
 }
 
-/** The limits are in dollars: of another currency the server says whether the amount is within them. */
+/** The general limits are in dollars: of another currency the server says whether the amount is within them. */
 function AmountInput({
   name,
   value,

@@ -1,5 +1,6 @@
 import type { AssetId } from '../../core/assets.ts'
 import type { CardPurchase } from '../../core/card/card-purchase.ts'
+import type { BuyerAmount } from '../../core/checkout/buyer-amount.ts'
 import type { CheckoutFacts } from '../../core/checkout/checkout-pages.ts'
 import type { CheckoutView } from '../../core/checkout/checkout-state.ts'
 import type { CoinOffer } from '../../core/checkout/coin-offers.ts'
@@ -92,6 +93,8 @@ export type AmountPage = ShopPage & {
   readonly livemode: boolean
   readonly slug: string
   readonly linkName: string
+  /** What buyers may pay who say how much; null: anything, in dollars. */
+  readonly buyerAmount: BuyerAmount | null
   /** The amount as it stands in the URL. */
   readonly requested: RequestedCharge
   readonly dollarsPerCurrency: DollarsPerCurrency

@@ -1,5 +1,5 @@
 import { formatUsd } from '../../core/money.ts'
-import { AmountForm } from './amount-main.tsx'
+import { AmountForm, SuggestedAmounts } from './amount-main.tsx'
 import { deadlineStyle, duration, total, usd, utcTime } from './amounts.ts'
 import type { OpenPage } from './checkout-page.ts'
 import { CoinCards, chosenCoin } from './coin-cards.tsx'
@@ -40,6 +40,7 @@ export function OpenMain({ page, nowMs }: { page: OpenPage; nowMs: number }) {
               <bdi>{page.linkName}</bdi>
             </p>
             <WhatFor page={{ item: null, order: page.order, language }} />
+            {page.takesAmount && <SuggestedAmounts page={page} chosen={amountOf(page)} />}
             {page.takesAmount && (
               <details class="fold" id="other-amount">
                 <summary>{messages.amount_other}</summary>

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
+import type { Charge } from '../../../core/checkout/buyer-amount.ts'
 import { sessionTotal } from '../../../core/checkout/checkout-session.ts'
-import type { Charge } from '../../../core/checkout/payment-link.ts'
 import { wholePrice } from '../../../core/invoice/price.ts'
 import { listSessions, sessionExists } from '../../../db/checkout/checkout-sessions.ts'
 import { loadPaymentLink, paymentLinkExists } from '../../../db/checkout/payment-links.ts'

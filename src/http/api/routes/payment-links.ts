@@ -1,3 +1,4 @@
+import { type BuyerAmount, buyerAmountFault, wholeAmount } from '../../../core/checkout/buyer-amount.ts'
 import { ownCharge, type PaymentLink, totalFault } from '../../../core/checkout/payment-link.ts'
 import { wholePrice } from '../../../core/invoice/price.ts'
 import type { CurrencyAmount } from '../../../core/invoice/types.ts'
@@ -7,6 +8,7 @@ import { changePaymentLink, createPaymentLink } from '../../../flows/payment-lin
 import { withTransaction } from '../../../postgres/transaction.ts'
 import { pageOf } from '../../../wire/list.ts'
 import {
+  type BuyerAmountBody,
   createPaymentLinkBody,
   listPaymentLinksQuery,
   paymentLinkList,
@@ -41,25 +43,29 @@ export const createPaymentLinkRoute = defineRoute({
     const total = { usdCents: null, price: null, ...chargeIn(body), asset: body.asset ?? null }
     const market = await deps.marketOf(tenant)
     const { asset } = total
-    return { total, fault: totalFault({ charge: ownCharge(total), asset }, market, deps.clock().getTime()) }
+    const charge = ownCharge(total)
+    const allowDynamicAmount = body.allow_dynamic_amount ?? false
+    const buyerAmount = buyerAmountIn(body.buyer_amount ?? null)
+    return {
+      details: { ...total, allowDynamicAmount, buyerAmount },
+      wrong: buyerAmountFault(buyerAmount, { allowDynamicAmount, own: charge }),
+      fault: totalFault({ charge, asset }, market, deps.clock().getTime()),
+    }
   },
 
-  refuse: (_deps, _request, { fault }) => {
+  refuse: (_deps, _request, { fault, wrong }) => {
+    if (wrong !== null) throw new ApiProblem('parameter_invalid', wrong)
     if (fault !== null && fault.code !== 'rate_unavailable')
       throw new ApiProblem(fault.code, { param: fault.param })
   },
 
-  create: async (deps, { tenant, body }, tx, { total, fault }) => {
+  create: async (deps, { tenant, body }, tx, { details, wrong, fault }) => {
+    if (wrong !== null) throw new ApiProblem('parameter_invalid', wrong)
     if (fault !== null) throw new ApiProblem(fault.code, { param: fault.param })
     const link = await createPaymentLink(
       tx,
       tenant,
-      {
-        ...total,
-        name: body.name,
-        allowDynamicAmount: body.allow_dynamic_amount ?? false,
-        durationMinutes: body.duration_minutes ?? null,
-      },
+      { ...details, name: body.name, durationMinutes: body.duration_minutes ?? null },
       deps.clock(),
     )
     return { view: paymentLinkViewOf(deps, link) }
@@ -77,6 +83,19 @@ function chargeIn({
   if (usdAmount != null) return { usdCents: parseUsd(usdAmount), price: null }
   if (price != null) return { usdCents: null, price: wholePrice(price) }
   return { ...(usdAmount === null ? { usdCents: null } : {}), ...(price === null ? { price: null } : {}) }
+}
+
+/** As it is stored: every amount with all the decimals of its currency, which its schema checked. */
+function buyerAmountIn(body: BuyerAmountBody | null): BuyerAmount | null {
+  if (body === null) return null
+  const { currency = 'USD', minimum, maximum, suggested = [] } = body
+  const whole = (amount: string) => wholeAmount(amount, currency) ?? amount
+  return {
+    currency,
+    minimum: minimum === undefined ? null : whole(minimum),
+    maximum: maximum === undefined ? null : whole(maximum),
+    suggested: suggested.map(whole),
+  }
 }
 
 export const listPaymentLinksRoute = defineRoute({
@@ -143,12 +162,14 @@ export const updatePaymentLinkRoute = defineRoute({
         ...(name === undefined ? {} : { name }),
         ...(durationMinutes === undefined ? {} : { durationMinutes }),
         ...chargeIn(body),
+        ...(body.buyer_amount === undefined ? {} : { buyerAmount: buyerAmountIn(body.buyer_amount) }),
       },
       market: await deps.marketOf(tenant),
       nowMs: deps.clock().getTime(),
     })
     if (outcome.kind === 'not_found') throw new ApiProblem('not_found')
     if (outcome.kind === 'refused') throw new ApiProblem(outcome.code, { param: outcome.param })
+    if (outcome.kind === 'bad_buyer_amount') throw new ApiProblem('parameter_invalid', outcome)
     if (outcome.kind === 'amount_needed') {
       throw new ApiProblem('parameter_invalid', {
         param: 'usd_amount',

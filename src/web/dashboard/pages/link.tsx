@@ -20,7 +20,7 @@ import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { Field } from '../parts/field.tsx'
 import { invoiceAmount, invoiceName } from '../parts/invoice-title.ts'
-import { COINS, totalOf } from '../parts/money.ts'
+import { COINS, money, totalOf } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
@@ -70,6 +70,7 @@ function Shown({ link }: { link: PaymentLink }) {
           <Facts
             facts={[
               ['Amount', amountOf(link)],
+              ...(link.buyer_amount ? [['Buyers may pay', buyersMayPay(link.buyer_amount)] as const] : []),
               ['Default coin', link.asset === null ? 'Account default' : COINS[link.asset].name],
               [
                 'Time to pay',
@@ -90,6 +91,16 @@ function amountOf(link: PaymentLink): string {
   const charged = totalOf(link)
   if (charged === null) return 'The buyer enters it, unless an order sets it'
   return link.allow_dynamic_amount ? `${charged} suggested; the buyer can enter another` : charged
+}
+
+/** `€2.00 to €500.00, suggested €5.00, €10.00`. */
+function buyersMayPay({ currency, minimum, maximum, suggested }: NonNullable<PaymentLink['buyer_amount']>) {
+  const text = (amount: string) => money({ amount, currency })
+  return [
+    ...(minimum === null ? [] : [`from ${text(minimum)}`]),
+    ...(maximum === null ? [] : [`up to ${text(maximum)}`]),
+    ...(suggested.length === 0 ? [] : [`suggested: ${suggested.map(text).join(', ')}`]),
+  ].join(', ')
 }
 
 const LATEST = '10'

@@ -3,6 +3,13 @@ import { useState } from 'react'
 import type { AssetName, CreatePaymentLink, PaymentLink } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useHomeCurrency } from '../app/home-currency.ts'
+import {
+  BUYER_FAULTS,
+  BuyerAmountFields,
+  buyerAmountBody,
+  buyerAmountLike,
+  buyerCurrencyOf,
+} from '../parts/buyer-amount-fields.tsx'
 import { DialogForm } from '../parts/dialog-form.tsx'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
 import { COIN_NAMES, COINS } from '../parts/money.ts'
@@ -19,6 +26,7 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
     asset: like?.asset ?? '',
     minutes: String(like?.duration_minutes ?? ''),
     isDynamic: like?.allow_dynamic_amount ?? false,
+    buyer: buyerAmountLike(like),
   })
   const set = (name: 'name' | 'asset' | 'minutes') => (event: { target: { value: string } }) =>
     setForm((old) => ({ ...old, [name]: event.target.value }))
@@ -31,11 +39,12 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
   })
   const minutes = Number(form.minutes)
   const home = useHomeCurrency()
-  const total = form.total ?? totalLike(like, home)
+  const total = form.total ?? totalLike(like, buyerCurrencyOf(like) ?? home)
   const body: CreatePaymentLink = {
     name: form.name.trim(),
     allow_dynamic_amount: form.isDynamic,
     ...totalBody(total),
+    ...(form.isDynamic ? buyerAmountBody(form.buyer, total.currency) : {}),
     ...(form.asset === '' ? {} : { asset: form.asset as AssetName }),
     ...(isWindow(minutes) ? { duration_minutes: minutes } : {}),
   }
@@ -44,11 +53,9 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
       title={like === undefined ? 'New payment link' : 'Duplicate payment link'}
       action="Create link"
       change={make}
-      faults={['name', ...TOTAL_FAULTS, 'asset', 'duration_minutes']}
+      faults={['name', ...TOTAL_FAULTS, ...BUYER_FAULTS, 'asset', 'duration_minutes']}
       onClose={onClose}
-      onSubmit={() => {
-        make.mutate(body)
-      }}
+      onSubmit={() => make.mutate(body)}
     >
       <Field
         label="Product or description"
@@ -68,9 +75,17 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
         total={total}
         onChange={(next) => setForm((old) => ({ ...old, total: next }))}
         required={!form.isDynamic}
-        hint={form.isDynamic ? 'Optional: suggested to the buyer.' : undefined}
+        hint={form.isDynamic ? 'Optional: what the page begins with.' : undefined}
         error={make.error}
       />
+      {form.isDynamic ? (
+        <BuyerAmountFields
+          typed={form.buyer}
+          currency={total.currency}
+          onChange={(buyer) => setForm((old) => ({ ...old, buyer }))}
+          error={make.error}
+        />
+      ) : null}
       <Select
         label="Default coin"
         value={form.asset}
@@ -84,19 +99,27 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
           </option>
         ))}
       </Select>
-      <Select
-        label="Time to pay"
-        value={form.minutes}
-        onChange={set('minutes')}
-        fault={faultOf(make.error, 'duration_minutes')}
-      >
-        <option value="">Account default</option>
-        {WINDOWS.map((window) => (
-          <option key={window} value={window}>
-            {WINDOW_LABELS[window]}
-          </option>
-        ))}
-      </Select>
+      <TimeToPay value={form.minutes} onChange={set('minutes')} error={make.error} />
     </DialogForm>
+  )
+}
+
+function TimeToPay({
+  error,
+  ...field
+}: {
+  value: string
+  onChange: (event: { target: { value: string } }) => void
+  error: Error | null
+}) {
+  return (
+    <Select label="Time to pay" fault={faultOf(error, 'duration_minutes')} {...field}>
+      <option value="">Account default</option>
+      {WINDOWS.map((window) => (
+        <option key={window} value={window}>
+          {WINDOW_LABELS[window]}
+        </option>
+      ))}
+    </Select>
   )
 }
