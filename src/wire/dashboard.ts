@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ASSET_IDS } from '../core/assets.ts'
 import { CURRENCIES } from '../core/rates/currencies.ts'
 import { coinAmount, idView, instant, line, lines, text, timestamp } from './fields.ts'
 import { assetName, paymentAssetName } from './invoice.ts'
@@ -70,7 +71,7 @@ export const paymentRulesView = z
   })
   .meta({ id: 'PaymentRules' })
 export const updatePaymentRulesBody = z.strictObject({
-  accepted_assets: z.array(assetName).min(1).max(6).nullable().optional(),
+  accepted_assets: z.array(assetName).min(1).max(ASSET_IDS.length).nullable().optional(),
   default_asset: assetName.nullable().optional(),
   window_minutes: window.optional(),
   tolerance_under: tolerance.optional(),

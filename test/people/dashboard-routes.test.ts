@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ASSET_IDS } from '../../src/core/assets.ts'
 import { insertRequests } from '../../src/db/requests/request-log.ts'
 import { createRequestRecorder } from '../../src/http/api/request-recorder.ts'
 import { newId } from '../../src/runtime/new-id.ts'
@@ -96,6 +97,13 @@ test('in live mode no coin can be accepted whose network is not followed here', 
   expect(refused.body.error.message).toContain('SOL')
   expect((await accept(['LTC'], 'live')).body.accepted_assets).toEqual(['LTC'])
   expect((await accept(['LTC', 'SOL'], 'test')).body.accepted_assets).toEqual(['LTC', 'SOL'])
+})
+
+test('a shop can accept every coin that there is', async () => {
+  const { browser } = await people.signUp('Olga')
+  const all = [...ASSET_IDS]
+  const changed = await browser.ask('PATCH', '/api/v1/payment-rules', { accepted_assets: all })
+  expect([changed.status, changed.body.accepted_assets]).toEqual([200, all])
 })
 
 test('the look of the pages is set, kept and taken back; a file that is no picture is refused', async () => {
