@@ -17,6 +17,7 @@ import {
 import { mnemonicToAccount } from 'viem/accounts'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { compileContract } from '../../scripts/compile-contracts.mjs'
+import type { EvmChain as EvmNetworkName } from '../../src/core/chain/evm-networks.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { AnvilMissing, findAnvil } from '../../src/sandbox/evm/anvil-program.ts'
 import { EvmChain } from '../../src/sandbox/evm/evm-chain.ts'
@@ -41,7 +42,7 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true, force: true })
 })
 
-async function start(chain: 'ethereum' | 'base' = 'ethereum', blockIntervalMs = 0): Promise<SandboxEvm> {
+async function start(chain: EvmNetworkName = 'ethereum', blockIntervalMs = 0): Promise<SandboxEvm> {
   const started = await startEvmChain({ chain, dataDir, clock: systemClock, log, blockIntervalMs })
   open.push(started)
   return started
@@ -379,6 +380,76 @@ test('a long journal becomes a state, and the chain goes on as the same, after a
   expect([chain.tip.hash, chain.records]).toEqual([after, 1])
   await chain.stop()
   expect(JSON.parse(await readFile(join(folder, 'head.json'), 'utf8'))).toMatchObject({ generation: 1 })
+})
+
+test('a chain at rest runs no anvil, answers what it was asked, and goes on as the same', {
+  tags: ['ps'],
+}, async () => {
+  const folder = join(dataDir, 'chain')
+  await mkdir(folder)
+  const program = await findAnvil({ dataDir, log })
+  const options = { folder, program, chainId: 31_339, clock: systemClock, log, restAfterMs: 1_500 }
+  const chain = await EvmChain.open(options)
+  const atRest = () => until(async () => chain.isAtRest, { what: 'the chain is at rest' })
+  try {
+    await chain.mine()
+    const { hash } = chain.tip
+    const height = () => chain.ask('eth_blockNumber', [])
+    expect((await height()).result).toBe('0x1')
+    await atRest()
+    expect(await runningIn(folder)).toBe(false)
+    // Asked before: nothing has changed since.
+    expect((await height()).result).toBe('0x1')
+    expect(chain.isAtRest).toBe(true)
+    // Not asked before.
+    expect((await chain.ask('eth_getBlockByNumber', ['0x1', false])).result).toMatchObject({ hash })
+    expect(chain.isAtRest).toBe(false)
+    // What is asked over and over keeps nobody up.
+    const asking = setInterval(() => void height(), 20)
+    await atRest().finally(() => clearInterval(asking))
+    await chain.mine()
+    expect(chain.tip).toMatchObject({ height: 2 })
+    expect((await height()).result).toBe('0x2')
+    const [first, second] = await Promise.all([
+      chain.ask('eth_getBlockByNumber', ['0x2', false]),
+      chain.ask('eth_getBlockByNumber', ['latest', false]),
+    ])
+    expect(first.result).toMatchObject({ parentHash: hash })
+    expect(second.result).toEqual(first.result)
+  } finally {
+    await chain.stop()
+  }
+})
+
+test('a transaction that waits for a block keeps its anvil, and is in the next one', async () => {
+  const folder = join(dataDir, 'chain')
+  await mkdir(folder)
+  const program = await findAnvil({ dataDir, log })
+  const chain = await EvmChain.open({
+    folder,
+    program,
+    chainId: 31_339,
+    clock: systemClock,
+    log,
+    restAfterMs: 50,
+  })
+  try {
+    const raw = await buyer.signTransaction({
+      chainId: 31_339,
+      to: SHOP,
+      value: 8n,
+      gas: 21_000n,
+      maxFeePerGas: 10n ** 10n,
+      nonce: 0,
+    })
+    const txid = await chain.send(raw)
+    const isAsked = async () => (await chain.ask('eth_gasPrice', [])).result !== undefined
+    await until(isAsked, { what: 'the chain was asked' })
+    expect(await chain.pending()).toBe(1)
+    expect((await chain.mine()).txids).toEqual([txid])
+  } finally {
+    await chain.stop()
+  }
 })
 
 test('without anvil, the error says what to do', async () => {

@@ -16,10 +16,14 @@ import {
   unpackState,
 } from './evm-generation.ts'
 import { type EvmGenesis, genesisSchema } from './evm-genesis.ts'
+import { Exclusive } from './exclusive.ts'
+import { RememberedAnswers } from './remembered-answers.ts'
 
 /** At most this many blocks and transactions are replayed at a start; beyond it the state is written as a whole. */
 const RECORDS_MAX = 500
 const STATE_BYTES_MAX = 256 * 1024 * 1024
+/** Anvil runs for so long after the last question that was new, or the last change. */
+const REST_AFTER_MS = 60_000
 
 const headSchema = z.object({ generation: z.int().nonnegative(), genesis: genesisSchema })
 const poolSchema = z.object({ pending: z.string(), queued: z.string() })
@@ -33,17 +37,22 @@ type Options = {
   readonly log: Log
   /** Called after each change. */
   readonly onChange?: () => void
+  readonly restAfterMs?: number
 }
 
 /**
  * A chain in a folder, run by anvil. Anvil keeps everything in memory; here, what was acknowledged survives it: each
  * transaction and block is in a journal before its caller hears of it, and anvil, being deterministic, makes the same
- * blocks of the same journal again. `head.json` says which state and which journal belong together.
+ * blocks of the same journal again. `head.json` says which state and which journal belong together. While the chain is at
+ * rest no anvil runs: what was asked before is answered as before, and any other question starts one.
  */
 export class EvmChain {
   readonly #options: Options
   readonly #gate = new Exclusive()
-  #anvil: AnvilProcess
+  /** Null while the chain is at rest. */
+  #anvil: AnvilProcess | null
+  readonly #answers = new RememberedAnswers()
+  #restTimer: NodeJS.Timeout | null = null
   #journal: Journal
   #generation: number
   readonly #genesis: EvmGenesis
@@ -68,6 +77,7 @@ export class EvmChain {
     this.#tip = opened.tip
     this.#raws = opened.raws
     this.#reviveWhenEnded(opened.anvil)
+    this.#restLater()
   }
 
   /** Opens the chain, or makes it. Throws `JournalDamaged`, and other errors where anvil does not start. */
@@ -93,8 +103,25 @@ export class EvmChain {
   }
 
   /** A call that changes nothing; the answer is anvil's. */
-  ask(method: string, params: unknown): Promise<RpcAnswer> {
-    return this.#gate.read(() => this.#anvil.forward(method, params))
+  async ask(method: string, params: unknown): Promise<RpcAnswer> {
+    const question = RememberedAnswers.questionOf(method, params)
+    const askOf = async (anvil: AnvilProcess) => {
+      const told = await anvil.forward(method, params)
+      this.#answers.keep(question, told)
+      return told
+    }
+    const answer = await this.#gate.read(async () => {
+      const known = this.#answers.find(question)
+      if (this.#anvil === null) return known
+      if (known === undefined) this.#restLater()
+      return askOf(this.#anvil)
+    })
+    return answer ?? this.#gate.change(async () => askOf(await this.#awake()))
+  }
+
+  /** Whether no anvil runs. */
+  get isAtRest(): boolean {
+    return this.#anvil === null
   }
 
   /** Takes a signed transaction; its hash. Throws `AnvilRefused` where the chain would not take it. */
@@ -122,9 +149,10 @@ export class EvmChain {
       const first = this.#blocks.findIndex(({ txids }) => txids.includes(txid))
       if (first < 0) return false
       const gone = this.#blocks.splice(first)
-      await this.#anvil.call('anvil_rollback', [gone.length])
+      const anvil = await this.#awake()
+      await anvil.call('anvil_rollback', [gone.length])
       this.#append('disconnect', JSON.stringify({ depth: gone.length }))
-      this.#tip = await readTip(this.#anvil)
+      this.#tip = await readTip(anvil)
       if (instead !== null) await this.#send(instead)
       for (const other of gone.flatMap(({ txids }) => txids).filter((other) => other !== txid)) {
         const raw = this.#raws.get(other)
@@ -147,28 +175,29 @@ export class EvmChain {
   compact(recordsMax = RECORDS_MAX): Promise<boolean> {
     return this.#gate.change(async () => {
       if (this.#records <= recordsMax || this.#stopped) return false
-      const { pending, queued } = poolSchema.parse(await this.#anvil.call('txpool_status', []))
-      if (Number(pending) + Number(queued) > 0) return false
-      await this.#startGeneration(this.#generation + 1)
+      const anvil = await this.#awake()
+      if (await hasWaiting(anvil)) return false
+      await this.#startGeneration(anvil, this.#generation + 1)
       return true
     })
   }
 
   async stop(): Promise<void> {
     this.#stopped = true
+    if (this.#restTimer !== null) clearTimeout(this.#restTimer)
     await this.#gate.change(async () => {
       this.#journal.close()
-      await this.#anvil.stop()
+      await this.#anvil?.stop()
     })
   }
 
   /** Writes the state of the present generation as the beginning of the next. */
-  async #startGeneration(next: number): Promise<void> {
+  async #startGeneration(anvil: AnvilProcess, next: number): Promise<void> {
     const { folder } = this.#options
     const state = z
       .string()
       .max(STATE_BYTES_MAX)
-      .parse(await this.#anvil.call('anvil_dumpState', []))
+      .parse(await anvil.call('anvil_dumpState', []))
     await writeSecretFile(statePath(folder, next), unpackState(state))
     // What an earlier attempt left belongs to no generation.
     await rm(journalPath(folder, next), { force: true })
@@ -182,7 +211,7 @@ export class EvmChain {
       join(folder, 'head.json'),
       JSON.stringify({ generation: next, genesis: this.#genesis }),
     )
-    const before = { anvil: this.#anvil, journal: this.#journal, generation: this.#generation }
+    const before = { anvil, journal: this.#journal, generation: this.#generation }
     this.#generation = next
     this.#take(opened)
     before.journal.close()
@@ -200,6 +229,44 @@ export class EvmChain {
     this.#raws.clear()
     for (const [txid, raw] of opened.raws) this.#raws.set(txid, raw)
     this.#reviveWhenEnded(opened.anvil)
+  }
+
+  /** The anvil of a change, or of a question that was not asked before: the journal makes the same chain again. */
+  async #awake(): Promise<AnvilProcess> {
+    if (this.#stopped) throw new Error('the sandbox chain was stopped')
+    this.#restLater()
+    if (this.#anvil !== null) return this.#anvil
+    this.#journal.close()
+    const opened = await openGeneration(this.#options, this.#genesis, this.#generation)
+    this.#take(opened)
+    this.#restLater()
+    return opened.anvil
+  }
+
+  #restLater(): void {
+    if (this.#restTimer !== null) clearTimeout(this.#restTimer)
+    if (this.#stopped) return
+    const { restAfterMs = REST_AFTER_MS, log, folder } = this.#options
+    this.#restTimer = setTimeout(() => {
+      this.#gate
+        .change(() => this.#rest())
+        .catch((error: unknown) =>
+          log.error({ err: error, folder }, 'the sandbox chain did not come to rest'),
+        )
+    }, restAfterMs)
+    this.#restTimer.unref()
+  }
+
+  /** What waits for a block has a miner at work. */
+  async #rest(): Promise<void> {
+    const anvil = this.#anvil
+    if (anvil === null || this.#stopped) return
+    if (await hasWaiting(anvil)) {
+      this.#restLater()
+      return
+    }
+    this.#anvil = null
+    await anvil.stop()
   }
 
   /** Anvil may be killed as any program may: the journal makes the same chain again. */
@@ -225,21 +292,25 @@ export class EvmChain {
   #change<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#gate.change(async () => {
       this.#unwritten = []
+      await this.#awake()
       try {
         const result = await work()
+        this.#answers.forget()
         if (this.#unwritten.length > 0) this.#journal.append(this.#unwritten)
         this.#records += this.#unwritten.length
         this.#options.onChange?.()
         return result
       } catch (error) {
-        if (this.#unwritten.length > 0) await this.#anvil.stop()
+        this.#answers.forget()
+        if (this.#unwritten.length > 0) await this.#anvil?.stop()
         throw error
       }
     })
   }
 
   async #send(raw: string): Promise<string> {
-    const txid = z.string().parse(await this.#anvil.call('eth_sendRawTransaction', [raw]))
+    const anvil = await this.#awake()
+    const txid = z.string().parse(await anvil.call('eth_sendRawTransaction', [raw]))
     this.#append('transaction', raw)
     this.#raws.set(txid, raw)
     return txid
@@ -257,8 +328,9 @@ export class EvmChain {
   async #mine(): Promise<EvmBlockSummary> {
     const now = Math.floor(this.#options.clock().getTime() / 1_000)
     const timestamp = Math.max(now, this.#tip.timestamp + 1)
-    await this.#anvil.call('evm_mine', [timestamp])
-    const block = await readTip(this.#anvil)
+    const anvil = await this.#awake()
+    await anvil.call('evm_mine', [timestamp])
+    const block = await readTip(anvil)
     this.#append('block', JSON.stringify({ timestamp, hash: block.hash }))
     this.#blocks.push(block)
     this.#tip = block
@@ -270,37 +342,8 @@ export class EvmChain {
   }
 }
 
-/**
- * Lets any number read, or one change: whoever reads sees the chain before a change or after it, never between its
- * steps. Changes wait for their turn, readers for the changes before them.
- */
-class Exclusive {
-  #last: Promise<unknown> = Promise.resolve()
-  readonly #readers = new Set<Promise<unknown>>()
-
-  async read<Result>(work: () => Promise<Result>): Promise<Result> {
-    let last: Promise<unknown>
-    do {
-      last = this.#last
-      await last
-    } while (last !== this.#last)
-    const reading = work()
-    // Its failure is the reader's; a change only waits for its end.
-    const ended = reading.then(
-      () => {},
-      () => {},
-    )
-    this.#readers.add(ended)
-    ended.finally(() => this.#readers.delete(ended))
-    return reading
-  }
-
-  change<Result>(work: () => Promise<Result>): Promise<Result> {
-    const turn = this.#last.then(async () => {
-      await Promise.all(this.#readers)
-      return work()
-    })
-    this.#last = turn.catch(() => {})
-    return turn
-  }
+/** Whether a transaction waits for a block. */
+async function hasWaiting(anvil: AnvilProcess): Promise<boolean> {
+  const { pending, queued } = poolSchema.parse(await anvil.call('txpool_status', []))
+  return Number(pending) + Number(queued) > 0
 }

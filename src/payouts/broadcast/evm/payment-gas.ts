@@ -55,13 +55,16 @@ export async function gasOf(node: EvmNode, payment: Payment, dataFee: DataFee): 
   }
 }
 
+/** Asked about again and again, so that whoever keeps answers may answer as before. */
+const UNUSED_ADDRESS = randomBytes(ADDRESS_BYTES)
+
 /**
  * The same for an address that nobody has used, where a state grows by an account (EIP-8037); what any payment takes where
  * the node does not say, says too much, or `account` has nothing to send.
  */
 export async function newAccountGasOf(node: EvmNode, account: Uint8Array, dataFee: DataFee): Promise<bigint> {
   try {
-    const gas = await gasOf(node, { from: account, to: randomBytes(ADDRESS_BYTES), value: 1n }, dataFee)
+    const gas = await gasOf(node, { from: account, to: UNUSED_ADDRESS, value: 1n }, dataFee)
     // More than any payment may use: each is refused by itself, and those to known addresses go on.
     return gas === 0n ? TRANSFER_GAS : gas
   } catch (error) {
