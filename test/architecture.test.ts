@@ -252,6 +252,11 @@ function endOfCall(text: string, start: number): number {
   return text.length
 }
 
+test('each migration has a number of its own: two with one would leave no database up to date', async () => {
+  const numbers = (await readdir(join(ROOT, 'migrations'))).map((name) => Number(name.slice(0, 4)))
+  expect(numbers.filter((number, index) => numbers.indexOf(number) < index)).toEqual([])
+})
+
 test('only src/postgres/transaction.ts and the migrations say begin and commit', () => {
   const transaction = /query\(\s*['"`]\s*(begin|commit|rollback|start transaction)\b/i
   expect(linesWith('', transaction, ['postgres/transaction.ts', 'postgres/migrate.ts'])).toEqual([])
