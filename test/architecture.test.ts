@@ -304,6 +304,11 @@ test('file names are kebab-case', () => {
   expect(sources.map(({ path }) => path).filter((path) => !name.test(path))).toEqual([])
 })
 
+test('every migration has a number of its own', async () => {
+  const numbers = (await readdir(join(ROOT, 'migrations'))).map((name) => name.slice(0, 4))
+  expect(numbers.filter((number, at) => numbers.indexOf(number) !== at)).toEqual([])
+})
+
 test('names say what a thing is', () => {
   const vague = /(^|[/-])(manager|helper|helpers|service|services|utils|util|data|info|misc|common)\.tsx?$/
   expect(sources.map(({ path }) => path).filter((path) => vague.test(path))).toEqual([])
