@@ -250,4 +250,31 @@ describe('sign-up', () => {
       await invited.drop()
     }
   })
+
+  test('that is not open tells no stranger who has an account, nor does a forgotten password', async () => {
+    const invited = await createTestPeople({}, { signUp: 'invite' })
+    try {
+      await invited.api.addMerchant()
+      const { owner } = invited.api.database
+      await owner.query(
+        `insert into organization_invitation (id, organization_id, email, role, status, inviter_id, expires_at, created_at)
+         select 'one', (select id from organization), 'in@example.com', 'member', 'pending', (select id from person),
+           now() + interval '1 day', now()`,
+      )
+      expect((await signUp(invited.browser(), 'in@example.com')).status).toBe(200)
+      await owner.query('delete from organization_invitation')
+      const told = async (path: string, email: string) => {
+        const { status, body } = await post(invited.browser(), path, {
+          name: 'New',
+          email,
+          password: PASSWORD,
+        })
+        return { status, body }
+      }
+      for (const path of ['/sign-up/email', '/request-password-reset'])
+        expect(await told(path, 'in@example.com'), path).toEqual(await told(path, 'nobody@example.com'))
+    } finally {
+      await invited.drop()
+    }
+  })
 })
