@@ -100,6 +100,49 @@ describeNeeding(NODE_PROGRAMS, 'on a real node of %s', (chain) => {
     expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid: second.txid })
   })
 
+  test('a payee who has spent the unconfirmed output delays a higher fee, and does not keep it out', async () => {
+    const tenant = await world.openShop([COIN])
+    const destination = await node.newAddress()
+    const feeIs = (rate: number) =>
+      world.database.owner.query('update network_fee set milli_per_vbyte = $2 where network = $1', [
+        world.network,
+        rate,
+      ])
+    await feeIs(2_000)
+    const payout = await world.payout(tenant, '0.5', destination)
+    await world.sign()
+    const tracker = world.tracker()
+    await tracker.pass()
+    const first = await world.load(tenant, payout.id)
+    // Together more than the first replacement pays.
+    const left = first.amount - first.networkFee - (first.networkFee * 7n) / 10n
+    const child = await node.rpc<string>('createrawtransaction', [
+      [{ txid: first.txid, vout: 0 }],
+      [{ [await node.newAddress()]: formatCoinAmount(left, 8) }],
+    ])
+    const { hex } = await node.rpc<{ hex: string }>('signrawtransactionwithwallet', [child])
+    await node.rpc('sendrawtransaction', [hex])
+    world.logged.length = 0
+    const bump = async () => {
+      world.now = new Date(world.now.getTime() + 2 * 31 * 60_000)
+      await tracker.pass()
+      await feeIs(3_000)
+      await world.sign()
+      await tracker.pass()
+      return world.load(tenant, payout.id)
+    }
+    expect((await bump()).txid).toBe(first.txid)
+    expect(world.logged.join('')).toContain('has spent the unconfirmed output')
+    let now = first
+    for (let turn = 0; turn < 4 && now.txid === first.txid; turn++) now = await bump()
+    expect(now.txid).not.toBe(first.txid)
+    expect(now.networkFee).toBeLessThanOrEqual(now.networkFeeMax)
+    expect(await node.rpc<string[]>('getrawmempool')).toContain(now.txid)
+    await node.mine(1)
+    await tracker.pass()
+    expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid: now.txid })
+  })
+
   test('a payout that a reorganisation took out of its block goes in again by the same bytes', async () => {
     const tenant = await world.openShop([COIN])
     await node.mine(5)

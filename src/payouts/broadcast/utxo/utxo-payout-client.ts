@@ -93,6 +93,11 @@ const outputOf = ({ value = 0, scriptPubKey }: OutputAnswer): Output => ({
   amount: BigInt(Math.round(value * COIN)),
 })
 
+/** A replacement pays more than all that spends what it replaces, and takes the place of so many at most (BIP125 rules 3 and 5). */
+const OUTBID_PATTERN = /less fees than conflicting|too many potential replacements/i
+const OUTBID =
+  'who was paid has spent the unconfirmed output, and that counts against a higher fee: the first transaction waits for its block, and is signed again for more while that was approved'
+
 /**
  * What payouts need of a node of Bitcoin Core's family, without any index of transactions: it sends signed bytes, finds
  * transactions by reading the ids of each block once, and reports whether an output is spent.
@@ -145,7 +150,8 @@ export class UtxoPayoutClient {
       if (/missing-?inputs|missingorspent/i.test(error.message)) return { kind: 'lacks_inputs' }
       // What a node says of bytes has one of these codes; anything else says something of the node.
       if (error.code !== RPC_CODES.verifyRejected && error.code !== RPC_TRANSACTION_ERROR) throw error
-      return { kind: 'refused', reason: error.message }
+      const isOutbid = OUTBID_PATTERN.test(error.message)
+      return { kind: 'refused', reason: isOutbid ? `${OUTBID}: ${error.message}` : error.message }
     }
   }
 

@@ -33,6 +33,9 @@ const FEE_RATE_MAX = 500_000n
 /** What nodes relay at least (minrelaytxfee, 1 for a virtual byte). */
 const FEE_RATE_MIN = 1_000n
 
+/** A fee that was read so lately says that the watcher offers what is signed. */
+const WATCHED_MS = 5 * 60_000
+
 /** What a signature needs to know of a network; null until it is known. */
 async function readTerms(signer: SigningContext, payout: Payout) {
   const { asset } = payout
@@ -50,7 +53,8 @@ async function readTerms(signer: SigningContext, payout: Payout) {
   if (parameters === null || parameters.livemode !== payout.livemode) return null
   const output = outputScriptOf(payout.destination, keyFamily, parameters)
   const rate = fee.rate < FEE_RATE_MAX ? fee.rate : FEE_RATE_MAX
-  return { account, changeMin, rate, script: output?.script ?? null, height: state?.height ?? 0 }
+  const isWatched = Math.abs(signer.clock().getTime() - fee.updatedAt.getTime()) < WATCHED_MS
+  return { account, changeMin, rate, isWatched, script: output?.script ?? null, height: state?.height ?? 0 }
 }
 
 async function signFirst(
@@ -154,7 +158,9 @@ async function signReplacement(
   if (terms === null || terms.script === null) return WAITS
   const [first] = signed
   const found = await findForgotten(signer, payout, signed)
-  const fee = planReplacement({ signed, rate: terms.rate, feeMax: payout.networkFeeMax, nowMs })
+  const { txid: taken, networkFeeMax: feeMax } = payout
+  const isOutbid = terms.isWatched && signed.slice(0, -1).some(({ txid }) => txid === taken)
+  const fee = planReplacement({ signed, rate: terms.rate, isOutbid, feeMax, nowMs })
   if (first === undefined || (found === null && fee === null)) return WAITS
   const { script, account } = terms
   const held = await listSpendableCoins(signer.pool, tenantOf(payout), payout.network, payout.id)
@@ -255,6 +261,8 @@ const INCREMENT = 1_000n
 function planReplacement(waiting: {
   readonly signed: readonly UtxoEntry[]
   readonly rate: bigint
+  /** Whether nodes keep an older one, whose payee has spent it: all of that counts (BIP125 rule 3), and twice as much is offered. */
+  readonly isOutbid: boolean
   readonly feeMax: bigint
   readonly nowMs: number
 }): bigint | null {
@@ -263,7 +271,9 @@ function planReplacement(waiting: {
   if (first === undefined || last === undefined || last.number > REPLACEMENTS_MAX) return null
   if (!isDue(last.signed_at, REPLACE_AFTER_MS, waiting.nowMs)) return null
   const vbytes = vbytesOf(first.inputs.length, first.change !== null)
-  const wanted = feeFor(vbytes, waiting.rate)
+  const twice = waiting.isOutbid ? 2n * BigInt(last.network_fee) : 0n
+  const current = feeFor(vbytes, waiting.rate)
+  const wanted = twice > current ? twice : current
   const least = BigInt(last.network_fee) + feeFor(vbytes, INCREMENT)
   if (wanted < least || least > waiting.feeMax) return null
   return wanted < waiting.feeMax ? wanted : waiting.feeMax
