@@ -54,6 +54,37 @@ test.each([
   expect(beyondLimit(charge, TIP, rateOf)).toBe(limit)
 })
 
+test.each([
+  ['2.20 dollars, while euros have no rate', usd('2.20'), {}, null, 'too_small'],
+  ['0.50 dollars, while euros have no rate', usd('0.50'), {}, null, 'too_small'],
+  ['9 dollars to a maximum, while euros have no rate', usd('9.00'), { minimum: null }, null, 'too_large'],
+  [
+    '9 dollars without limits, while euros have no rate',
+    usd('9.00'),
+    { minimum: null, maximum: null },
+    null,
+    null,
+  ],
+  ['2 euros, while they have no rate', eur('2.00'), {}, null, null],
+  [
+    '0.50 dollars to more euros than an invoice may be',
+    usd('0.50'),
+    { minimum: '200000.00' },
+    'EUR',
+    'too_small',
+  ],
+  [
+    '0.50 dollars to fewer euros than an invoice may be',
+    usd('0.50'),
+    { minimum: '0.01', maximum: '0.02' },
+    'EUR',
+    'too_large',
+  ],
+] as const)('%s: a limit stays one', (_name, charge, changes, rated, limit) => {
+  const rates = rated === null ? () => null : rateOf
+  expect(beyondLimit(charge, { ...TIP, ...changes }, rates)).toBe(limit)
+})
+
 test('what is stored reads as it was, and anything else as nothing', () => {
   expect(buyerAmountOf(JSON.parse(JSON.stringify(TIP)))).toEqual(TIP)
   for (const other of [

@@ -1,9 +1,8 @@
 import type { Market } from '../invoice/market.ts'
 import type { RequestedTotal } from '../invoice/plan.ts'
-import { priceInDollars } from '../invoice/price.ts'
 import { USD_CENTS_MAX, USD_CENTS_MIN } from '../invoice/quote.ts'
 import type { CurrencyAmount } from '../invoice/types.ts'
-import { formatFiat, parseFiat, parseUsd } from '../money.ts'
+import { formatFiat, parseFiat, parseUsd, usdCentsFor } from '../money.ts'
 import { CURRENCIES, type Currency, currencyDecimals } from '../rates/currencies.ts'
 
 /** A total in US dollars, or in another currency. */
@@ -89,7 +88,8 @@ const amountOf = (charge: Charge): string => (charge.kind === 'usd' ? charge.usd
 
 /**
  * Which of a link's limits an amount that a buyer named is beyond. In the link's currency the amounts are compared, in
- * another one their dollars at the rate of the moment; without a rate nothing can be paid anyway.
+ * another one their dollars at the rate of the moment: a limit whose currency has none is not known to be kept. An amount
+ * whose own has none cannot be paid anyway.
  */
 export function beyondLimit(
   charge: Charge,
@@ -100,20 +100,25 @@ export function beyondLimit(
   const sizeOf = (amount: string, of: BuyerAmount['currency']): bigint | null =>
     isSame ? unitsOf(amount, of) : centsOf(amount, of, rateOf)
   const value = sizeOf(amountOf(charge), currencyOf(charge))
-  const [low, high] = [minimum, maximum].map((limit) => (limit === null ? null : sizeOf(limit, currency)))
   if (value === null) return null
-  if (low != null && value < low) return 'too_small'
-  return high != null && value > high ? 'too_large' : null
+  const isBeyond = (limit: string | null, isOver: (size: bigint) => boolean): boolean => {
+    if (limit === null) return false
+    const size = sizeOf(limit, currency)
+    return size === null || isOver(size)
+  }
+  if (isBeyond(minimum, (low) => value < low)) return 'too_small'
+  return isBeyond(maximum, (high) => value > high) ? 'too_large' : null
 }
 
+/** Also of what no invoice may ask for: a limit may be so much. */
 function centsOf(
   amount: string,
   currency: BuyerAmount['currency'],
   rateOf: Market['currencyRateOf'],
 ): bigint | null {
   if (currency === 'USD') return parseUsd(amount)
-  const priced = priceInDollars({ amount, currency }, rateOf)
-  return priced.kind === 'priced' ? parseUsd(priced.usdAmount) : null
+  const [units, quote] = [unitsOf(amount, currency), rateOf(currency)]
+  return units === null || quote === null ? null : usdCentsFor(units, quote.rate, currencyDecimals(currency))
 }
 
 /** A suggestion as the amount that a buyer's URL names. */
