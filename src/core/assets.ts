@@ -27,16 +27,23 @@ export const ASSET_IDS = [
   'USDC_ETHEREUM',
   'ETH_ARBITRUM',
   'USDC_ARBITRUM',
+  'USDT_ETHEREUM',
 ] as const
 export type AssetId = (typeof ASSET_IDS)[number]
 
-/** How a token's holder lets others move it: by a signature (EIP-3009). */
-type TokenStandard = 'eip3009'
+/**
+ * How a token's holder lets others move it: by a signature (EIP-3009), or not at all (EIP-20 alone). Deposits of the
+ * second kind are delegated to our own sweeper (EIP-7702), on networks that know of that.
+ */
+type TokenStandard = 'eip3009' | 'eip20'
 
 /** A token of an EVM network. Nothing but its pinned contracts is money, whatever it calls itself. */
 type Token = {
-  /** The issuer's contracts on the network's two public chains. Circle's: developers.circle.com/stablecoins/usdc-contract-addresses. */
-  readonly contracts: { readonly live: string; readonly test: string }
+  /**
+   * The issuer's contracts on the network's two public chains; null where there is none. Circle's:
+   * developers.circle.com/stablecoins/usdc-contract-addresses; Tether's: tether.to/en/supported-protocols.
+   */
+  readonly contracts: { readonly live: string; readonly test: string | null }
   readonly standard: TokenStandard
   /**
    * The output at which a transaction credits an address in this token, for the chain's own coin has 0: above it, another for
@@ -44,7 +51,9 @@ type Token = {
    */
   readonly outputIndex: number
   /** Whether programs may pay in it by x402, whose gas the hot wallet pays: of the tokens of a chain, one at most. */
-  readonly isX402: boolean
+  readonly isX402?: true
+  /** The function that says what part of 10,000 the issuer takes of each transfer; absent where none can be taken. */
+  readonly fee?: string
 }
 
 export type Asset = {
@@ -59,7 +68,7 @@ export type Asset = {
   readonly keyFamily: KeyFamily
   readonly decimals: number
   /** The symbol whose US dollar price is fetched from the exchanges. */
-  readonly priceSymbol: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'SOL'
+  readonly priceSymbol: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'SOL' | 'USDT'
   /** Smallest invoice in base units; a merchant may raise it. Null: read from the chain (Solana's rent-exempt minimum). */
   readonly minimum: bigint | null
   /** A transfer below this many base units is recorded, but starts nothing and blocks nothing. */
@@ -183,7 +192,26 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
       },
       standard: 'eip3009',
       outputIndex: 1,
-      isX402: false,
+    },
+  },
+  USDT_ETHEREUM: {
+    id: 'USDT_ETHEREUM',
+    name: 'USDT',
+    symbol: 'USDT',
+    networkName: 'Ethereum',
+    chain: 'ethereum',
+    keyFamily: 'evm',
+    decimals: 6,
+    priceSymbol: 'USDT',
+    // Its sweep takes a little more than that of USDC.
+    minimum: 10_000_000n,
+    dustBelow: 10_000n,
+    isOnByDefault: false,
+    token: {
+      contracts: { live: '0xdAC17F958D2ee523a2206206994597C13D831ec7', test: null },
+      standard: 'eip20',
+      outputIndex: 2,
+      fee: 'basisPointsRate()',
     },
   },
   ETH_ARBITRUM: {
@@ -222,7 +250,6 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
       },
       standard: 'eip3009',
       outputIndex: 1,
-      isX402: false,
     },
   },
 }
@@ -265,6 +292,9 @@ export const pricedAs = (asset: PaymentAsset): AssetId => (isAssetId(asset) ? as
 /** Whether it is a contract's, whose transfers an EVM network's coin pays for. */
 export const isToken = (asset: PaymentAsset): boolean => COINS[asset].token !== null
 
+/** Whether deposits of it are swept by delegating their addresses. */
+export const isSweptByDelegation = (asset: PaymentAsset): boolean => COINS[asset].token?.standard === 'eip20'
+
 /** The tickers of all tokens. */
 export const TOKEN_SYMBOLS: readonly string[] = [
   ...new Set(Object.values(ASSETS).flatMap(({ symbol, token }) => (token === null ? [] : [symbol]))),
@@ -280,14 +310,6 @@ export function nativeAssetOf(chain: EvmChain): AssetId {
 /** The tokens of an EVM network, whose gas its hot wallet pays. */
 export const tokensOf = (chain: EvmChain): readonly AssetId[] =>
   Object.values(ASSETS).flatMap(({ id, chain: own, token }) => (own === chain && token !== null ? [id] : []))
-
-/** Whether programs may pay in it by x402. */
-export const isX402Asset = (asset: AssetId): boolean => ASSETS[asset].token?.isX402 === true
-
-/** The token in which programs pay by x402 on a network; null where there is none. */
-export const x402AssetOn = (network: Network): AssetId | null =>
-  Object.values(ASSETS).find(({ chain, token }) => token?.isX402 === true && network.startsWith(`${chain}-`))
-    ?.id ?? null
 
 /** Whether an invoice can ask for this money. */
 export const isAssetId = (asset: PaymentAsset): asset is AssetId => Object.hasOwn(ASSETS, asset)

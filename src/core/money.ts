@@ -61,7 +61,7 @@ export function formatCoinAmount(units: bigint, decimals: number): string {
 
 /** A coin amount as it is read: a dollar coin's with at least two decimals, `5.50`, and every digit that it has. */
 export function readableAmount(amount: string, symbol: string): string {
-  if (symbol !== 'USDC') return amount
+  if (symbol !== 'USDC' && symbol !== 'USDT') return amount
   const [whole, fraction = ''] = amount.split('.')
   return `${whole}.${fraction.padEnd(2, '0')}`
 }

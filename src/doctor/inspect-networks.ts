@@ -28,6 +28,7 @@ import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { isOtherChain } from '../watcher/find-checkpoint.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
+import { inspectSweeper } from './inspect-sweeper.ts'
 
 /** A watcher reads its network every few seconds; an older reading means that none is at work. */
 const READ_AGE_MS_MAX = 60_000
@@ -43,6 +44,7 @@ export async function inspectNetworks(
   for (const node of nodes) {
     const state = states.find(({ network }) => network === node.network) ?? null
     findings.push(...(await inspectProviders(node, state, clock)), watchFinding(node, state, clock))
+    if (isEvmNode(node)) findings.push(...(await sweeperFinding(pool, node)))
     findings.push(...payoutFinding(node, state))
   }
   findings.push(...missingSandboxes(nodes))
@@ -264,6 +266,16 @@ async function agreementFinding(
 
 /** Blocks between a chain's tip and what is safe; more says that the chain's consensus, or the node's, is ill. */
 const SAFE_BEHIND_MAX = 200
+
+/** A node that does not answer was reported before. */
+async function sweeperFinding(pool: Pool, node: EvmChainNode): Promise<Finding[]> {
+  try {
+    return await inspectSweeper(pool, node)
+  } catch (error) {
+    if (error instanceof ChainUnavailable) return []
+    throw error
+  }
+}
 
 /** What a node of Ethereum's kind reports about itself: its version, chain and block tags. */
 async function inspectEvmProvider(node: EvmChainNode, url: string): Promise<Finding[]> {

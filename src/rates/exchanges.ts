@@ -44,7 +44,7 @@ const coinbase: Exchange = {
   name: 'coinbase',
   baseUrl: 'https://api.exchange.coinbase.com',
   // Coinbase has no USDC-USD market: it changes one for the other at par, which says nothing of the price.
-  markets: { BTC: 'BTC-USD', LTC: 'LTC-USD', ETH: 'ETH-USD', SOL: 'SOL-USD' },
+  markets: { BTC: 'BTC-USD', LTC: 'LTC-USD', ETH: 'ETH-USD', SOL: 'SOL-USD', USDT: 'USDT-USD' },
   pathOf: (market) => `/products/${market}/ticker`,
   read: (body) => {
     const parsed = coinbaseTicker.safeParse(body)
@@ -68,6 +68,7 @@ const KRAKEN_LONG_NAMES: { readonly [market: string]: string } = {
   XBTUSD: 'XXBTZUSD',
   LTCUSD: 'XLTCZUSD',
   ETHUSD: 'XETHZUSD',
+  USDTUSD: 'USDTZUSD',
 }
 
 const kraken: Exchange = {
@@ -79,6 +80,7 @@ const kraken: Exchange = {
     ETH: 'ETHUSD',
     USDC: 'USDCUSD',
     SOL: 'SOLUSD',
+    USDT: 'USDTUSD',
   },
   // One market a request: an unknown one fails the whole list it stands in.
   pathOf: (market) => `/0/public/Ticker?pair=${market}`,
@@ -121,6 +123,7 @@ const bitstamp: Exchange = {
     ETH: 'ethusd',
     USDC: 'usdcusd',
     SOL: 'solusd',
+    USDT: 'usdtusd',
   },
   pathOf: (market) => `/api/v2/ticker/${market}/`,
   read: (body, market) => {

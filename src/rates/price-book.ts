@@ -294,6 +294,7 @@ const SANDBOX_USD: { readonly [name in PriceSymbol]: string } = {
   ETH: '4000',
   USDC: '1',
   SOL: '200',
+  USDT: '1',
 }
 
 const SANDBOX_SOURCE = 'sandbox'

@@ -16,8 +16,8 @@ import { KEYS, startInTerminal, type Terminal } from './terminal.ts'
 const LINK_MS_MAX = 120_000
 const LINK = /http:\/\/localhost:\d+\/l\/pl_\w+/
 const SHOP = ['--name', 'Tea Shop', '--email', 'tea@shop.example'] as const
-/** Circle's contract on Ethereum, which a live network is looked at for. */
-const USDC = '0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48'
+/** The issuers' contracts on Ethereum, which a live network is looked at for: USDC and USDT. */
+const TOKENS = ['0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48', '0xdac17f958d2ee523a2206206994597c13d831ec7']
 const PASSWORD = 'correct-horse'
 
 let place: Awaited<ReturnType<typeof makeDataDir>>
@@ -227,7 +227,8 @@ const live = (coin: string, option: string, url: string): string[] => [
 test('live by options: the seed is sealed with the key of another disk, and backups with a new pair', async () => {
   const mainnet = await startAnvil({ chainId: 1 })
   const token = await mainnet.deploy(tokenCode(`0x${'11'.repeat(20)}`))
-  await mainnet.rpc('anvil_setCode', [USDC, await mainnet.rpc('eth_getCode', [token, 'latest'])])
+  const code = await mainnet.rpc('eth_getCode', [token, 'latest'])
+  for (const contract of TOKENS) await mainnet.rpc('anvil_setCode', [contract, code])
   const disk = join(dirname(place.dataDir), 'disk')
   await mkdir(disk)
   await writeFile(join(disk, 'key'), '5c'.repeat(32))

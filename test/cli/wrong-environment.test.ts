@@ -54,6 +54,9 @@ const WRONG: readonly [variable: string, value: string, others?: { [name: string
   ['SECRET_KEY', randomBytes(33).toString('base64')],
   ['TEST_BASE_USDC_ADDRESS', '0x123'],
   ['TEST_ETHEREUM_USDC_ADDRESS', '123'],
+  ['TEST_ETHEREUM_USDT_ADDRESS', '123'],
+  // It is no token of Base.
+  ['TEST_BASE_USDT_ADDRESS', `0x${'12'.repeat(20)}`],
   ['PRICE_SOURCES', 'coinbase,binance'],
   ['PRICE_SOURCES', 'kraken,kraken'],
   ['PRICE_COINBASE_URL', 'file:///etc/passwd'],

@@ -8,7 +8,7 @@ import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { hex } from '../support/anvil.ts'
-import { boundChain, coinsOf, EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { boundChain, coinsOf, type EvmAsset, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import {
   Crash,
   FIRST_SEED,
@@ -27,12 +27,19 @@ const STEPS_MAX = 16
 const SETTLE_ROUNDS_MAX = 30
 
 let world: EvmPayoutWorld
-async function open(chain: EvmChain) {
-  world = await EvmPayoutWorld.open(chain)
+async function open({ chain, token }: Place) {
+  world = await EvmPayoutWorld.open(chain, { withUsdt: token === 'USDT_ETHEREUM' })
   await world.guardToken()
   await world.fuelHotWallet(100n * 10n ** 18n)
-  return coinsOf(chain)
+  return { coin: coinsOf(chain).coin, token }
 }
+
+type Place = { readonly chain: EvmChain; readonly token: EvmAsset }
+/** Each network with its USDC, which is swept by signature, and one with a token that is swept by delegation. */
+const PLACES: readonly Place[] = [
+  ...EVM_CHAINS.map((chain) => ({ chain, token: coinsOf(chain).token })),
+  { chain: 'ethereum', token: 'USDT_ETHEREUM' },
+]
 afterEach(() => world?.close())
 
 const FAULTS = ['none', 'none', 'before', 'after', 'error', 'timeout', 'lie', 'behind', 'hangs'] as const
@@ -138,14 +145,14 @@ const MOMENTS_MAX = 60
 
 const sweepChecks = new Set(SWEEP_CHECKS.map(({ name }) => name))
 
-const WORLDS = EVM_CHAINS.flatMap((chain) =>
-  seedsByWorld(RUNS).map((seeds) => ({ chain, seeds, first: seeds[0], count: seeds.length })),
+const WORLDS = PLACES.flatMap((place) =>
+  seedsByWorld(RUNS).map((seeds) => ({ ...place, seeds, first: seeds[0], count: seeds.length })),
 )
 
 test.each(WORLDS)(
-  '$count histories of crashes, lies, freezes and forks on $chain: each is paid once (from $first)',
-  async ({ chain, seeds }) => {
-    const { coin, token } = await open(chain)
+  '$count histories of crashes, lies, freezes and forks with $token: each is paid once (from $first)',
+  async ({ seeds, ...place }) => {
+    const { coin, token } = await open(place)
     for (const seed of seeds) {
       const about = `seed ${seed}`
       const random = seededRandom(seed)
@@ -158,7 +165,7 @@ test.each(WORLDS)(
       const tenant = await world.openShop(asset, amounts)
       // The largest deposit of all, which its issuer has frozen, is nobody's payout.
       const frozen = asset === token && random.chance(0.5) ? 2n * unit : 0n
-      if (frozen > 0n) await world.freeze((await world.deposit(tenant, asset, frozen)).address)
+      if (frozen > 0n) await world.freezeIn(asset, (await world.deposit(tenant, asset, frozen)).address)
       // Deep enough that no history here takes the deposits away.
       await world.anvil.mine(3)
       await world.tracker().pass()
@@ -194,10 +201,10 @@ test.each(WORLDS)(
   120_000 + RUNS * 60_000,
 )
 
-test.each(EVM_CHAINS)(
-  `${KILLS} kills while signing and sending on %s: each payout of ether and of USDC is paid once`,
-  async (chain) => {
-    const { coin, token } = await open(chain)
+test.each(PLACES)(
+  `${KILLS} kills while signing and sending: each payout of ether and of $token is paid once`,
+  async (place) => {
+    const { coin, token } = await open(place)
     const random = seededRandom(FIRST_SEED)
     const shops = [
       { asset: coin, tenant: await world.openShop(coin, []) },

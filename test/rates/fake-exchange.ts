@@ -21,6 +21,7 @@ const KRAKEN_NAMES: { readonly [pair: string]: string } = {
   XBTUSD: 'XXBTZUSD',
   LTCUSD: 'XLTCZUSD',
   ETHUSD: 'XETHZUSD',
+  USDTUSD: 'USDTZUSD',
 }
 const DEFAULT_PRICES: readonly (readonly [RegExp, string])[] = [
   [/BTC|XBT/i, '97000.50'],
@@ -28,6 +29,7 @@ const DEFAULT_PRICES: readonly (readonly [RegExp, string])[] = [
   [/ETH/i, '3900.10'],
   [/USDC/i, '0.9999'],
   [/SOL/i, '201.3'],
+  [/USDT/i, '1.0002'],
 ]
 
 /** The default price of a market, whatever the exchange calls it. */
@@ -76,11 +78,11 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
 function marketOf(name: ExchangeName, url: string): string | null {
   switch (name) {
     case 'coinbase':
-      return /^\/products\/((?:BTC|LTC|ETH|SOL)-USD)\/ticker$/.exec(url)?.[1] ?? null
+      return /^\/products\/((?:BTC|LTC|ETH|SOL|USDT)-USD)\/ticker$/.exec(url)?.[1] ?? null
     case 'kraken':
-      return /^\/0\/public\/Ticker\?pair=((?:XBT|LTC|ETH|SOL|USDC)USD)$/.exec(url)?.[1] ?? null
+      return /^\/0\/public\/Ticker\?pair=((?:XBT|LTC|ETH|SOL|USDC|USDT)USD)$/.exec(url)?.[1] ?? null
     case 'bitstamp':
-      return /^\/api\/v2\/ticker\/((?:btc|ltc|eth|sol|usdc)usd)\/$/.exec(url)?.[1] ?? null
+      return /^\/api\/v2\/ticker\/((?:btc|ltc|eth|sol|usdc|usdt)usd)\/$/.exec(url)?.[1] ?? null
   }
 }
 

@@ -35,6 +35,7 @@ const PRICES: { readonly [asset in AssetId]: string } = {
   USDC_ETHEREUM: '1',
   ETH_ARBITRUM: '3105.2',
   USDC_ARBITRUM: '1',
+  USDT_ETHEREUM: '1',
 }
 
 export type TestApi = {

@@ -23,6 +23,9 @@ export type ContractName =
   | 'Wallet'
   | 'SelfDestruct'
   | 'IssuersGuard'
+  | 'StipendPayer'
+  | 'RefusingToken'
+  | 'SignatureAsker'
 
 let compiled: Promise<Compiled> | null = null
 

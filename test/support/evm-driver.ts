@@ -15,6 +15,7 @@ export function evmDriver(
   asset: AssetId,
   changes: Partial<EvmAdapterOptions> = {},
   node: AnvilOptions = {},
+  makeAddress: () => ReturnType<typeof newEvmAddress> = newEvmAddress,
 ): ChainDriver<DrivenAnvil> {
   const { chain } = ASSETS[asset]
   if (!isEvmChain(chain)) throw new Error(`${chain} has no anvil`)
@@ -34,11 +35,11 @@ export function evmDriver(
         chain,
         livemode: false,
         setting: rpcSettingOf(network),
-        tokenContracts: { USDC: token.contract },
+        tokenContracts: { [isToken(asset) ? ASSETS[asset].symbol : 'USDC']: token.contract },
         probeIntervalMs: 30,
         ...changes,
       }
-      return driveAnvil({ anvil, token, asset, options })
+      return driveAnvil({ anvil, token, asset, options, makeAddress })
     },
   }
 }
@@ -48,8 +49,9 @@ function driveAnvil(parts: {
   token: TestToken
   asset: AssetId
   options: Omit<EvmAdapterOptions, 'url' | 'clock'>
+  makeAddress: () => ReturnType<typeof newEvmAddress>
 }): DrivenAnvil {
-  const { anvil, token, asset, options } = parts
+  const { anvil, token, asset, options, makeAddress } = parts
   /** Every address is that of an open checkout: nodes that do not trace are asked about all. */
   const issued: Buffer[] = []
   const waiting = new Map<string, string>()
@@ -66,7 +68,7 @@ function driveAnvil(parts: {
     },
     tipHash: async () => (await anvil.rpc<{ hash: string }>('eth_getBlockByNumber', ['latest', false])).hash,
     newAddress: async () => {
-      const made = newEvmAddress()
+      const made = makeAddress()
       issued.push(made.addressBytes)
       return made
     },

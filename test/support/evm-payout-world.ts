@@ -4,7 +4,7 @@ import { hotWalletOf } from '../../src/chain/evm/hot-wallet.ts'
 import { receiveEvmAddresses } from '../../src/chain/evm/receive-addresses.ts'
 import { ASSETS, type AssetId, isToken, nativeAssetOf } from '../../src/core/assets.ts'
 import type { EvmChain } from '../../src/core/chain/evm-networks.ts'
-import { evmTokensOf } from '../../src/core/chain/evm-parameters.ts'
+import { evmTokensOf, type TokenContracts } from '../../src/core/chain/evm-parameters.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { EvmBroadcaster } from '../../src/payouts/broadcast/evm/evm-broadcaster.ts'
@@ -14,6 +14,7 @@ import { type NamedChain, PayoutProviders } from '../../src/payouts/broadcast/pa
 import { PayoutTracker } from '../../src/payouts/broadcast/payout-tracker.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { TEST_USDC_BYTECODE } from '../../src/sandbox/evm/test-usdc.ts'
+import { TEST_USDT_BYTECODE } from '../../src/sandbox/evm/test-usdt.ts'
 import { type Anvil, hex, newEvmAddress, startAnvil } from './anvil.ts'
 import { bytecodeOf, callData } from './evm-contracts.ts'
 import { type PayoutParts, type PayoutProcess, PayoutSteps } from './payout-steps.ts'
@@ -34,8 +35,10 @@ const TOKEN_SUPPLY = 10n ** 15n
 export class EvmPayoutWorld extends PayoutSteps {
   readonly anvil: Anvil
   readonly chain: EvmChain
-  /** Address of the token's contract. */
+  /** Address of USDC's contract. */
   readonly token: string
+  /** Of a test USDT's, where there is one. */
+  readonly usdt: string | null
   readonly #holder: string
   readonly #transaction: EvmPayoutClient
   readonly #addresses: (index: number) => Uint8Array
@@ -43,12 +46,13 @@ export class EvmPayoutWorld extends PayoutSteps {
 
   private constructor(
     parts: PayoutParts,
-    of: { anvil: Anvil; chain: EvmChain; token: string; holder: string },
+    of: { anvil: Anvil; chain: EvmChain; token: string; usdt: string | null; holder: string },
   ) {
     super(parts)
     this.anvil = of.anvil
     this.chain = of.chain
     this.token = of.token
+    this.usdt = of.usdt
     this.#holder = of.holder
     const account = parts.accounts.accounts.find(({ keyspace }) => keyspace === 'evm-test')
     this.#addresses = receiveEvmAddresses(account?.xpub ?? '')
@@ -62,11 +66,12 @@ export class EvmPayoutWorld extends PayoutSteps {
     return new EvmPayoutClient({ ...at, tokens: this.#tokens() })
   }
 
-  static async open(chain: EvmChain): Promise<EvmPayoutWorld> {
+  static async open(chain: EvmChain, { withUsdt = false } = {}): Promise<EvmPayoutWorld> {
     const anvil = await startAnvil()
     const holder = (await anvil.rpc<string[]>('eth_accounts')).at(-1) ?? ''
     const token = await anvil.deploy(tokenCode(holder))
-    const world = new EvmPayoutWorld(await PayoutSteps.openParts(), { anvil, chain, token, holder })
+    const usdt = withUsdt ? await anvil.deploy(tokenCode(holder, TEST_USDT_BYTECODE)) : null
+    const world = new EvmPayoutWorld(await PayoutSteps.openParts(), { anvil, chain, token, usdt, holder })
     const { hash } = await anvil.rpc<{ hash: string }>('eth_getBlockByNumber', ['0x0', false])
     await world.knowNetwork(world.network, 'regtest', { height: 0, hash })
     await world.tracker().pass()
@@ -98,8 +103,16 @@ export class EvmPayoutWorld extends PayoutSteps {
     await this.closeParts()
   }
 
+  get tokenContracts(): TokenContracts {
+    return { USDC: this.token, ...(this.usdt === null ? {} : { USDT: this.usdt }) }
+  }
+
+  #contractOf(asset: EvmAsset): string {
+    return this.tokenContracts[ASSETS[asset].symbol] ?? ''
+  }
+
   #tokens() {
-    return evmTokensOf(this.network, 'test', { USDC: this.token })
+    return evmTokensOf(this.network, 'test', this.tokenContracts)
   }
 
   /** A merchant with final deposits of these amounts, each at an address of its own. */
@@ -133,7 +146,7 @@ export class EvmPayoutWorld extends PayoutSteps {
     const { invoiceId, address, asset, amount } = of
     const txid = await this.pay(asset, address, amount)
     await this.anvil.mine(1)
-    const place = { network: this.network, asset, txid, output: isToken(asset) ? 1 : 0 }
+    const place = { network: this.network, asset, txid, output: ASSETS[asset].token?.outputIndex ?? 0 }
     await this.record(tenant, { ...place, invoiceId, amount })
   }
 
@@ -163,6 +176,21 @@ export class EvmPayoutWorld extends PayoutSteps {
     await anvil.rpc('anvil_setCode', [token, await codeOf(guard)])
   }
 
+  /** A token's issuer blocks an address. */
+  async freezeIn(asset: EvmAsset, address: string): Promise<void> {
+    if (asset !== 'USDT_ETHEREUM') return this.freeze(address)
+    await this.asTether('blacklist(address,bool)', address, 1n)
+  }
+
+  /** A call that USDT's contract takes from its owner alone. */
+  async asTether(signature: string, ...args: readonly (string | bigint)[]): Promise<void> {
+    const to = this.usdt ?? ''
+    const word = await this.anvil.rpc<string>('eth_call', [{ to, data: callData('owner()') }, 'latest'])
+    const from = `0x${word.slice(-40)}`
+    await this.anvil.rpc('eth_sendTransaction', [{ from, to, data: callData(signature, ...args) }])
+    await this.anvil.mine(1)
+  }
+
   /** The token's issuer freezes an address, or lets go of it; of no address: all of them. */
   async freeze(address: Uint8Array | string | null, isFrozen = true): Promise<void> {
     const who = typeof address === 'string' ? address : encodeEvmAddress(address ?? new Uint8Array(20))
@@ -174,7 +202,11 @@ export class EvmPayoutWorld extends PayoutSteps {
   pay(asset: EvmAsset, address: string, amount: bigint): Promise<string> {
     if (!isToken(asset)) return this.anvil.send({ to: address, value: amount })
     const data = contractCall('transfer(address,uint256)', Buffer.from(address.slice(2), 'hex'), amount)
-    const call = { from: this.#holder, to: this.token, data: `0x${Buffer.from(data).toString('hex')}` }
+    const call = {
+      from: this.#holder,
+      to: this.#contractOf(asset),
+      data: `0x${Buffer.from(data).toString('hex')}`,
+    }
     return this.anvil.rpc('eth_sendTransaction', [call])
   }
 
@@ -234,12 +266,12 @@ export class EvmPayoutWorld extends PayoutSteps {
 
   /** See `startPayoutProcess`. */
   startProcess(): Promise<PayoutProcess> {
-    const { network, token } = this
+    const { network, tokenContracts } = this
     return this.startPayoutProcess({
       network,
       asset: nativeAssetOf(this.chain),
       rpcUrl: this.anvil.url,
-      token,
+      tokenContracts,
     })
   }
 
@@ -276,10 +308,10 @@ export class EvmPayoutWorld extends PayoutSteps {
   }
 }
 
-/** What creates the test USDC (EIP-20 and EIP-3009) with one holder (Solidity's ABI: a list's place, the amount, its length, the list). */
-export function tokenCode(holder: string): string {
+/** What creates a test token, USDC unless it is said, with one holder (Solidity's ABI: a list's place, the amount, its length, the list). */
+export function tokenCode(holder: string, bytecode = TEST_USDC_BYTECODE): string {
   const words = [64n, TOKEN_SUPPLY, 1n, BigInt(holder)].map((word) => hex(word).slice(2).padStart(64, '0'))
-  return `${TEST_USDC_BYTECODE}${words.join('')}`
+  return `${bytecode}${words.join('')}`
 }
 
 /** A chain's methods, to be spread into another. */
@@ -295,5 +327,7 @@ export const boundChain = (chain: EvmPayoutChain): EvmPayoutChain => ({
   termsOf: (txid) => chain.termsOf(txid),
   gasOf: (payment) => chain.gasOf(payment),
   failureOf: (call, height) => chain.failureOf(call, height),
+  sweeperOf: (hot) => chain.sweeperOf(hot),
+  isDelegated: (deposit, hot) => chain.isDelegated(deposit, hot),
   broadcast: (raw) => chain.broadcast(raw),
 })

@@ -1,7 +1,7 @@
 /**
  * A signer and a tracker in a process of their own, out of the build that `npm test` makes first. The one argument is
  * JSON: `{ network, asset, rpcUrl, signerUrl, watcherUrl, folder, seed, now }`, the seed in hex, and on an account-based chain
- * `token`, the contract of its USDC. Says when it begins, then writes a line at each moment at which a death would leave
+ * `tokenContracts`. Says when it begins, then writes a line at each moment at which a death would leave
  * something half done, and goes on until it is killed.
  */
 const order = JSON.parse(process.argv[2])
@@ -54,7 +54,7 @@ const at = { network: order.network, pool: poolOf(order.watcherUrl), clock, log 
 const key = openOutcomeKey(Buffer.from(order.watcherKey, 'hex'))
 const sealer = new OutcomeSealer({ ...at, key })
 const openBroadcaster =
-  order.asset === 'SOL' ? openVault : order.token === undefined ? openCoins : openAccounts
+  order.asset === 'SOL' ? openVault : order.tokenContracts === undefined ? openCoins : openAccounts
 const tracker = new PayoutTracker({
   ...at,
   sealer,
@@ -99,8 +99,8 @@ async function openAccounts() {
     load('payouts/broadcast/evm/evm-broadcaster.js'),
   ])
   const { evmTokensOf } = await load('core/chain/evm-parameters.js')
-  const tokens = evmTokensOf(order.network, 'test', { USDC: order.token })
-  const node = { url: order.rpcUrl, setting: 'the test', chain: 'base', realm: 'test' }
+  const tokens = evmTokensOf(order.network, 'test', order.tokenContracts)
+  const node = { url: order.rpcUrl, setting: 'the test', chain: order.network.split('-')[0], realm: 'test' }
   const chain = new EvmPayoutClient({ ...node, tokens })
   return new EvmBroadcaster({ ...at, sealer, providers: only(chain), tokens, lookEveryMs: 0, topUp: null })
 }

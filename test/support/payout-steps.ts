@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
 import type { AssetId, Network } from '../../src/core/assets.ts'
+import type { TokenContracts } from '../../src/core/chain/evm-parameters.ts'
 import { serviceFeeOf } from '../../src/core/ledger/deposit.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { insertLedgerTransfer, loadBalances } from '../../src/db/ledger/ledger.ts'
@@ -359,8 +360,8 @@ export abstract class PayoutSteps {
     readonly network: Network
     readonly asset: AssetId
     readonly rpcUrl: string
-    /** On an account-based chain: the contract of its USDC. */
-    readonly token?: string
+    /** On an account-based chain. */
+    readonly tokenContracts?: TokenContracts
   }): Promise<PayoutProcess> {
     const order = {
       ...at,

@@ -6,6 +6,7 @@ import { tokenTransferCall } from '../../src/core/checkout/wallet-transaction.ts
 import { parseCoinAmount } from '../../src/core/money.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
+import { TEST_USDT_BYTECODE } from '../../src/sandbox/evm/test-usdt.ts'
 import { startSolanaChain } from '../../src/sandbox/solana/start-solana-chain.ts'
 import { type Anvil, startAnvil } from './anvil.ts'
 import { tokenCode } from './evm-payout-world.ts'
@@ -43,12 +44,13 @@ export async function startStagingChains(): Promise<StagingChains> {
   const base = await started(startAnvil({ chainId: BASE_ID }), remove)
   const arbitrum = await started(startAnvil({ chainId: ARBITRUM_ID }), remove)
   const holder = (await base.rpc<string[]>('eth_accounts')).at(-1) ?? ''
-  const usdc = {
+  const tokens = {
     USDC_BASE: await base.deploy(tokenCode(holder)),
     USDC_ETHEREUM: await ethereum.deploy(tokenCode(holder)),
     USDC_ARBITRUM: await arbitrum.deploy(tokenCode(holder)),
+    USDT_ETHEREUM: await ethereum.deploy(tokenCode(holder, TEST_USDT_BYTECODE)),
   }
-  const isUsdc = (asset: AssetId): asset is keyof typeof usdc => Object.hasOwn(usdc, asset)
+  const isOfToken = (asset: AssetId): asset is keyof typeof tokens => Object.hasOwn(tokens, asset)
   const folder = await started(temporaryFolder(), remove)
   const log = createLogger('silent')
   const solana = await started(startSolanaChain({ dataDir: folder.path, clock: systemClock, log }), (one) =>
@@ -62,6 +64,7 @@ export async function startStagingChains(): Promise<StagingChains> {
     USDC_ETHEREUM: ethereum,
     ETH_ARBITRUM: arbitrum,
     USDC_ARBITRUM: arbitrum,
+    USDT_ETHEREUM: ethereum,
   }
   const nodes = { BTC: bitcoin, LTC: litecoin }
   const genesisOf = async (anvil: Anvil) =>
@@ -80,12 +83,13 @@ export async function startStagingChains(): Promise<StagingChains> {
       LIVE_BASE_RPC_URL: base.url,
       LIVE_BASE_GENESIS: await genesisOf(base),
       LIVE_BASE_CHAIN_ID: String(BASE_ID),
-      LIVE_BASE_USDC_ADDRESS: usdc.USDC_BASE,
-      LIVE_ETHEREUM_USDC_ADDRESS: usdc.USDC_ETHEREUM,
+      LIVE_BASE_USDC_ADDRESS: tokens.USDC_BASE,
+      LIVE_ETHEREUM_USDC_ADDRESS: tokens.USDC_ETHEREUM,
+      LIVE_ETHEREUM_USDT_ADDRESS: tokens.USDT_ETHEREUM,
       LIVE_ARBITRUM_RPC_URL: arbitrum.url,
       LIVE_ARBITRUM_GENESIS: await genesisOf(arbitrum),
       LIVE_ARBITRUM_CHAIN_ID: String(ARBITRUM_ID),
-      LIVE_ARBITRUM_USDC_ADDRESS: usdc.USDC_ARBITRUM,
+      LIVE_ARBITRUM_USDC_ADDRESS: tokens.USDC_ARBITRUM,
       LIVE_SOLANA_RPC_URL: solana.rpcUrl,
       LIVE_SOLANA_GENESIS: await payer.client.getGenesisHash().send(),
     },
@@ -94,10 +98,10 @@ export async function startStagingChains(): Promise<StagingChains> {
       if (units === null) throw new Error(`no amount: ${amount}`)
       if (asset === 'BTC' || asset === 'LTC') await nodes[asset].pay(to, amount)
       else if (asset === 'SOL') await payer.pay(address(to), units)
-      else if (!isUsdc(asset)) await evm[asset].send({ to, value: units })
+      else if (!isOfToken(asset)) await evm[asset].send({ to, value: units })
       else {
         const data = tokenTransferCall(to, units)
-        await evm[asset].rpc('eth_sendTransaction', [{ from: holder, to: usdc[asset], data }])
+        await evm[asset].rpc('eth_sendTransaction', [{ from: holder, to: tokens[asset], data }])
       }
     },
     strangersAddress: async (asset) => {
@@ -112,9 +116,9 @@ export async function startStagingChains(): Promise<StagingChains> {
           0n
         )
       if (asset === 'SOL') return (await payer.client.getBalance(address(at)).send()).value
-      if (!isUsdc(asset)) return BigInt(await evm[asset].rpc<string>('eth_getBalance', [at, 'latest']))
+      if (!isOfToken(asset)) return BigInt(await evm[asset].rpc<string>('eth_getBalance', [at, 'latest']))
       const data = `0x70a08231${at.slice(2).toLowerCase().padStart(64, '0')}`
-      return BigInt(await evm[asset].rpc<string>('eth_call', [{ to: usdc[asset], data }, 'latest']))
+      return BigInt(await evm[asset].rpc<string>('eth_call', [{ to: tokens[asset], data }, 'latest']))
     },
     mine: async () => {
       await Promise.all([bitcoin, litecoin, ethereum, base, arbitrum].map((chain) => chain.mine(1)))

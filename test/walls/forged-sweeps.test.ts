@@ -49,6 +49,7 @@ async function forgeSweep(pool: Pool, payout: Payout, place: Place, amount: bigi
     ...place,
     amount,
     nonce,
+    delegationNonce: null,
     now: world.now,
   }
   await withTransaction(pool, { merchantId, livemode }, (tx) =>

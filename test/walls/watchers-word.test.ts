@@ -118,6 +118,7 @@ test('with the watcher’s login a made-up deposit is called swept, and nobody i
       keyIndex: rows[0]?.idx ?? 0,
       amount: ETHER / 2n,
       nonce: 0,
+      delegationNonce: null,
       now: world.now,
       transferIds: [transferId],
     }),
@@ -158,7 +159,14 @@ test('with the watcher’s login a made-up deposit is said to be about to be swe
   const { merchantId, livemode, network, asset } = payout
   const sweep = { merchantId, livemode, id: newId('sweep', world.now), payoutId: payout.id, network, asset }
   const address = Buffer.from(addressBytes)
-  const terms = { address, keyIndex: rows[0]?.idx ?? 0, amount: ETHER / 4n, nonce: 0, now: world.now }
+  const terms = {
+    address,
+    keyIndex: rows[0]?.idx ?? 0,
+    amount: ETHER / 4n,
+    nonce: 0,
+    delegationNonce: null,
+    now: world.now,
+  }
   await withTransaction(watcher, thief, (tx) =>
     insertSweep(tx, { ...sweep, ...terms, transferIds: [transferId] }),
   )

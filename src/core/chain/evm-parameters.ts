@@ -85,6 +85,7 @@ export function evmTokensOf(network: Network, realm: Realm, contracts: TokenCont
     const isLive = network === `${chain}-live`
     if (token === null || (!isLive && network !== `${chain}-test`)) return []
     const contract = own[symbol] ?? (isLive ? token.contracts.live : token.contracts.test)
+    if (contract === null) return []
     return [{ asset, contract: contract.toLowerCase(), decimals, outputIndex: token.outputIndex }]
   })
 }

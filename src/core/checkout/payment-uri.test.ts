@@ -73,3 +73,12 @@ describe('a payment URI', () => {
     )
   })
 })
+
+test('a token without a contract on a test network is asked for by its address alone', () => {
+  const request = { asset: 'USDT_ETHEREUM', livemode: false, address: EVM, amount: 5n } as const
+  expect(paymentUri(request)).toBe(`ethereum:${EVM}@11155111`)
+  const evm = { chainId: 31_337, tokenContracts: { USDT: '0x5FbDB2315678afecb367f032d93F642f64180aa3' } }
+  expect(paymentUri({ ...request, evm })).toBe(
+    `ethereum:${evm.tokenContracts.USDT}@31337/transfer?address=${EVM}&uint256=5`,
+  )
+})

@@ -43,7 +43,10 @@ function evmUri(request: PaymentRequest): string {
   const chainId = chainIdOf(request)
   if (!isToken(asset)) return `ethereum:${address}@${chainId}${amount === 0n ? '' : `?value=${amount}`}`
   const sum = amount === 0n ? '' : `&uint256=${amount}`
-  return `ethereum:${contractOf(request)}@${chainId}/transfer?address=${address}${sum}`
+  const contract = contractOf(asset, request.livemode, request.evm)
+  // A wallet that knows no contract is left with the address.
+  if (contract === null) return `ethereum:${address}@${chainId}`
+  return `ethereum:${contract}@${chainId}/transfer?address=${address}${sum}`
 }
 
 function decimalAmount(asset: AssetId, amount: bigint): string {
@@ -58,8 +61,8 @@ export function chainIdOf(request: PaymentRequest): number {
   return request.evm?.chainId ?? (request.livemode ? main : testnet).chainId
 }
 
-/** The contract whose tokens a request is paid with. Throws for a coin that has none. */
-export function contractOf({ asset, livemode, evm }: PaymentRequest): string {
+/** The contract whose tokens are paid on a network; null where none is known there. Throws for a coin. */
+export function contractOf(asset: AssetId, livemode: boolean, evm: EvmIdentity | undefined): string | null {
   const { token, symbol } = ASSETS[asset]
   if (token === null) throw new Error(`${asset} has no contract`)
   return evm?.tokenContracts[symbol] ?? (livemode ? token.contracts.live : token.contracts.test)

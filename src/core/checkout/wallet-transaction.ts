@@ -20,9 +20,9 @@ export function walletTransaction(request: PaymentRequest): WalletTransaction | 
   const { asset, address, amount } = request
   if (ASSETS[asset].keyFamily !== 'evm') return null
   const chainId = quantity(BigInt(chainIdOf(request)))
-  return isToken(asset)
-    ? { chainId, to: contractOf(request), value: quantity(0n), data: tokenTransferCall(address, amount) }
-    : { chainId, to: address, value: quantity(amount), data: '' }
+  if (!isToken(asset)) return { chainId, to: address, value: quantity(amount), data: '' }
+  const to = contractOf(asset, request.livemode, request.evm)
+  return to === null ? null : { chainId, to, value: quantity(0n), data: tokenTransferCall(address, amount) }
 }
 
 /** The call of a token's contract that sends `amount` of its base units to `address` (ERC-20, Solidity's ABI). */

@@ -31,6 +31,7 @@ export const SUM_INDEX: { readonly [asset in PaymentAsset]: number } = {
   WSOL: -8,
   ETH_ARBITRUM: -9,
   USDC_ARBITRUM: -10,
+  USDT_ETHEREUM: -11,
 }
 const DUST_FROM = -1_000
 

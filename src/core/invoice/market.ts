@@ -1,4 +1,5 @@
-import { type AssetId, type Network, networkOf } from '../assets.ts'
+import { type AssetId, isToken, type Network, networkOf } from '../assets.ts'
+import { contractOf } from '../checkout/payment-uri.ts'
 import { acceptedAssets, defaultAsset, type PaymentRules } from '../payment-rules.ts'
 import type { Currency } from '../rates/currencies.ts'
 import { type AssetSupport, isMinimumMissing } from './plan.ts'
@@ -30,17 +31,21 @@ type NetworkState = {
 
 /** What this server can do for an asset, according to what the watcher recorded of its network. */
 export function supportIn(
-  networks: { stateOf(network: Network): NetworkState | null },
+  networks: { stateOf(network: Network): NetworkState | null; readonly networkFacts?: NetworkFacts },
   livemode: boolean,
 ): (asset: AssetId) => AssetSupport {
   return (asset) => {
-    const state = networks.stateOf(networkOf(asset, livemode))
+    const network = networkOf(asset, livemode)
+    const state = networks.stateOf(network)
+    const lacksContract =
+      isToken(asset) && contractOf(asset, livemode, networks.networkFacts?.evmOf?.(network)) === null
     // A payment on a network that nobody follows any more would never be seen.
     const isConfigured = state?.isWatched === true
-    const parameters = isConfigured ? state.parameters : null
+    const parameters = isConfigured && !lacksContract ? state.parameters : null
     return {
       isConfigured,
       parameters,
+      lacksContract,
       halted: state?.status === 'halted' || state?.isStalled === true,
       chainMinimum: state?.minimum ?? null,
     }
@@ -81,6 +86,10 @@ type AssetFault = { readonly code: 'asset_unavailable' | 'rate_unavailable'; rea
 export function assetFault(market: Market, asset: AssetId): AssetFault | null {
   const support = market.supportOf(asset)
   const fault = (reason: string): AssetFault => ({ code: 'asset_unavailable', reason })
+  if (support.lacksContract === true)
+    return fault(
+      'Its issuer has no contract on this test network: the operator can put a test token there and name it.',
+    )
   if (support.parameters === null) return fault('No node of its network is connected in this mode.')
   if (support.halted)
     return fault(

@@ -26,6 +26,8 @@ export type AssetSupport = {
   readonly isConfigured: boolean
   /** The chain's parameters as reported by its node; null if no node of this network has ever answered. */
   readonly parameters: string | null
+  /** It is a token that has no contract there: nobody could pay it. */
+  readonly lacksContract?: boolean
   /** Nothing on this network is credited until a person has looked: it contradicts itself or us, or was not read for long. */
   readonly halted: boolean
   /** The smallest amount the chain lets a new address receive, in base units; null if it was not read yet. */

@@ -59,7 +59,10 @@ test('at three gwei and 3,000 dollars for ether a sweep costs 90 cents, rounded 
   const dollar = { price: 10n ** 12n, decimals: 6 }
   const ether = { price: 3_000n * 10n ** 12n, decimals: 18 }
   const gwei = 10n ** 9n
-  const cost = tokenSweepCostOf({ baseFee: 2n * gwei, tip: gwei, l1Fee: 0n, dataGas: 0n })
+  const cost = tokenSweepCostOf(
+    { baseFee: 2n * gwei, tip: gwei, l1Fee: 0n, dataGas: 0n },
+    { isDelegated: false },
+  )
   expect(inToken(cost, { native: ether, token: dollar })).toBe(900_000n)
   expect(inToken(1n, { native: ether, token: dollar })).toBe(1n)
   expect(inToken(0n, { native: ether, token: dollar })).toBe(0n)

@@ -24,7 +24,12 @@ export const TRANSFER_GAS = 21_000n
 export const TOKEN_TRANSFER_GAS = 250_000n
 /** The same by signature, which takes some 100,000 and fills two new slots at most. */
 export const TOKEN_SWEEP_GAS = 400_000n
+/** What a delegation takes beside (EIP-7702), with room for the state that it fills. */
+const DELEGATION_GAS = 100_000n
+/** The most that the sweeper's creation may use, which takes 600,000. */
+const SWEEPER_GAS = 1_000_000n
 const TOKEN_TRANSFER_GAS_USUAL = 65_000n
+const DELEGATED_SWEEP_GAS_USUAL = 130_000n
 const TOKEN_SWEEP_GAS_USUAL = 100_000n
 /**
  * What transactions have in data, in plain transfers: these are a hundred bytes that no compression shortens. A token's
@@ -32,6 +37,8 @@ const TOKEN_SWEEP_GAS_USUAL = 100_000n
  */
 const TOKEN_TRANSFER_DATA = 2n
 const TOKEN_SWEEP_DATA = 3n
+const DELEGATED_SWEEP_DATA = 3n
+const SWEEPER_DATA = 25n
 /**
  * Until it is in a block the price of data may grow by half, or the price of gas fall, by which it is divided. What is left
  * over is not paid; what was too little is signed again.
@@ -84,6 +91,13 @@ export const tokenTransferGasAt = (price: GasPrice, market: DataGas): bigint =>
 export const tokenSweepGasAt = (price: GasPrice, market: DataGas): bigint =>
   withData(TOKEN_SWEEP_GAS, TOKEN_SWEEP_DATA, price, market)
 
+/** The same for a token's transfer out of an address that is delegated, or is by the same transaction (EIP-7702). */
+export const delegatedSweepGasAt = (price: GasPrice, market: DataGas): bigint =>
+  withData(TOKEN_SWEEP_GAS + DELEGATION_GAS, DELEGATED_SWEEP_DATA, price, market)
+/** The same for what puts the sweeper on a chain. */
+export const sweeperGasAt = (price: GasPrice, market: DataGas): bigint =>
+  withData(SWEEPER_GAS, SWEEPER_DATA, price, market)
+
 /** The most that a payment of native coin costs at the price of now, in wei. */
 export function transferCostOf(market: GasMarket, gas = TRANSFER_GAS): bigint {
   const price = gasPriceOf(market)
@@ -91,8 +105,15 @@ export function transferCostOf(market: GasMarket, gas = TRANSFER_GAS): bigint {
 }
 
 /** What the sweep of a token is likely to take of the hot wallet's ether, in wei. */
-export const tokenSweepCostOf = ({ baseFee, tip, l1Fee, dataGas }: GasMarket): bigint =>
-  (TOKEN_SWEEP_GAS_USUAL + TOKEN_SWEEP_DATA * dataGas) * (baseFee + tip) + l1Fee
+export function tokenSweepCostOf(
+  { baseFee, tip, l1Fee, dataGas }: GasMarket,
+  { isDelegated }: { readonly isDelegated: boolean },
+): bigint {
+  const [gas, data] = isDelegated
+    ? [DELEGATED_SWEEP_GAS_USUAL, DELEGATED_SWEEP_DATA]
+    : [TOKEN_SWEEP_GAS_USUAL, TOKEN_SWEEP_DATA]
+  return (gas + data * dataGas) * (baseFee + tip) + l1Fee
+}
 
 /** A kind of money: its price in 10⁻¹² US dollar per coin, and its decimals. */
 type Priced = { readonly price: bigint; readonly decimals: number }

@@ -3,7 +3,7 @@ import { parsePrice } from '../money.ts'
 
 export type PriceSymbol = Asset['priceSymbol']
 
-export const PRICE_SYMBOLS: readonly PriceSymbol[] = ['BTC', 'LTC', 'ETH', 'USDC', 'SOL']
+export const PRICE_SYMBOLS: readonly PriceSymbol[] = ['BTC', 'LTC', 'ETH', 'USDC', 'SOL', 'USDT']
 
 /**
  * US dollars between which a coin's price may lie. Far wider than any market moves: what is outside is a mistake of units (the pair turned over, cents, thousands, another coin), and two exchanges can make the same one.
@@ -14,6 +14,7 @@ const PLAUSIBLE_USD: { readonly [name in PriceSymbol]: readonly [lowest: string,
   ETH: ['50', '1000000'],
   USDC: ['0.5', '2'],
   SOL: ['1', '50000'],
+  USDT: ['0.5', '2'],
 }
 
 /**

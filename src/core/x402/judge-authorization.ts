@@ -1,7 +1,7 @@
-import { isX402Asset } from '../assets.ts'
 import { DISCOVERY_HORIZON_MS } from '../invoice/classify.ts'
 import { isLive } from '../invoice/status.ts'
 import type { Invoice } from '../invoice/types.ts'
+import { isX402Asset } from './x402-assets.ts'
 
 /** x402 version 2 (specs/x402-specification-v2.md of the protocol's own repository). */
 export const X402_VERSION = 2

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { encodeEvmAddress } from '../../chain/evm/address.ts'
 import { isSignedByPayer } from '../../chain/evm/payer-authorization.ts'
-import { isX402Asset } from '../../core/assets.ts'
 import { Busy } from '../../core/busy.ts'
 import { isKnownContract } from '../../core/chain/evm-parameters.ts'
 import { realmOfMode } from '../../core/chain/realm.ts'
@@ -15,6 +14,7 @@ import {
   type X402Refusal,
   type X402Terms,
 } from '../../core/x402/judge-authorization.ts'
+import { isX402Asset } from '../../core/x402/x402-assets.ts'
 import { hotTokenOf } from '../../db/addresses/hot-wallets.ts'
 import type { X402Authorization } from '../../db/invoices/x402-authorizations.ts'
 import {

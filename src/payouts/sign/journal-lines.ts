@@ -28,6 +28,8 @@ const intent = z.discriminatedUnion('kind', [
     address: hex,
     key_index: z.int().nonnegative(),
     nonce: z.int().nonnegative().nullable(),
+    /** Missing where the sweep delegates nothing. */
+    delegation_nonce: z.int().nonnegative().optional(),
   }),
   z.object({
     kind: z.literal('vault_sweep'),

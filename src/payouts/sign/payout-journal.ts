@@ -97,6 +97,8 @@ export class PayoutJournal {
   /** Which payouts use something up. */
   readonly #spenders = new Map<string, Set<string>>()
   readonly #nextChange = new Map<string, number>()
+  /** When a sweep of nothing was last signed for the first time on a network, which creates its sweeper. */
+  readonly #sweeperAtMs = new Map<string, number>()
   readonly #change = new Map<string, Change>()
   readonly #credits = new SignedCredits()
   /** Transactions into vaults. */
@@ -179,6 +181,11 @@ export class PayoutJournal {
   /** Whose a payout or sweep is; null if nothing was signed for it, or in lines of older releases. */
   merchantOf(payoutId: string): string | null {
     return this.entriesOf(payoutId)[0]?.intent?.merchant_id ?? null
+  }
+
+  /** When the creation of a network's sweeper was last signed; null where it never was. */
+  sweeperSignedAtMs(network: string): number | null {
+    return this.#sweeperAtMs.get(network) ?? null
   }
 
   /** The payouts whose transactions use this up; see `outpointKey`. */
@@ -266,6 +273,8 @@ export class PayoutJournal {
     }
     if (!isUtxoEntry(entry)) {
       this.#credits.add(entry)
+      if (entry.number === 1 && entry.intent?.kind === 'sweep' && entry.intent.amount === '0')
+        this.#sweeperAtMs.set(entry.network, entry.signed_at)
       if (isVaultSweepEntry(entry)) this.#swept.add(entry.txid)
       return
     }

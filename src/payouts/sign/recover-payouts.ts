@@ -186,7 +186,7 @@ async function writeSweep(
 ): Promise<void> {
   const [first] = signatures
   if (first?.intent?.kind !== 'sweep') return
-  const { asset, key_index: keyIndex, nonce } = first.intent
+  const { asset, key_index: keyIndex, nonce, delegation_nonce: delegationNonce = null } = first.intent
   const { merchantId, livemode, network, id: payoutId } = lost
   const sweep = { merchantId, livemode, network, id: first.payout_id }
   const known = await findPayoutOfSweep(tx, lost, sweep.id)
@@ -197,7 +197,18 @@ async function writeSweep(
     const amount = BigInt(first.intent.amount)
     // What came to the address later is not this sweep's.
     const transferIds = await listDepositsOfSweep(tx, lost, { network, asset, address, amount })
-    await insertSweep(tx, { ...sweep, payoutId, asset, address, keyIndex, amount, nonce, transferIds, now })
+    await insertSweep(tx, {
+      ...sweep,
+      payoutId,
+      asset,
+      address,
+      keyIndex,
+      amount,
+      nonce,
+      delegationNonce,
+      transferIds,
+      now,
+    })
   }
   for (const entry of signatures) await writeSweepSignature(tx, sweep, entry, now)
 }

@@ -1,4 +1,4 @@
-import { ASSETS, type AssetId, isToken, nativeAssetOf } from '../../core/assets.ts'
+import { ASSETS, type AssetId, isSweptByDelegation, isToken, nativeAssetOf } from '../../core/assets.ts'
 import { isEvmChain } from '../../core/chain/evm-networks.ts'
 import { inToken, tokenSweepCostOf, transferCostOf } from '../../core/payout/gas.ts'
 import type { HotWallet } from '../../db/addresses/hot-wallets.ts'
@@ -22,7 +22,7 @@ export async function loadSweepCost(
     await loadAssetPrice(db, asset, livemode),
   ]
   if (nativePrice === null || tokenPrice === null) return 0n
-  return inToken(tokenSweepCostOf(wallet), {
+  return inToken(tokenSweepCostOf(wallet, { isDelegated: isSweptByDelegation(asset) }), {
     native: { price: nativePrice, decimals: native.decimals },
     token: { price: tokenPrice, decimals },
   })

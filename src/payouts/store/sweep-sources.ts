@@ -1,5 +1,5 @@
 import type { AssetId, Network } from '../../core/assets.ts'
-import { keyspaceOfNetwork } from '../../core/assets.ts'
+import { isSweptByDelegation, keyspaceOfNetwork } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { lockUnsigned } from './payout-transactions.ts'
@@ -11,7 +11,7 @@ export type SweepableAddress = {
   readonly keyIndex: number
   readonly amount: bigint
   readonly transferIds: readonly string[]
-  /** The first nonce of the address that no signed sweep of it has; 0 where none was signed. */
+  /** The first nonce of the address that no signed sweep of it has, or delegates it with; 0 where none was signed. */
   readonly nonceMin: number
 }
 
@@ -20,7 +20,8 @@ const ADDRESSES_MAX = 500
 
 /**
  * The addresses whose final deposits of an asset stand in the merchant's available balance and were not swept, largest
- * first; an address that is being swept comes after that. Served by transfer's and sweep_transfer's keys.
+ * first; an address that is being swept comes after that, also where it is swept of another asset and that takes, or this
+ * one would take, a nonce of its own. Served by transfer's and sweep_transfer's keys.
  */
 async function listSweepable(
   db: Queryable,
@@ -29,7 +30,7 @@ async function listSweepable(
 ): Promise<SweepableAddress[]> {
   const { rows } = await db.query<SweepableAddress>(
     `select d.program as address, d.idx as "keyIndex", sum(t.amount) as amount, array_agg(t.id order by t.id) as "transferIds",
-       coalesce((select max(s.nonce) + 1 from sweep s where s.merchant_id = $1 and s.network = $3 and s.address = d.program
+       coalesce((select max(greatest(s.nonce, case when s.status <> 'failed' then s.delegation_nonce end)) + 1 from sweep s where s.merchant_id = $1 and s.network = $3 and s.address = d.program
          and ${IS_SIGNED}), 0) as "nonceMin"
      from transfer t join deposit_address d
        on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $5
@@ -37,9 +38,17 @@ async function listSweepable(
        and t.ledger_bucket = 'available' and t.left_on_chain is null and t.amount > 0
        and not exists (select from sweep_transfer s where s.merchant_id = t.merchant_id and s.transfer_id = t.id)
        and not exists (select from sweep w where w.merchant_id = t.merchant_id and w.network = t.network
-         and w.asset = t.asset and w.address = d.program and w.status = 'planned')
+         and w.address = d.program and w.status = 'planned'
+         and (w.asset = t.asset or w.delegation_nonce is not null or ($6 and w.nonce is not null)))
      group by d.program, d.idx order by sum(t.amount) desc, d.idx limit ${ADDRESSES_MAX}`,
-    [tenant.merchantId, tenant.livemode, of.network, of.asset, keyspaceOfNetwork(of.network)],
+    [
+      tenant.merchantId,
+      tenant.livemode,
+      of.network,
+      of.asset,
+      keyspaceOfNetwork(of.network),
+      isSweptByDelegation(of.asset),
+    ],
   )
   return rows
 }

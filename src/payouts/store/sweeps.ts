@@ -16,10 +16,12 @@ export type Sweep = {
   /** 20 bytes, of the key `account/0/keyIndex`. */
   readonly address: Buffer
   readonly keyIndex: number
-  /** What its deposits are worth. Native coin pays its own fee out of it. */
+  /** What its deposits are worth. Native coin pays its own fee out of it. 0: it puts the sweeper on the network. */
   readonly amount: bigint
   /** Of the deposit address, if it sends the sweep itself; null if the hot wallet fetches a token. */
   readonly nonce: number | null
+  /** Of the deposit address, where the hot wallet's transaction delegates it (EIP-7702); null where it was before, or is not. */
+  readonly delegationNonce: number | null
   readonly status: 'planned' | 'done' | 'failed'
   /** What it took of the amount; null while it is in no block. */
   readonly cost: bigint | null
@@ -33,7 +35,7 @@ export type SweepTransaction = {
 }
 
 const COLUMNS = `merchant_id as "merchantId", livemode, id, payout_id as "payoutId", network, asset, address,
-  key_index as "keyIndex", amount, nonce, status, cost`
+  key_index as "keyIndex", amount, nonce, delegation_nonce as "delegationNonce", status, cost`
 
 /** Whether the chain took back what sweep s was to take: then it is worth nothing, unless the deposit comes back. By keys. */
 export const LOST_DEPOSIT = `exists (select from sweep_transfer l join transfer t on t.merchant_id = l.merchant_id
@@ -97,8 +99,8 @@ export async function planSweep(tx: Tx, sweep: PlannedSweep): Promise<boolean> {
 export async function insertSweep(tx: Tx, sweep: PlannedSweep): Promise<void> {
   await tx.query(
     `insert into sweep (merchant_id, id, livemode, payout_id, network, asset, address, key_index, amount, nonce, status,
-       created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'planned', $11)`,
+       created_at, delegation_nonce)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'planned', $11, $12)`,
     [
       sweep.merchantId,
       sweep.id,
@@ -111,6 +113,7 @@ export async function insertSweep(tx: Tx, sweep: PlannedSweep): Promise<void> {
       sweep.amount,
       sweep.nonce,
       sweep.now,
+      sweep.delegationNonce,
     ],
   )
   await tx.query(
@@ -165,6 +168,16 @@ export async function hasLostDeposit(
     `select from sweep s where s.merchant_id = $1 and s.payout_id = $2 and s.livemode = $3 and s.status = 'planned'
        and ${LOST_DEPOSIT} limit 1`,
     [merchantId, payoutId, livemode],
+  )
+  return rowCount === 1
+}
+
+/** Whether a network's sweeper is about to be put there, for the sake of any merchant's payout. Served by sweep_under_way. */
+export async function isSweeperComing(db: Queryable, network: Network): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from sweep s where s.network = $1 and s.final_at is null and s.amount = 0 and s.status = 'planned'
+       and (${IS_SIGNED} or not ${ORPHANED}) limit 1`,
+    [network],
   )
   return rowCount === 1
 }
@@ -245,11 +258,14 @@ export async function insertSweepTransaction(
   )
 }
 
-/** A sweep that nobody signed, nor will, and that is worth nothing: what it was to take beside a lost deposit waits for it. */
+/**
+ * A sweep that nobody signed, nor will: it is worth nothing, since what it was to take beside a lost deposit waits for it, or
+ * was to put the sweeper there.
+ */
 const IS_GIVEN_UP = `s.merchant_id = $1 and s.id = $2 and s.livemode = $3 and s.status = 'planned' and not ${IS_SIGNED}
-  and ${ORPHANED} and ${LOST_DEPOSIT}`
+  and ${ORPHANED} and (${LOST_DEPOSIT} or s.amount = 0)`
 
-/** Whether a sweep was not signed, is orphaned, and was to take a deposit that the chain took back. By primary keys. */
+/** Whether a sweep was not signed, is orphaned, and is worth nothing. By primary keys. */
 export async function isGivenUp(
   db: Queryable,
   sweep: Pick<Sweep, 'merchantId' | 'livemode' | 'id'>,

@@ -9,6 +9,7 @@ import type { RpcAnswer } from './anvil-process.ts'
 import type { EvmChain } from './evm-chain.ts'
 import { CREATE2_CALL, SANDBOX_USDC_CONTRACT } from './evm-genesis.ts'
 import { TEST_USDC_BYTECODE } from './test-usdc.ts'
+import { TEST_USDT_BYTECODE } from './test-usdt.ts'
 
 /** A payment that was signed and not sent gives its account back after this long. */
 const RESERVED_MS = 10 * 60 * 1_000
@@ -18,7 +19,10 @@ const DEPLOY_GAS = 10_000_000
 const FEES = { maxFeePerGas: 100_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n }
 const REPLACEMENT_FEES = { maxFeePerGas: 200_000_000_000n, maxPriorityFeePerGas: 2_000_000_000n }
 /** What creates a test token, by its symbol; it takes what each of a list of accounts has at first. */
-const TEST_TOKEN_BYTECODES: { readonly [symbol: string]: string } = { USDC: TEST_USDC_BYTECODE }
+const TEST_TOKEN_BYTECODES: { readonly [symbol: string]: string } = {
+  USDC: TEST_USDC_BYTECODE,
+  USDT: TEST_USDT_BYTECODE,
+}
 /** What each account holds of a test token at first: a thousand million. */
 const TOKENS_EACH = 10n ** 15n
 const WORD_DIGITS = 64

@@ -146,3 +146,35 @@ contract IssuersGuard {
         }
     }
 }
+
+/// Pays with no more gas than Solidity's own `transfer` leaves, 2,300.
+contract StipendPayer {
+    function pay(address payable to) external payable {
+        to.transfer(msg.value);
+    }
+}
+
+/// A token whose transfers answer no, and move nothing.
+contract RefusingToken {
+    mapping(address => uint256) public balanceOf;
+
+    function mint(address to, uint256 value) external {
+        balanceOf[to] += value;
+    }
+
+    function transfer(address, uint256) external pure returns (bool) {
+        return false;
+    }
+}
+
+/// Asks about a signature as USDC does since version 2.2: an address with code is asked itself (ERC-1271).
+contract SignatureAsker {
+    function isGood(address who, bytes32 hash, bytes calldata signature) external view returns (bool) {
+        if (who.code.length == 0) {
+            return ecrecover(hash, uint8(signature[64]), bytes32(signature[0:32]), bytes32(signature[32:64])) == who;
+        }
+        (bool ok, bytes memory answer) =
+            who.staticcall(abi.encodeWithSignature("isValidSignature(bytes32,bytes)", hash, signature));
+        return ok && answer.length >= 32 && abi.decode(answer, (bytes32)) == bytes32(bytes4(0x1626ba7e));
+    }
+}

@@ -7,6 +7,7 @@ import type { BroadcastVerdict } from '../broadcaster.ts'
 import type { OutcomeSealer } from '../outcome-sealer.ts'
 import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
 import type { EvmAccount, EvmReceiptFound, EvmTerms } from './evm-payout-client.ts'
+import type { SweeperState } from './sweeper-state.ts'
 
 /** An account-based chain, as payouts see it; `EvmPayoutClient` reads it. */
 export type EvmPayoutChain = PayoutProvider & {
@@ -26,6 +27,8 @@ export type EvmPayoutChain = PayoutProvider & {
     call: { asset: AssetId; from: Uint8Array; data: Uint8Array },
     height?: number | null,
   ): Promise<string | null>
+  sweeperOf(hot: Uint8Array): Promise<SweeperState>
+  isDelegated(deposit: Uint8Array, hot: Uint8Array): Promise<boolean>
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
 }
 

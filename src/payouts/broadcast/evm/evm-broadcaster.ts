@@ -150,7 +150,8 @@ export class EvmBroadcaster implements Broadcaster {
     const tenant = tenantOf(payout)
     const to = parseEvmAddress(payout.destination)
     if (!isToken(payout.asset) || to === null) return true
-    if (!isSwept && (await listSweepsOf(pool, tenant, payout.id)).length > 0) return true
+    if (!isSwept && (await listSweepsOf(pool, tenant, payout.id)).some(({ amount }) => amount > 0n))
+      return true
     const refusalBy = (chain: EvmPayoutChain) => tokenRefusal(chain, { asset: payout.asset, hot, to })
     const code = await refusalBy(this.providers.current)
     if (code === null) {
@@ -171,7 +172,7 @@ export class EvmBroadcaster implements Broadcaster {
     const to = parseEvmAddress(payout.destination)
     if (to === null || (await loadPayoutGas(pool, tenant, payout.id)) !== null) return
     const sweeps = await listSweepsOf(pool, tenant, payout.id)
-    if (sweeps.some(({ status }) => status !== 'done')) return
+    if (sweeps.some(({ status, amount }) => status !== 'done' && amount > 0n)) return
     if (!(await this.#isTaken(payout, wallet, { isSwept: true }))) return
     const payment = { from: wallet.address, to, value: netAmountOf(payout) }
     const gas = isToken(payout.asset) ? TOKEN_TRANSFER_GAS : await this.#gasOf(payout.id, payment)

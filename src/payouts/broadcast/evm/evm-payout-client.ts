@@ -1,26 +1,23 @@
-import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
+import { bytesToHex } from '@noble/hashes/utils.js'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { ChainUnavailable } from '../../../chain/adapter.ts'
-import { contractCall, textOfAnswer } from '../../../chain/evm/contract-call.ts'
+import { contractCall } from '../../../chain/evm/contract-call.ts'
 import { bytes, count, hash, quantity } from '../../../chain/evm/evm-answers.ts'
 import { EvmNode } from '../../../chain/evm/evm-node.ts'
 import { EvmRpcError } from '../../../chain/evm/evm-rpc.ts'
-import { domainSeparatorOf } from '../../../chain/evm/token-authorization.ts'
-import type { AssetId } from '../../../core/assets.ts'
+import { ASSETS, type AssetId, isSweptByDelegation } from '../../../core/assets.ts'
 import { type DataFee, type EvmChain, evmNetworkOf } from '../../../core/chain/evm-networks.ts'
 import { type EvmParameters, type EvmToken, evmParametersOf } from '../../../core/chain/evm-parameters.ts'
 import type { Realm } from '../../../core/chain/realm.ts'
-import { MAX_FEE_MAX, TRANSFER_GAS } from '../../../core/payout/gas.ts'
 import type { HotToken } from '../../../db/addresses/hot-wallets.ts'
 import type { FoundTerms } from '../../store/found-payouts.ts'
 import type { BroadcastVerdict } from '../broadcaster.ts'
 import { dataGasOf, gasOf, newAccountGasOf, type Payment, REVERT_PATTERN } from './payment-gas.ts'
+import { placeOnEthereum } from './place-on-ethereum.ts'
+import { isDelegated, readSweeper, type SweeperState } from './sweeper-state.ts'
+import { readTokenWords, type TokenWords } from './token-words.ts'
 
-/** The chain's own contract that says what a place on Ethereum costs, and the operator (OP Stack since Isthmus). */
-const GAS_ORACLE = '0x420000000000000000000000000000000000000f'
-/** More bytes than a signed plain transfer has. */
-const TRANSFER_BYTES = 200n
 const KNOWN_PATTERN = /already known|already imported|known transaction|alreadyknown/i
 /** Blocks read at a time for the transaction that used up a nonce, and searches that are remembered. */
 const SEARCH_BLOCKS = 20
@@ -41,8 +38,6 @@ export type EvmReceiptFound = {
   readonly hash: string
   readonly succeeded: boolean
 }
-
-type TokenWords = { readonly name: string; readonly version: string }
 
 /** How the chain and one account on it stand, at its newest block. Wei, but for the token's units. */
 export type EvmAccount = {
@@ -233,19 +228,38 @@ export class EvmPayoutClient {
     height: number | null = null,
   ): Promise<string | null> {
     const { contract: to } = this.#token(call.asset)
+    const fee = await this.#feeOf(call.asset)
+    if (fee > 0n) return `its issuer takes a fee: ${fee} of 10,000`
     try {
       const transaction = { from: textOf(call.from), to, data: `0x${bytesToHex(call.data)}` }
-      await this.#node.rpc.call(
+      const answer = await this.#node.rpc.call(
         'eth_call',
         [transaction, height === null ? 'latest' : `0x${height.toString(16)}`],
         bytes,
       )
-      return null
+      return answer !== '0x' && BigInt(answer) === 0n ? 'it answers no' : null
     } catch (error) {
       if (error instanceof EvmRpcError && error.kind === 'other' && REVERT_PATTERN.test(error.message))
         return error.message
       throw error
     }
+  }
+
+  /** What the token's contract keeps of a transfer now, in parts of 10,000. */
+  async #feeOf(asset: AssetId): Promise<bigint> {
+    const { token } = ASSETS[asset]
+    if (token?.fee == null) return 0n
+    const answer = await this.#read(this.#token(asset).contract, contractCall(token.fee))
+    return answer === '0x' ? 0n : BigInt(answer)
+  }
+
+  /** See `readSweeper`. */
+  sweeperOf(hot: Uint8Array): Promise<SweeperState> {
+    return readSweeper(this.#node, hot)
+  }
+
+  isDelegated(deposit: Uint8Array, hot: Uint8Array): Promise<boolean> {
+    return isDelegated(this.#node, deposit, hot)
   }
 
   async broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
@@ -271,18 +285,11 @@ export class EvmPayoutClient {
     }
   }
 
-  /** What a plain transfer pays at most for its place on Ethereum, and to the operator; a private chain has no such contract. */
   async #l1Fee(): Promise<bigint> {
     if (this.#dataFee !== 'op_stack') return 0n
-    const place = await this.#read(GAS_ORACLE, contractCall('getL1FeeUpperBound(uint256)', TRANSFER_BYTES))
-    const operator = await this.#read(GAS_ORACLE, contractCall('getOperatorFee(uint256)', TRANSFER_GAS))
-    if (place !== '0x') {
-      const fee = BigInt(place) + (operator === '0x' ? 0n : BigInt(operator))
-      return fee > MAX_FEE_MAX * TRANSFER_GAS ? MAX_FEE_MAX * TRANSFER_GAS : fee
-    }
-    if ((await this.parameters()).isolated) return 0n
+    const { isolated } = await this.parameters()
     const { where } = this.#node.rpc
-    throw new ChainUnavailable(`the node at ${where} does not say what a place on Ethereum costs`)
+    return placeOnEthereum((to, data) => this.#read(to, data), { isolated, where })
   }
 
   /** Without those that, on a private chain, nobody has put there. */
@@ -290,38 +297,31 @@ export class EvmPayoutClient {
     const held: HotToken[] = []
     for (const token of this.#tokens) {
       const { asset } = token
-      const domain = this.#domains.get(asset) ?? (await this.#readDomain(token))
-      if (domain === null) continue
-      this.#domains.set(asset, domain)
+      const domain = await this.#domainOf(token)
+      if (domain === undefined) continue
       const contract = Buffer.from(token.contract.slice(2), 'hex')
       held.push({ asset, contract, domain, balance: await this.tokenBalanceOf(asset, account) })
     }
     return held
   }
 
+  /** Null where it takes no signatures; undefined where no such contract is there. */
+  async #domainOf(token: EvmToken): Promise<TokenWords | null | undefined> {
+    const { asset, contract } = token
+    const read = (to: string, data: Uint8Array) => this.#read(to, data)
+    if (isSweptByDelegation(asset))
+      return (await read(contract, contractCall('totalSupply()'))) === '0x' ? undefined : null
+    const { chainId } = await this.parameters()
+    const domain = this.#domains.get(asset) ?? (await readTokenWords(read, token, chainId))
+    if (domain === null) return undefined
+    this.#domains.set(asset, domain)
+    return domain
+  }
+
   #token(asset: AssetId): EvmToken {
     const token = this.#tokens.find((each) => each.asset === asset)
     if (token === undefined) throw new Error(`${asset} is no token of this network`)
     return token
-  }
-
-  /** Checked against the contract's own separator: a signature under other words would be worth nothing. */
-  async #readDomain(token: EvmToken): Promise<TokenWords | null> {
-    const { contract } = token
-    const separator = await this.#read(contract, contractCall('DOMAIN_SEPARATOR()'))
-    if (separator === '0x') return null
-    const name = textOfAnswer(await this.#read(contract, contractCall('name()')))
-    const version = textOfAnswer(await this.#read(contract, contractCall('version()')))
-    const { chainId } = await this.parameters()
-    const own = domainSeparatorOf({
-      name,
-      version,
-      chainId: BigInt(chainId),
-      contract: hexToBytes(contract.slice(2)),
-    })
-    if (separator.toLowerCase() !== `0x${bytesToHex(own)}`)
-      throw new ChainUnavailable(`the token at ${contract} does not sign as USDC does: correct its address`)
-    return { name, version }
   }
 
   /** What a function that only reads answers; `0x` where there is no such contract or function. */

@@ -1,4 +1,4 @@
-import { isToken } from '../../../core/assets.ts'
+import { isSweptByDelegation, isToken } from '../../../core/assets.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { isWaitOver } from '../../../core/payout/payout-limits.ts'
 import { tenantOf } from '../../../core/tenant.ts'
@@ -17,6 +17,7 @@ import { adoptSweep, listSweepSources, type SweepableAddress } from '../../store
 import {
   endGivenUp,
   isGivenUp,
+  isSweeperComing,
   listSweepsOf,
   listSweepsUnderWay,
   listSweepTransactions,
@@ -134,10 +135,7 @@ export class EvmSweeps {
     // A restored database may have forgotten that it was signed.
     const question = { ...tenantOf(sweep), intentId: sweep.id, network }
     if ((await askJournal(pool, question, clock())) && (await endGivenUp(pool, sweep, clock())))
-      log.warn(
-        { sweepId: sweep.id },
-        'a sweep that was not signed ended: the chain took a deposit of it back',
-      )
+      log.warn({ sweepId: sweep.id }, 'a sweep that was not signed ended: nobody needs it')
   }
 
   /** The newest pays the most; an older one is offered only where the node does not take the newer. */
@@ -218,7 +216,7 @@ export class EvmSweeps {
     const of = { network, asset }
     // The signer ends a payout one of whose sweeps failed: what it was to take is the next one's.
     const own = await listSweepsOf(pool, tenant, payout.id)
-    if (own.some(({ status }) => status === 'failed')) return
+    if (own.some(({ status, amount }) => status === 'failed' && amount > 0n)) return
     const credit = await loadSweptCredit(pool, tenant, { ...of, counts: 'planned' })
     const before = await sumUnsignedPayouts(pool, tenant, { ...of, before: payout.id })
     // The credit is without what is signed. Asked after it: what is unsigned now was so then.
@@ -244,8 +242,34 @@ export class EvmSweeps {
     if (lacks > chosen.unanswered && lacks > dust && chosen.short > 0n)
       return this.#wait(payout, 'insufficient_funds', NOT_THERE)
     const needed = left > 0n && lacks <= 0n ? missing - before : missing
-    for (const found of firstWorth(chosen.usable, needed))
-      await this.#alone(addressText(found), () => this.#planOne(payout, found, isOfToken))
+    const sources = firstWorth(chosen.usable, needed)
+    const [first] = sources
+    if (first === undefined || !(await this.#canSweep(payout, first, wallet))) return
+    for (const found of sources)
+      await this.#alone(addressText(found), () => this.#planOne(payout, found, wallet))
+  }
+
+  /**
+   * Whether sweeps of this asset can be signed now. The first of a token without signatures waits for the sweeper to stand on
+   * the network, for which it asks; where it cannot stand there, the payout waits a day.
+   */
+  async #canSweep(payout: Payout, found: SweepableAddress, wallet: HotWallet): Promise<boolean> {
+    if (!isSweptByDelegation(payout.asset)) return true
+    const { pool, network, providers } = this.#parts
+    const { address: hot } = wallet
+    const state = await providers.current.sweeperOf(hot)
+    if (state.kind === 'ready')
+      return providers.anotherSays(`the sweeper of ${network}`, async (chain) => {
+        return (await chain.sweeperOf(hot)).kind === 'ready'
+      })
+    if (state.kind === 'problem') await this.#wait(payout, 'sweeper_missing', state.problem)
+    if (state.kind === 'absent' && !(await isSweeperComing(pool, network)))
+      await this.#insert(
+        payout,
+        { ...found, amount: 0n, transferIds: [] },
+        { nonce: null, delegationNonce: null },
+      )
+    return false
   }
 
   /** What may pass is waited for, and not for ever. */
@@ -261,15 +285,31 @@ export class EvmSweeps {
     await withTransaction(pool, tenant, (tx) => insertPayoutRefusal(tx, tenant, refusal))
   }
 
-  async #planOne(payout: Payout, found: SweepableAddress, isOfToken: boolean): Promise<void> {
+  async #planOne(payout: Payout, found: SweepableAddress, { address: hot }: HotWallet): Promise<void> {
+    const { asset } = payout
+    const isDelegated = isSweptByDelegation(asset)
+    if (
+      isToken(asset) &&
+      (!isDelegated || (await this.#parts.providers.current.isDelegated(found.address, hot)))
+    )
+      return this.#insert(payout, found, { nonce: null, delegationNonce: null })
+    const nonce = await this.#nonceOf(found)
+    if (nonce === 'doubtful') return
+    const nonces = isDelegated ? { nonce: null, delegationNonce: nonce } : { nonce, delegationNonce: null }
+    await this.#insert(payout, found, nonces)
+  }
+
+  async #insert(
+    payout: Payout,
+    found: Pick<SweepableAddress, 'address' | 'keyIndex' | 'amount' | 'transferIds'>,
+    nonces: Pick<Sweep, 'nonce' | 'delegationNonce'>,
+  ): Promise<void> {
     const { pool, network, clock } = this.#parts
     const { address, keyIndex, amount, transferIds } = found
-    const nonce = isOfToken ? null : await this.#nonceOf(found)
-    if (nonce === 'doubtful') return
     const now = clock()
     const { merchantId, livemode, asset, id: payoutId } = payout
     const id = newId('sweep', now)
-    const sweep = { merchantId, livemode, id, payoutId, network, asset, address, keyIndex, amount, nonce }
+    const sweep = { merchantId, livemode, id, payoutId, network, asset, address, keyIndex, amount, ...nonces }
     try {
       await withTransaction(pool, tenantOf(payout), (tx) => planSweep(tx, { ...sweep, transferIds, now }))
     } catch (error) {

@@ -1,7 +1,8 @@
 import { payerTransferCall } from '../../../chain/evm/payer-authorization.ts'
-import { type AssetId, x402AssetOn } from '../../../core/assets.ts'
+import type { AssetId } from '../../../core/assets.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { wouldCount } from '../../../core/x402/judge-authorization.ts'
+import { x402AssetOn } from '../../../core/x402/x402-assets.ts'
 import { loadNetworkState } from '../../../db/chain/network-state.ts'
 import { loadInvoice } from '../../../db/invoices/invoices.ts'
 import {

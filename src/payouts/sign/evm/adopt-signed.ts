@@ -16,9 +16,9 @@ import type { EvmEntry } from '../journal-lines.ts'
 import type { PayoutJournal } from '../payout-journal.ts'
 import type { SigningTask } from '../payout-signer.ts'
 import type { SigningContext } from '../signing-context.ts'
-import { digestOf, intentOf, takesOwnDeposits } from './evm-sweeps.ts'
+import { digestOf, intentOf, sweepCall, takesOwnDeposits } from './evm-sweeps.ts'
 import { type EvmTerms, evmEntryOf, readEvmTerms } from './evm-terms.ts'
-import { signFromHotWallet, signSweep, tokenSweepCall } from './sign-evm.ts'
+import { signFromHotWallet, signSweep } from './sign-evm.ts'
 
 /**
  * A transaction of the payout that the watcher found in a block and that neither database nor journal knows, since both were
@@ -140,11 +140,12 @@ function entryOf(signer: SigningContext, { sweep, terms, one }: Claimed): EvmEnt
   })
 }
 
-/** Its call has the sweep's id, the deposit address and the amount in it, signed. */
-function tokenSweep({ account, token }: EvmTerms, { id, keyIndex, amount }: Sweep, said: EvmTransaction) {
-  if (token?.domain == null || said.value !== 0n) return null
-  const data = tokenSweepCall(account, { id, index: keyIndex, value: amount }, token.domain)
-  return signFromHotWallet(account, { ...said, to: token.contract, data })
+/** Its call has the deposit address and the amount in it, signed where the token takes signatures. */
+function tokenSweep(terms: EvmTerms, sweep: Sweep, said: EvmTransaction) {
+  const call = sweepCall(terms, sweep)
+  if (call === null || said.value !== 0n) return null
+  const { to, data, delegation } = call
+  return signFromHotWallet(terms.account, { ...said, to, data, delegation })
 }
 
 /** It moves the amount, less what the gas and a place on Ethereum cost at most. */

@@ -36,6 +36,7 @@ import {
 } from '../payout-signer.ts'
 import type { SigningContext } from '../signing-context.ts'
 import { adoptFound, adoptSweeps } from './adopt-signed.ts'
+import { isForSweeper } from './delegated-sweeps.ts'
 import { signSweepInTheWay, signSweeps } from './evm-sweeps.ts'
 import {
   coversGas,
@@ -59,13 +60,17 @@ function tooDear(signer: SigningContext, payout: Payout): Unsigned {
 async function prepare(signer: SigningContext, task: SigningTask): Promise<'ready' | Unsigned> {
   const { payout } = task
   const sweeps = await listSweepsOf(signer.pool, tenantOf(payout), payout.id)
-  if (sweeps.some(({ status }) => status === 'failed')) return { kind: 'refused', code: 'sweep_failed' }
-  if (sweeps.every(({ status }) => status === 'done')) return 'ready'
+  const moving = sweeps.filter((sweep) => !isForSweeper(sweep))
+  if (moving.some(({ status }) => status === 'failed')) return { kind: 'refused', code: 'sweep_failed' }
+  // The sweeper may stand there already, by another payout's transaction: what the payout lacks says whether it waits.
+  const isMoved = moving.every(({ status }) => status === 'done')
+  if (isMoved && !sweeps.some(({ status }) => status === 'planned')) return 'ready'
   if (await hasLostDeposit(signer.pool, tenantOf(payout), payout.id))
     return { kind: 'refused', code: 'deposit_gone' }
   const terms = await readEvmTerms(signer, payout)
   if (terms === null) return WAITS
   const isAffordable = await signSweeps(signer, { payout, sweeps, terms })
+  if (isMoved) return 'ready'
   return isAffordable ? WAITS : tooDear(signer, payout)
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isToken, type Network } from '../../../core/assets.ts'
+import { isSweptByDelegation, isToken, type Network } from '../../../core/assets.ts'
 import {
   affordablePrice,
   gasCostOf,
@@ -29,6 +29,13 @@ import {
 } from '../journal-lines.ts'
 import { isJournaled, isSweepId } from '../payout-journal.ts'
 import type { SigningContext } from '../signing-context.ts'
+import {
+  delegatedSweepCall,
+  isFormOf,
+  isForSweeper,
+  mayCreateSweeper,
+  type SweepCall,
+} from './delegated-sweeps.ts'
 import {
   coversGas,
   type EvmTerms,
@@ -88,6 +95,7 @@ export const digestOf = (sweep: Sweep): Buffer =>
         `address ${sweep.address.toString('hex')}`,
         `amount ${sweep.amount}`,
         `nonce ${sweep.nonce ?? 'none'}`,
+        ...(sweep.delegationNonce === null ? [] : [`delegation nonce ${sweep.delegationNonce}`]),
       ].join('\n'),
     )
     .digest()
@@ -102,6 +110,7 @@ async function signOne(signer: SigningContext, task: Task, sweep: Sweep): Promis
     sweep.asset === payout.asset &&
     sweep.network === payout.network &&
     (sweep.nonce === null) === isToken(payout.asset) &&
+    isFormOf(sweep) &&
     sweep.address.equals(depositAddress(terms.account, sweep.keyIndex))
   if (!isSame) {
     alert(signer, sweep, 'a sweep is not what it was, or none of the payout’s, and is not signed')
@@ -160,6 +169,7 @@ export const intentOf = (sweep: Sweep): SignedIntent => ({
   address: sweep.address.toString('hex'),
   key_index: sweep.keyIndex,
   nonce: sweep.nonce,
+  ...(sweep.delegationNonce === null ? {} : { delegation_nonce: sweep.delegationNonce }),
 })
 
 type Signature = { readonly last: EvmEntry | undefined; readonly digest: Buffer }
@@ -227,6 +237,19 @@ function lastCostOf({ journal }: SigningContext, { id }: Sweep): bigint | null {
   return last === undefined ? null : BigInt(last.network_fee)
 }
 
+/** What the hot wallet calls to fetch a token; null while the token is not known. */
+export function sweepCall(terms: EvmTerms, sweep: Sweep): SweepCall | null {
+  if (isSweptByDelegation(sweep.asset)) return delegatedSweepCall(terms, sweep)
+  const { account, wallet, token } = terms
+  if (token?.domain == null) return null
+  const call = { id: sweep.id, index: sweep.keyIndex, value: sweep.amount }
+  return {
+    to: token.contract,
+    data: tokenSweepCall(account, call, token.domain),
+    gasAt: (price) => tokenSweepGasAt(price, wallet),
+  }
+}
+
 /** A token is fetched by the hot wallet, whose own ether pays for it. */
 async function buildTokenSweep(
   signer: SigningContext,
@@ -234,24 +257,26 @@ async function buildTokenSweep(
   sweep: Sweep,
   { last, digest }: Signature,
 ): Promise<EvmEntry | 'waits'> {
-  const { wallet, chainId, account, network, token, hot } = terms
+  const { wallet, chainId, account, network, hot } = terms
   const place = last === undefined ? await nextHotNonce(signer, terms) : { nonce: last.nonce, waiting: 0 }
+  const call = sweepCall(terms, sweep)
   // Of what waits only the hot wallet's next transaction is replaced.
-  if (token?.domain == null || place === null || (last !== undefined && wallet.nonce !== last.nonce))
-    return 'waits'
+  if (call === null || place === null || (last !== undefined && wallet.nonce !== last.nonce)) return 'waits'
   const price = wantedPrice(terms, last ?? null)
-  const gas = tokenSweepGasAt(price, wallet)
+  const { to, data, delegation } = call
+  const gas = call.gasAt(price)
   if (!(await coversGas(signer, terms, { gas, price, waiting: place.waiting }))) return 'waits'
-  const call = { id: sweep.id, index: sweep.keyIndex, value: sweep.amount }
+  if (isForSweeper(sweep) && last === undefined && !mayCreateSweeper(signer, network)) return 'waits'
   const built = signFromHotWallet(account, {
     chainId,
     nonce: BigInt(place.nonce),
     gas,
     maxFeePerGas: price.maxFee,
     maxPriorityFeePerGas: price.tip,
-    to: token.contract,
+    to,
     value: 0n,
-    data: tokenSweepCall(account, call, token.domain),
+    data,
+    delegation,
   })
   const intent = { intentId: sweep.id, number: (last?.number ?? 0) + 1, network, digest }
   const how = { sender: hot, nonce: place.nonce, gas, price, networkFee: 0n, height: wallet.height }

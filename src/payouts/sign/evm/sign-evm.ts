@@ -4,6 +4,7 @@ import { utf8ToBytes } from '@noble/hashes/utils.js'
 import type { HDKey } from '@scure/bip32'
 import { evmAddressOf } from '../../../chain/evm/address.ts'
 import { HOT_WALLET_CHAIN, HOT_WALLET_INDEX } from '../../../chain/evm/hot-wallet.ts'
+import { sweeperOf } from '../../../chain/evm/sweeper.ts'
 import {
   authorizationHashOf,
   authorizedCall,
@@ -11,7 +12,12 @@ import {
   type TokenAuthorization,
   type TokenDomain,
 } from '../../../chain/evm/token-authorization.ts'
-import { type EvmTransaction, signTransaction } from '../../../chain/evm/transaction.ts'
+import {
+  type EvmTransaction,
+  type SignedDelegation,
+  signDelegation,
+  signTransaction,
+} from '../../../chain/evm/transaction.ts'
 
 const DEPOSIT_CHAIN = 0
 
@@ -58,6 +64,18 @@ export const signFromHotWallet = (account: HDKey, transaction: EvmTransaction): 
 export function signSweep(account: HDKey, index: number, terms: Omit<EvmTransaction, 'to' | 'data'>): Signed {
   const transaction = { ...terms, to: hotWalletAddress(account), data: new Uint8Array() }
   return withKey(account, { chain: DEPOSIT_CHAIN, index }, (key) => signTransaction(transaction, key))
+}
+
+/** A deposit address's signature that it runs the sweeper of the account's own hot wallet from now on, and nothing else's. */
+export function signSweeperDelegation(
+  account: HDKey,
+  index: number,
+  at: { readonly chainId: bigint; readonly nonce: bigint },
+): SignedDelegation {
+  const delegation = { ...at, to: sweeperOf(hotWalletAddress(account)) }
+  // Chain 0 would stand for every chain.
+  if (at.chainId === 0n) throw new Error('a delegation names its chain')
+  return withKey(account, { chain: DEPOSIT_CHAIN, index }, (key) => signDelegation(delegation, key))
 }
 
 /**

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { isSignedByPayer, payerTransferCall } from '../../../chain/evm/payer-authorization.ts'
-import { NETWORKS, x402AssetOn } from '../../../core/assets.ts'
+import { NETWORKS } from '../../../core/assets.ts'
 import { gasPriceOf, replacingPrice, TOKEN_SWEEP_GAS } from '../../../core/payout/gas.ts'
 import { SETTLE_SECONDS_MIN } from '../../../core/x402/judge-authorization.ts'
+import { x402AssetOn } from '../../../core/x402/x402-assets.ts'
 import {
   countX402Signed,
   insertX402Transaction,

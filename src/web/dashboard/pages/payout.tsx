@@ -152,6 +152,8 @@ const FAILURES: { readonly [code: string]: string } = {
     'Payments that this payout needs are not on the chain any more, and what is left does not cover it. Nobody was paid. Tell whoever runs this server, and request less.',
   input_spent_elsewhere:
     'Coins of this installation were spent by a transaction that it did not make: somebody else has its keys. Tell whoever runs this server at once.',
+  sweeper_missing:
+    'Its network lacks what moves this token to the hot wallet. Nobody was paid. Tell whoever runs this server: the log and paylink doctor say what to do.',
   input_double_spent:
     'A payment whose coin this payout spends was double-spent in a reorganization, for good. Nobody was paid. Ask again for what is available now.',
 }

@@ -1,0 +1,8 @@
+import { ASSET_IDS, ASSETS, type AssetId, type Network } from '../assets.ts'
+
+/** Whether programs may pay in it by x402. */
+export const isX402Asset = (asset: AssetId): boolean => ASSETS[asset].token?.isX402 === true
+
+/** The token in which programs pay by x402 on a network; null where there is none. */
+export const x402AssetOn = (network: Network): AssetId | null =>
+  ASSET_IDS.find((asset) => isX402Asset(asset) && network.startsWith(`${ASSETS[asset].chain}-`)) ?? null

@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { SWEEP_CHECKS } from '../../src/audit/payout-checks.ts'
+import { runAudit } from '../../src/audit/run-audit.ts'
+import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
+import { delegatedTo, sweeperOf } from '../../src/chain/evm/sweeper.ts'
+import type { Tenant } from '../../src/postgres/transaction.ts'
+import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
+
+const ASSET = 'USDT_ETHEREUM'
+const USDT = 1_000_000n
+const ETHER = 10n ** 18n
+
+let world: EvmPayoutWorld
+beforeAll(async () => {
+  world = await EvmPayoutWorld.open('ethereum', { withUsdt: true })
+  await world.fuelHotWallet(10n * ETHER)
+}, 180_000)
+afterAll(() => world?.close())
+
+const checked = new Set(SWEEP_CHECKS.map(({ name }) => name))
+async function findings() {
+  const results = await runAudit(world.database.owner, [])
+  return results.filter(({ name, findings }) => checked.has(name) && findings.length > 0)
+}
+const codeAt = (address: Uint8Array | string) =>
+  world.anvil.rpc<string>('eth_getCode', [
+    typeof address === 'string' ? address : encodeEvmAddress(address),
+    'latest',
+  ])
+const sentByHotWallet = async () =>
+  Number(await world.anvil.rpc<string>('eth_getTransactionCount', [encodeEvmAddress(world.hot), 'latest']))
+const sweepsOf = async (payoutId: string) =>
+  (
+    await world.database.owner.query<{ amount: bigint; delegation_nonce: number | null; status: string }>(
+      'select amount, delegation_nonce, status from sweep where payout_id = $1 order by amount',
+      [payoutId],
+    )
+  ).rows
+
+const issuer = (...call: Parameters<EvmPayoutWorld['asTether']>) => world.asTether(...call)
+
+test('the first payout puts the sweeper there, once for all, and the deposit arrives whole', async () => {
+  const tenant = await world.openShop(ASSET, [])
+  const { address } = await world.deposit(tenant, ASSET, 30n * USDT)
+  expect(await codeAt(sweeperOf(world.hot))).toBe('0x')
+  const payout = await world.payout(tenant, ASSET, '20')
+  const done = await world.until(tenant, payout.id, 'confirmed', 20)
+  expect(done.networkFee).toBe(0n)
+  expect(await world.holds(ASSET, payout.destination)).toBe(20n * USDT)
+  expect(await world.holds(ASSET, world.hot)).toBe(10n * USDT)
+  expect(await codeAt(address)).toBe(delegatedTo(sweeperOf(world.hot)))
+  expect(await sweepsOf(payout.id)).toMatchObject([
+    { amount: 0n, delegation_nonce: null, status: 'done' },
+    { amount: 30n * USDT, delegation_nonce: 0, status: 'done' },
+  ])
+  expect(await findings()).toEqual([])
+  const next = await world.openShop(ASSET, [5n * USDT])
+  const second = await world.payout(next, ASSET, '5')
+  await world.until(next, second.id, 'confirmed')
+  expect(await sweepsOf(second.id)).toMatchObject([{ amount: 5n * USDT, delegation_nonce: 0 }])
+  expect(await findings()).toEqual([])
+})
+
+test('a later payment to the same address needs no delegation, and its ether takes the next nonce', async () => {
+  const tenant = await world.openShop(ASSET, [])
+  const { invoiceId, address } = await world.deposit(tenant, ASSET, 8n * USDT)
+  const first = await world.payout(tenant, ASSET, '8')
+  await world.until(tenant, first.id, 'confirmed')
+  await world.payInvoice(tenant, { invoiceId, address, asset: ASSET, amount: 3n * USDT })
+  await world.payInvoice(tenant, { invoiceId, address, asset: 'ETH', amount: ETHER })
+  const second = await world.payout(tenant, ASSET, '3')
+  const ether = await world.payout(tenant, 'ETH', '0.5')
+  await world.until(tenant, second.id, 'confirmed')
+  await world.until(tenant, ether.id, 'confirmed')
+  expect(await sweepsOf(second.id)).toMatchObject([{ amount: 3n * USDT, delegation_nonce: null }])
+  const { rows } = await world.database.owner.query('select nonce from sweep where payout_id = $1', [
+    ether.id,
+  ])
+  expect(rows).toEqual([{ nonce: 1 }])
+  expect(await findings()).toEqual([])
+})
+
+test('ether and USDT of one address take one nonce after the other, whichever is asked for first', async () => {
+  const tenant = await world.openShop(ASSET, [])
+  const { invoiceId, address } = await world.deposit(tenant, ASSET, 8n * USDT)
+  await world.payInvoice(tenant, { invoiceId, address, asset: 'ETH', amount: ETHER })
+  await world.payInvoice(tenant, { invoiceId, address, asset: 'USDC_ETHEREUM', amount: 4n * USDT })
+  const payouts = [
+    await world.payout(tenant, 'ETH', '0.5'),
+    await world.payout(tenant, ASSET, '8'),
+    await world.payout(tenant, 'USDC_ETHEREUM', '4'),
+  ]
+  for (const { id } of payouts) await world.until(tenant, id, 'confirmed', 20)
+  const { rows } = await world.database.owner.query<{ nonce: number }>(
+    `select coalesce(nonce, delegation_nonce) as nonce from sweep
+     where address = decode($1, 'hex') and asset <> 'USDC_ETHEREUM' order by 1`,
+    [address.slice(2)],
+  )
+  expect(rows).toEqual([{ nonce: 0 }, { nonce: 1 }])
+  expect(await findings()).toEqual([])
+})
+
+test.each([
+  [
+    'blocks the deposit',
+    (address: string) => issuer('blacklist(address,bool)', address, 1n),
+    'deposit_frozen',
+  ],
+  [
+    'blocks the hot wallet',
+    () => issuer('blacklist(address,bool)', encodeEvmAddress(world.hot), 1n),
+    'token_refuses',
+  ],
+  ['pauses it', () => issuer('pause(bool)', 1n), 'token_refuses'],
+  ['takes a fee', () => issuer('setParams(uint256,uint256)', 100n, 10n * USDT), 'token_refuses'],
+])(
+  'where the issuer %s, a payout fails before any gas is spent, and others go on',
+  async (_what, act, code) => {
+    const tenant = await world.openShop(ASSET, [])
+    const { address } = await world.deposit(tenant, ASSET, 6n * USDT)
+    const other = await world.openShop('ETH', [ETHER])
+    const sent = await sentByHotWallet()
+    await act(address)
+    const payout = await world.payout(tenant, ASSET, '6')
+    const failed = await world.until(tenant, payout.id, 'failed')
+    expect(failed.failureCode).toBe(code)
+    expect(await sentByHotWallet()).toBe(sent)
+    expect(await world.balances(tenant)).toMatchObject({ available: 6n * USDT, reserved: 0n })
+    const ether = await world.payout(other, 'ETH', '0.5')
+    await world.until(other, ether.id, 'confirmed')
+    for (const blocked of [address, encodeEvmAddress(world.hot)])
+      await issuer('blacklist(address,bool)', blocked, 0n)
+    await issuer('pause(bool)', 0n)
+    await issuer('setParams(uint256,uint256)', 0n, 0n)
+    const next = await world.payout(tenant, ASSET, '6')
+    await world.until(tenant, next.id, 'confirmed')
+    expect(await findings()).toEqual([])
+  },
+)
+
+test('a fee that begins after a sweep was signed fails that sweep, and the next one takes all of it', async () => {
+  const tenant = await world.openShop(ASSET, [9n * USDT])
+  const payout = await world.payout(tenant, ASSET, '9')
+  await world.tracker().pass()
+  await world.sign()
+  await issuer('setParams(uint256,uint256)', 100n, 10n * USDT)
+  const failed = await world.until(tenant, payout.id, 'failed')
+  expect(failed.failureCode).toBe('sweep_failed')
+  await issuer('setParams(uint256,uint256)', 0n, 0n)
+  expect(await findings()).toEqual([])
+  const next = await world.payout(tenant, ASSET, '9')
+  await world.until(tenant, next.id, 'confirmed')
+  // What reverted has delegated the address all the same (EIP-7702).
+  expect(await sweepsOf(next.id)).toMatchObject([
+    { amount: 9n * USDT, delegation_nonce: null, status: 'done' },
+  ])
+  expect(await findings()).toEqual([])
+})
+
+test('a sweep that a reorganisation takes back happens again, and once', async () => {
+  const tenant = await world.openShop(ASSET, [7n * USDT])
+  await world.anvil.mine(3)
+  const before = await world.holds(ASSET, world.hot)
+  const payout = await world.payout(tenant, ASSET, '7')
+  await world.tracker().pass()
+  await world.sign()
+  await world.tracker().pass()
+  await world.anvil.mine(1)
+  await world.tracker().pass()
+  expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'done' }])
+  await world.anvil.reorganise(1, () => true)
+  expect(await world.holds(ASSET, world.hot)).toBe(before)
+  await world.until(tenant, payout.id, 'confirmed', 20)
+  expect(await world.holds(ASSET, payout.destination)).toBe(7n * USDT)
+  expect(await world.holds(ASSET, world.hot)).toBe(before)
+  expect((await sweepsOf(payout.id)).map(({ amount }) => amount)).toEqual([7n * USDT])
+  expect(await findings()).toEqual([])
+})
+
+test.each([
+  ['the node knows no delegation', { kind: 'problem', problem: 'the chain knows no EIP-7702' }],
+  ['other code stands at the sweeper’s address', { kind: 'problem', problem: 'other code than our own' }],
+] as const)('where %s, one line says so, and only what needs it waits a day', async (_what, state) => {
+  const tenant: Tenant = await world.openShop(ASSET, [4n * USDT])
+  const other = await world.openShop('USDC_ETHEREUM', [4n * USDT])
+  const payouts = [
+    await world.payout(tenant, ASSET, '4'),
+    await world.payout(other, 'USDC_ETHEREUM', '4'),
+  ] as const
+  const tracker = world.tracker((chain) => ({ ...boundChain(chain), sweeperOf: async () => state }))
+  const sent = world.logged.length
+  for (let turn = 0; turn < 8; turn++) {
+    await tracker.pass()
+    await world.sign()
+    await world.anvil.mine(1)
+  }
+  expect((await world.load(tenant, payouts[0].id)).status).toBe('approved')
+  expect((await world.load(other, payouts[1].id)).status).toBe('confirmed')
+  expect(world.logged.slice(sent).filter((line) => line.includes(state.problem))).toHaveLength(1)
+  world.now = new Date(world.now.getTime() + 25 * 3_600_000)
+  await tracker.pass()
+  await world.endRefused()
+  expect(await world.load(tenant, payouts[0].id)).toMatchObject({
+    status: 'failed',
+    failureCode: 'sweeper_missing',
+  })
+})
+
+test('what a hostile database asks for again the signer signs once an hour: the sweeper’s creation', async () => {
+  const { owner } = world.database
+  const tenant = await world.openShop(ASSET, [4n * USDT])
+  const payout = await world.payout(tenant, ASSET, '4')
+  await world.tracker().pass()
+  const { rows } = await owner.query<{ id: string }>('select id from sweep where payout_id = $1', [payout.id])
+  // Twice more is asked for what stands there.
+  for (const letter of ['a', 'b'])
+    await owner.query(
+      `insert into sweep (merchant_id, id, livemode, payout_id, network, asset, address, key_index, amount, status, created_at)
+       select merchant_id, left(id, -1) || $2, livemode, payout_id, network, asset, address, key_index, 0, 'planned', created_at
+       from sweep where id = $1`,
+      [rows[0]?.id, letter],
+    )
+  for (let turn = 0; turn < 3; turn++) {
+    await world.sign()
+    await world.tracker().pass()
+    await world.anvil.mine(1)
+  }
+  const { rows: made } = await owner.query<{ raw: Buffer }>(
+    `select t.raw from sweep_transaction t join sweep s on s.id = t.sweep_id where s.payout_id = $1 and s.amount = 0`,
+    [payout.id],
+  )
+  // By its journal it has done so in this hour once.
+  expect(made).toHaveLength(1)
+  await world.until(tenant, payout.id, 'confirmed')
+})
