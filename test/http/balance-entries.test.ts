@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { ROUTES } from '../../src/http/api/routes.ts'
+import { withTransaction } from '../../src/postgres/transaction.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { gone, inBlock } from '../support/invoice.ts'
 import { seededRandom } from '../support/random.ts'
@@ -190,6 +192,51 @@ test('the entries of a time lead from the balances at its beginning to those at 
   expect((await get(`/balances?at=${times.at(-1)}`)).data).toEqual((await get('/balances')).data)
   const available = await entries(`?limit=100&account=available`)
   expect(available).toEqual((await entries('?limit=100')).filter(({ account }) => account === 'available'))
+})
+
+test('the balances of any moment are those after the last entry before it', async () => {
+  const random = seededRandom(SEED)
+  const tenant = { merchantId: merchant.id, livemode: false }
+  let timeMs = api.time.now.getTime()
+  for (let made = 0; made < 60; made++) {
+    const [from, to] = random.pick([
+      ['chain', 'pending'],
+      ['chain', 'available'],
+    ] as const)
+    const transfer = { invoiceId: null, paymentId: null, asset: 'LTC', usdCents: null, from, to } as const
+    const createdAt = new Date(timeMs)
+    await withTransaction(api.database.pools.watcher, tenant, (tx) =>
+      insertLedgerTransfer(tx, tenant, {
+        ...transfer,
+        id: `at:${made}`,
+        kind: 'deposit',
+        amount: 1n,
+        createdAt,
+      }),
+    )
+    // Some at one moment, some a day apart, and some a moment before the one that they stand behind.
+    timeMs += random.pick([-2_000, 0, 1, 1_000, 86_400_000])
+  }
+  const { rows } = await api.database.owner.query<{
+    account: string
+    balance_after: bigint
+    created_at: Date
+  }>(
+    `select account, balance_after, created_at from ledger_entry
+     where merchant_id = $1 and position is not null order by position`,
+    [merchant.id],
+  )
+  for (const at of rows.map(({ created_at: time }) => time)) {
+    for (const ms of [at.getTime(), at.getTime() + 1]) {
+      const last = rows.findLastIndex(({ created_at: time }) => time.getTime() < ms)
+      const before = rows.slice(0, last + 1)
+      const [, litecoin] = (await get(`/balances?at=${new Date(ms).toISOString()}`)).data
+      for (const account of ['available', 'pending']) {
+        const expected = before.findLast((row) => row.account === account)?.balance_after ?? 0n
+        expect(units(litecoin[account]), `${account} at ${ms}`).toBe(BigInt(expected))
+      }
+    }
+  }
 })
 
 test.each([

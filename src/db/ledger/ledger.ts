@@ -189,10 +189,27 @@ export async function loadPositionBefore(tx: Tx, tenant: Tenant, at: Date): Prom
   return rows[0]?.position ?? 0
 }
 
-/** The position of the last entry of `$1` and `$2` that was written before a time; 0 where there is none. */
+/** A posting waits for its turn less long than this: what stands so far behind is no older. */
+const ORDER_SLACK = "interval '10 minutes'"
+
+/**
+ * The position of the last entry of `$1` and `$2` that was written before a time; 0 where there is none. Entries stand nearly
+ * in the order of their times, so that halving finds where to look back from, in twenty steps of a million entries.
+ */
 const lastBefore = (at: string): string =>
-  `coalesce((select position from ledger_entry where merchant_id = $1 and livemode = $2 and position is not null
-     and created_at < ${at} order by position desc limit 1), 0)`
+  `coalesce((
+    with recursive halving (low, high) as (
+      select 0::bigint, (select max(position) from ledger_entry
+        where merchant_id = $1 and livemode = $2 and position is not null)::bigint
+      union all
+      select case when probe.is_before then middle else low end, case when probe.is_before then high else middle - 1 end
+      from halving cross join lateral (select (low + high + 1) / 2 as middle) half cross join lateral (
+        select created_at < ${at}::timestamptz + ${ORDER_SLACK} as is_before from ledger_entry
+        where merchant_id = $1 and livemode = $2 and position >= middle order by position limit 1) probe
+      where low < high)
+    select position from ledger_entry
+    where merchant_id = $1 and livemode = $2 and position <= (select max(low) from halving) and created_at < ${at}
+    order by position desc limit 1), 0)`
 
 export type ShortBalances = {
   readonly [owner in 'merchants' | 'fees']: { readonly live: number; readonly test: number }
