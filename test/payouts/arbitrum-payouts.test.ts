@@ -128,6 +128,36 @@ test('what was signed before data grew dear is signed again, with the same nonce
   expect(await world.holds('ETH_ARBITRUM', payout.destination)).toBe(payout.amount - done.networkFee)
 })
 
+test('a payout whose data outgrew its approved fee holds up no other: the hot wallet pays the rest', async () => {
+  const shop = await world.openShop('ETH_ARBITRUM', [ETHER])
+  const other = await world.openShop('USDC_ARBITRUM', [5n * USDC])
+  const dear = await ask(shop, 'ETH_ARBITRUM', '1')
+  const following = tracker()
+  const isSigned = async () => (await gasOf(dear.id)).payout.length > 0
+  for (let turn = 0; turn < 6 && !(await isSigned()); turn++) {
+    await following.pass()
+    await world.anvil.mine(1)
+    await following.pass()
+    await world.sign()
+  }
+  expect(await isSigned()).toBe(true)
+  // Before the node has it, and more than all of its approved fee would buy.
+  node.setDataGas(400_000n)
+  const waiting = await ask(other, 'USDC_ARBITRUM', '5')
+  for (let turn = 0; turn < 10; turn++) {
+    world.now = new Date(world.now.getTime() + 15 * 60_000)
+    await following.pass()
+    await world.sign()
+    await following.pass()
+    await world.anvil.mine(1)
+    if ((await world.load(other, waiting.id)).status === 'confirmed') break
+  }
+  expect((await world.load(other, waiting.id)).status).toBe('confirmed')
+  const done = await world.load(shop, dear.id)
+  expect(done).toMatchObject({ status: 'confirmed', networkFee: dear.networkFeeMax })
+  expect(await world.holds('ETH_ARBITRUM', dear.destination)).toBe(dear.amount - dear.networkFeeMax)
+})
+
 test("with the watcher's login nobody has a contract burn more gas than data may cost", async () => {
   const forge = () =>
     world.database.pools.watcher.query(

@@ -43,6 +43,7 @@ import {
   type EvmTerms,
   evmEntryOf,
   isReplacementDue,
+  isTakenByBlocks,
   nextHotNonce,
   priceOfEntry,
   readEvmTerms,
@@ -290,16 +291,17 @@ async function signReplacement(
 }
 
 /**
- * Whether blocks cost more than a transaction pays, and what other merchants have in the hot wallet's line waits for it. The
- * merchant's own is no reason: it would have its gas paid by asking for two payouts at a time.
+ * Whether blocks, or its data in them, cost more than a transaction pays, and what other merchants have in the hot wallet's
+ * line waits for it. The merchant's own is no reason: it would have its gas paid by asking for two payouts at a time.
  */
 function isInTheWay(
   { pool }: SigningContext,
   { merchantId }: Payout,
   last: EvmEntry,
-  { network, hot, wallet }: EvmTerms,
+  terms: EvmTerms,
 ): Promise<boolean> | boolean {
-  if (priceOfEntry(last).maxFee >= wallet.baseFee) return false
+  if (isTakenByBlocks(last, terms)) return false
+  const { network, hot } = terms
   return areNoncesOfOthers(pool, { network, sender: hot, from: last.nonce + 1, merchantId })
 }
 

@@ -41,6 +41,7 @@ import {
   type EvmTerms,
   evmEntryOf,
   isReplacementDue,
+  isTakenByBlocks,
   nextHotNonce,
   priceOfEntry,
   readEvmTerms,
@@ -138,15 +139,9 @@ async function signOne(signer: SigningContext, task: Task, sweep: Sweep): Promis
 }
 
 /** What was signed may still be taken at its price, as long as blocks, and the place on Ethereum, cost no more than it left for them. */
-const isStillTaken = (last: EvmEntry, { wallet }: EvmTerms): boolean => {
-  const price = priceOfEntry(last)
-  const gas = TRANSFER_GAS + wallet.dataGas
-  return (
-    price.maxFee >= wallet.baseFee &&
-    BigInt(last.gas) >= gas &&
-    BigInt(last.network_fee) >= gasCostOf(gas, price, wallet)
-  )
-}
+const isStillTaken = (last: EvmEntry, terms: EvmTerms): boolean =>
+  isTakenByBlocks(last, terms) &&
+  BigInt(last.network_fee) >= gasCostOf(TRANSFER_GAS + terms.wallet.dataGas, priceOfEntry(last), terms.wallet)
 
 /** Whether a sweep is of deposits of its own merchant, and of all that it is worth; what was signed was found so before. */
 export async function takesOwnDeposits(

@@ -4,7 +4,13 @@ import { ASSETS, type AssetId, type Network, nativeAssetOf } from '../../../core
 import { type EvmChain, isEvmChain } from '../../../core/chain/evm-networks.ts'
 import { evmParametersOf, isKnownContract } from '../../../core/chain/evm-parameters.ts'
 import { type Realm, realmOfMode } from '../../../core/chain/realm.ts'
-import { type GasPrice, gasCostOf, gasPriceOf, replacingPrice } from '../../../core/payout/gas.ts'
+import {
+  type GasPrice,
+  gasCostOf,
+  gasPriceOf,
+  replacingPrice,
+  TRANSFER_GAS,
+} from '../../../core/payout/gas.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import {
   type HotWallet,
@@ -152,6 +158,10 @@ export const priceOfEntry = (entry: EvmEntry): GasPrice => ({
   maxFee: BigInt(entry.max_fee),
   tip: BigInt(entry.tip),
 })
+
+/** Whether a block of now may have a payment of native coin, by what it pays for gas and by the gas that it has for its data. */
+export const isTakenByBlocks = (entry: EvmEntry, { wallet }: EvmTerms): boolean =>
+  priceOfEntry(entry).maxFee >= wallet.baseFee && BigInt(entry.gas) >= TRANSFER_GAS + wallet.dataGas
 
 /** The price of now; of what was signed before, as `last`, the one that replaces it. */
 export const wantedPrice = ({ wallet }: EvmTerms, last: EvmEntry | null): GasPrice =>
