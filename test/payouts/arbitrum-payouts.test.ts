@@ -158,6 +158,36 @@ test('a payout whose data outgrew its approved fee holds up no other: the hot wa
   expect(await world.holds('ETH_ARBITRUM', dear.destination)).toBe(dear.amount - dear.networkFeeMax)
 })
 
+test('a payout brought back from the journal gets the gas that its data takes by now, and is paid once', async () => {
+  const tenant = await world.openShop('ETH_ARBITRUM', [ETHER])
+  await tracker().pass()
+  const restore = await world.backUp()
+  const payout = await world.payout(tenant, 'ETH_ARBITRUM', '1')
+  const following = tracker()
+  for (let turn = 0; turn < 6 && (await gasOf(payout.id)).payout.length === 0; turn++) {
+    await following.pass()
+    await world.anvil.mine(1)
+    await following.pass()
+    await world.sign()
+  }
+  await restore()
+  expect(await world.recover()).toEqual({ [payout.id]: 'recovered' })
+  node.setDataGas(20_000n)
+  for (let turn = 0; turn < 10; turn++) {
+    await tracker().pass()
+    world.now = new Date(world.now.getTime() + 15 * 60_000)
+    await tracker().pass()
+    await world.sign()
+    await tracker().pass()
+    await world.anvil.mine(1)
+    if ((await world.load(tenant, payout.id)).status === 'confirmed') break
+  }
+  const done = await world.load(tenant, payout.id)
+  expect(done.status).toBe('confirmed')
+  expect(done.networkFee).toBeLessThanOrEqual(payout.networkFeeMax)
+  expect(await world.holds('ETH_ARBITRUM', payout.destination)).toBe(payout.amount - done.networkFee)
+})
+
 test("with the watcher's login nobody has a contract burn more gas than data may cost", async () => {
   const forge = () =>
     world.database.pools.watcher.query(

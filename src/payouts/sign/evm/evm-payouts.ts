@@ -119,7 +119,9 @@ async function readContent(
     // What was not the last one's own gas was its sweeps', of which the database may have forgotten some.
     const own = gasCostOf(lastGas, priceOfEntry(last), terms.wallet)
     const runsCode = lastGas > usualGas(terms)
-    return { ...send, gas: lastGas, runsCode, swept: BigInt(last.network_fee) - own }
+    // Nobody says any more what of it was for code, and what for data, which may have grown dearer.
+    const more = isTakenByBlocks(last, terms) ? 0n : transferGasAt(wanted, terms.wallet) - TRANSFER_GAS
+    return { ...send, gas: lastGas + more, runsCode, swept: BigInt(last.network_fee) - own }
   }
   if (gas === null) return WAITS
   if (gas === 0n) return { kind: 'refused', code: 'destination_refuses' }
