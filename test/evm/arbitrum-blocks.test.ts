@@ -75,3 +75,29 @@ test.each(['traces', 'balances'] as const)(
     }
   },
 )
+
+test.each(['traces', 'balances'] as const)(
+  'what a ticket of the bridge gives back is borne out by %s, though it is in no trace',
+  async (mode) => {
+    const [reader, other] = [await follow('balances'), await follow(mode)]
+    try {
+      await node.refund(reader.address, ETHER)
+      await anvil.mine(1)
+      const [refund] = await reader.found()
+      const block = { height: await anvil.height(), hash: refund?.txid ?? '' }
+      if (refund === undefined) throw new Error('no balance shows it')
+      expect(refund).toMatchObject({ asset: 'ETH_ARBITRUM', amount: ETHER })
+      const unverified = (claims: readonly (typeof refund)[]) =>
+        other.adapter.credits.unverified(block, claims)
+      expect(await unverified([refund])).toEqual([])
+      const more = { ...refund, amount: ETHER + 1n }
+      expect(await unverified([more])).toEqual([more])
+      const twice = { ...refund, outputIndex: 1 }
+      expect(await unverified([refund, twice])).toHaveLength(1)
+      const elsewhere = { ...refund, txid: `0x${'ab'.repeat(32)}` }
+      expect(await unverified([elsewhere])).toEqual(mode === 'traces' ? [elsewhere] : [])
+    } finally {
+      await Promise.all([reader.close(), other.close()])
+    }
+  },
+)

@@ -57,9 +57,13 @@ export class EvmCreditCheck implements CreditCheck {
     watched.add(addresses)
     try {
       const traces = (await this.#modeOf(header)) === 'traces' ? await this.#tracesOf(header) : null
-      return traces === null
-        ? await this.#unverifiedByBalances(hash, claims, { addresses, watched })
-        : unverifiedIn(claims, this.#tracedCredits(header, traces, watched))
+      const byBalances = () => this.#unverifiedByBalances(hash, claims, { addresses, watched })
+      if (traces === null) return await byBalances()
+      const untraced = unverifiedIn(claims, this.#tracedCredits(header, traces, watched))
+      if (!untraced.some(({ txid }) => txid === hash)) return untraced
+      // What a balance showed and no transaction is named for may be in no trace: fees that Arbitrum's bridge gives back.
+      const missing = await byBalances()
+      return untraced.filter((claim) => claim.txid !== hash || missing.includes(claim))
     } catch (error) {
       // A node that has put the block's state or receipts away answers that it cannot, in whatever words.
       if (isTooMuch(error) || error instanceof BlockDataMissing) return null
