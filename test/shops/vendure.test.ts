@@ -158,19 +158,25 @@ test('an order in euros is paid once, however often its buyer presses', async ()
     { id: expect.any(String), state: 'Settled', amount: TEA_SET_CENTS, transactionId: invoiceId },
   ])
 
-  // A refund asked for gets a clear answer.
+  // A refund waits until the shop has sent it by hand, and is settled with its transaction.
   const { refundOrder } = await admin(
     `mutation ($id: ID!) {
       refundOrder(input: { paymentId: $id, lines: [], shipping: 0, adjustment: 0, amount: 100, reason: "" }) {
-        __typename ... on Refund { state metadata }
+        __typename ... on Refund { id state }
       }
     }`,
     { id: order.payments[0].id },
   )
-  expect(refundOrder).toMatchObject({
-    state: 'Failed',
-    metadata: { errorMessage: expect.stringContaining('Paylink sends no refunds') },
-  })
+  expect(refundOrder).toMatchObject({ state: 'Pending' })
+  const { settleRefund } = await admin(
+    `mutation ($id: ID!) {
+      settleRefund(input: { id: $id, transactionId: "sent-by-hand" }) {
+        __typename ... on Refund { state transactionId }
+      }
+    }`,
+    { id: refundOrder.id },
+  )
+  expect(settleRefund).toMatchObject({ state: 'Settled', transactionId: 'sent-by-hand' })
 })
 
 test('a buyer can add no payment, and a webhook without a signature moves nothing', async () => {
@@ -297,4 +303,59 @@ test('events that were lost while the shop was down, and events sent again, book
   await again()
   await until(async () => (await delivered()) >= 2, { timeoutMs: DONE_MS_MAX })
   expect((await orderOf(code)).payments).toHaveLength(1)
+})
+
+test('invoices of another shop with the same order code pay nothing here, and stay as they are', async () => {
+  const code = await fillCart(buyer)
+  const [paid, open] = await Promise.all(
+    ['1.00', '2.00'].map(async (amount) => {
+      const { body } = await shop.app.api('POST', '/api/v1/invoices', {
+        price: { amount, currency: 'EUR' },
+        external_reference: code,
+        allow_asset_selection: true,
+        metadata: { vendure_channel: 'another-shop' },
+      })
+      return (body as Data).id as string
+    }),
+  )
+  await shop.pay(paid ?? '', 'exact')
+  await until(async () => (await shop.status(paid ?? '')) === 'paid', { timeoutMs: DONE_MS_MAX })
+  const { delivered } = await shop.sendPaidAgain(paid ?? '')
+  await until(async () => (await delivered()) > 0, { timeoutMs: DONE_MS_MAX })
+  expect(await orderOf(code)).toMatchObject({ state: 'ArrangingPayment', payments: [] })
+  const { invoiceId } = await pressPay(buyer)
+  expect([paid, open]).not.toContain(invoiceId)
+  await shop.pay(invoiceId, 'exact')
+  await until(isPaid(code), { timeoutMs: DONE_MS_MAX })
+  expect(await shop.status(open ?? '')).toBe('awaiting_payment')
+})
+
+test('what another method has authorised is not asked for', async () => {
+  const code = await fillCart(buyer)
+  await shop.database.owner.query(
+    `insert into payment (method, amount, state, metadata, "transactionId", "orderId")
+     select 'card', 2000, 'Authorized', '{}', 'card-1', id from "order" where code = $1`,
+    [code],
+  )
+  const { invoiceId } = await pressPay(buyer)
+  expect(await shop.invoice(invoiceId)).toMatchObject({ price: { amount: '29.99', currency: 'EUR' } })
+})
+
+test('an order that something else pays closes its invoice', async () => {
+  const code = await fillCart(buyer)
+  const { invoiceId } = await pressPay(buyer)
+  const { orders } = await admin(
+    'query ($code: String!) { orders(options: { filter: { code: { eq: $code } } }) { items { id } } }',
+    { code },
+  )
+  await admin(
+    `mutation ($id: ID!) {
+      addManualPaymentToOrder(input: { orderId: $id, method: "cash", transactionId: "1", metadata: {} }) {
+        __typename
+      }
+    }`,
+    { id: orders.items[0].id },
+  )
+  await until(async () => (await shop.status(invoiceId)) === 'cancelled', { timeoutMs: DONE_MS_MAX })
+  expect(await orderOf(code)).toMatchObject({ state: 'PaymentSettled' })
 })

@@ -34,12 +34,12 @@ export class PaylinkCheckouts {
     this.#precision = config.entityOptions.moneyStrategy.precision ?? 2
   }
 
-  /** The invoice that the buyer is to pay for what is left of the order. */
+  /** The invoice that the buyer is to pay for what is left of the order, which has its `payments` and `channels`. */
   async open(ctx: RequestContext, order: Order): Promise<Invoice> {
-    const left = order.totalWithTax - settledOf(order)
+    const left = order.totalWithTax - coveredOf(order)
     if (left <= 0) throw new CheckoutRefused('There is nothing to pay.')
     const price = { minor: left, currency: order.currencyCode }
-    const earlier = await this.#invoicesOf(order.code)
+    const earlier = await this.#invoicesOf(order)
     const booked = new Set(order.payments.map(({ transactionId }) => transactionId))
     const isUnderWay = ({ id, status }: Invoice) =>
       UNDER_WAY.includes(status) || (status === 'paid' && !booked.has(id))
@@ -49,16 +49,17 @@ export class PaylinkCheckouts {
     return this.#create(ctx, order, price, earlier.length)
   }
 
-  /** Cancels what nobody has paid of an order that something else paid. */
-  async cancelOpen(orderCode: string): Promise<void> {
-    for (const { id, status } of await this.#invoicesOf(orderCode))
+  /** Cancels what nobody has paid of an order that is placed: it is not to be paid once more. */
+  async cancelOpen(order: Order): Promise<void> {
+    for (const { id, status } of await this.#invoicesOf(order))
       if (status === 'awaiting_payment') await this.#paylink.invoices.cancel(id)
   }
 
-  #invoicesOf(orderCode: string): Promise<Invoice[]> {
-    return this.#paylink.invoices
-      .list({ external_reference: orderCode, limit: INVOICES_MAX })
+  async #invoicesOf(order: Order): Promise<Invoice[]> {
+    const sameCode = await this.#paylink.invoices
+      .list({ external_reference: order.code, limit: INVOICES_MAX })
       .take(INVOICES_MAX)
+    return sameCode.filter((invoice) => isOf(order, invoice))
   }
 
   /** The open invoice, if it asks for what is to be paid now; one that asks for something else is cancelled. */
@@ -86,7 +87,7 @@ export class PaylinkCheckouts {
         ...(email === undefined ? {} : { customer_email: email }),
         ...(this.#options.returnUrl === undefined ? {} : { return_url: this.#options.returnUrl(order.code) }),
       },
-      { idempotencyKey: `vendure/${order.code}/${number}` },
+      { idempotencyKey: `vendure/${ctx.channel.token}/${order.code}/${number}` },
     )
   }
 }
@@ -96,5 +97,12 @@ type PriceCurrency = NonNullable<
   NonNullable<Parameters<Paylink['invoices']['create']>[0]>['price']
 >['currency']
 
-const settledOf = ({ payments }: Order): number =>
-  payments.filter(({ state }) => state === 'Settled').reduce((sum, { amount }) => sum + amount, 0)
+/** Another shop of the same merchant may have an order of the same code, but not a channel of the same token. */
+export const isOf = ({ channels }: Order, { metadata }: Pick<Invoice, 'metadata'>): boolean =>
+  channels.some(({ token }) => token === metadata?.vendure_channel)
+
+/** As Vendure counts: what is only authorised is paid too. */
+const coveredOf = ({ payments }: Order): number =>
+  payments
+    .filter(({ state }) => state !== 'Error' && state !== 'Declined' && state !== 'Cancelled')
+    .reduce((sum, { amount }) => sum + amount, 0)

@@ -33,11 +33,8 @@ export const paylinkPaymentHandler = new PaymentMethodHandler({
     return paymentOf(await paylink.invoices.get(String(metadata.invoiceId)), order, amount)
   },
   settlePayment: () => ({ success: true }),
-  // Paylink sends no refunds: the buyer's address is not known to be theirs. A refund that was sent by hand is noted by hand.
-  createRefund: () => ({
-    state: 'Failed',
-    metadata: { errorMessage: 'Paylink sends no refunds. Send it yourself, to an address the buyer names.' },
-  }),
+  // No `createRefund`: Paylink sends none, for the buyer's address is not known to be theirs. Vendure then leaves a
+  // refund `Pending` until somebody has sent it by hand and settles it with its transaction.
 })
 
 const failed = (amount: number, errorMessage: string, transactionId?: string): CreatePaymentErrorResult => ({

@@ -1,9 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common'
 import {
+  ChannelNotFoundError,
+  EventBus,
   HistoryService,
   isGraphQlErrorResult,
   Logger,
   Order,
+  OrderPlacedEvent,
   OrderService,
   PaymentMethodService,
   type RequestContext,
@@ -11,7 +14,7 @@ import {
   TransactionalConnection,
 } from '@vendure/core'
 import type { InvoiceSnapshot } from 'paylink-sdk/webhooks'
-import { PaylinkCheckouts } from './checkouts.js'
+import { isOf, PaylinkCheckouts } from './checkouts.js'
 import { paylinkPaymentHandler } from './payment-handler.js'
 
 /** In these a person decides, in Paylink's dashboard; what to do with the order is the shop's to know. */
@@ -35,6 +38,7 @@ export class PaylinkSettlement {
     @Inject(PaymentMethodService) methods: PaymentMethodService,
     @Inject(HistoryService) history: HistoryService,
     @Inject(PaylinkCheckouts) checkouts: PaylinkCheckouts,
+    @Inject(EventBus) events: EventBus,
   ) {
     this.#connection = connection
     this.#contexts = contexts
@@ -42,28 +46,49 @@ export class PaylinkSettlement {
     this.#methods = methods
     this.#history = history
     this.#checkouts = checkouts
+    events.ofType(OrderPlacedEvent).subscribe(({ ctx, order }) => void this.#close(ctx, order))
   }
 
-  /** Invoices that this plugin did not create are nobody's here. */
+  /** Nobody is to pay an order once more, however it was paid, whose payment page stands open elsewhere. */
+  async #close(ctx: RequestContext, { id, code }: Order): Promise<void> {
+    try {
+      const order = await this.#orders.findOne(ctx, id, ['channels'])
+      if (order !== undefined) await this.#checkouts.cancelOpen(order)
+    } catch (error) {
+      Logger.warn(`the payment page of ${code} stays open until its time is up: ${String(error)}`, 'Paylink')
+    }
+  }
+
+  /** Invoices that this plugin did not create, or that it created in another shop, are nobody's here. */
   async settle(invoice: InvoiceSnapshot): Promise<void> {
     const code = invoice.external_reference
     const channel = invoice.metadata?.vendure_channel
     if (code === null || typeof channel !== 'string') return
     const isPaid = invoice.status === 'paid'
     if (!isPaid && !FOR_A_PERSON.includes(invoice.status)) return
-    const ctx = await this.#contexts.create({ apiType: 'admin', channelOrToken: channel })
-    const isPlaced = await this.#connection.withTransaction(ctx, async (tx) => {
+    const ctx = await this.#contextOf(channel)
+    await this.#connection.withTransaction(ctx, async (tx) => {
       const order = await this.#lock(tx, code)
-      if (order === null) {
-        Logger.warn(`no order ${code} for ${invoice.id}`, 'Paylink')
-        return false
+      if (order === null || !isOf(order, invoice)) {
+        Logger.warn(
+          `${invoice.id} is ${invoice.status}, and no order ${code} of this shop is its own`,
+          'Paylink',
+        )
+        return
       }
       const note = isPaid ? await this.#book(tx, order, invoice) : reviewNote(invoice)
       if (note !== null) await this.#note(tx, order, note)
-      return (await this.#orders.findOne(tx, order.id, []))?.active === false
     })
-    // Nobody is to pay an order once more whose page stands open elsewhere.
-    if (isPlaced) await this.#checkouts.cancelOpen(code)
+  }
+
+  /** The default channel stands in for one that is not here: no order has its token, and the log says so. */
+  async #contextOf(channel: string): Promise<RequestContext> {
+    try {
+      return await this.#contexts.create({ apiType: 'admin', channelOrToken: channel })
+    } catch (error) {
+      if (!(error instanceof ChannelNotFoundError)) throw error
+      return this.#contexts.create({ apiType: 'admin' })
+    }
   }
 
   /** One event of an order after another, be they sent twice at once. */
@@ -74,7 +99,9 @@ export class PaylinkSettlement {
       .createQueryBuilder('order')
       .where('order.code = :code', { code })
     const locked = await (LOCKLESS.includes(type) ? query : query.setLock('pessimistic_write')).getOne()
-    return locked === null ? null : ((await this.#orders.findOne(tx, locked.id, ['payments'])) ?? null)
+    return locked === null
+      ? null
+      : ((await this.#orders.findOne(tx, locked.id, ['payments', 'channels'])) ?? null)
   }
 
   /** Adds the payment, once. Returns what a person must know where the order takes none any more. */

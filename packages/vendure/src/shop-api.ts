@@ -50,7 +50,7 @@ export class PaylinkShopResolver {
   @Allow(Permission.Owner)
   async createPaylinkCheckout(@Ctx() ctx: RequestContext) {
     const active = await this.#activeOrders.getActiveOrder(ctx, undefined)
-    const order = active && (await this.#orders.findOne(ctx, active.id, ['payments', 'customer']))
+    const order = active && (await this.#orders.findOne(ctx, active.id, ['payments', 'customer', 'channels']))
     if (!order) return refusal('There is no active order.')
     if (order.state !== 'ArrangingPayment')
       return refusal('The order must be in the state ArrangingPayment: call transitionOrderToState first.')
