@@ -30,6 +30,7 @@ export class PaylinkSettlement {
   readonly #methods: PaymentMethodService
   readonly #history: HistoryService
   readonly #checkouts: PaylinkCheckouts
+  #last: Promise<void> = Promise.resolve()
 
   constructor(
     @Inject(TransactionalConnection) connection: TransactionalConnection,
@@ -64,10 +65,21 @@ export class PaylinkSettlement {
     const code = invoice.external_reference
     const channel = invoice.metadata?.vendure_channel
     if (code === null || typeof channel !== 'string') return
-    const isPaid = invoice.status === 'paid'
-    if (!isPaid && !FOR_A_PERSON.includes(invoice.status)) return
+    if (invoice.status !== 'paid' && !FOR_A_PERSON.includes(invoice.status)) return
     const ctx = await this.#contextOf(channel)
-    await this.#connection.withTransaction(ctx, async (tx) => {
+    const apply = () => this.#apply(ctx, code, invoice)
+    if (!this.#isLockless) return apply()
+    // SQLite runs all transactions on one connection, within one another: here one event waits for the other instead.
+    this.#last = this.#last.then(apply, apply)
+    return this.#last
+  }
+
+  get #isLockless(): boolean {
+    return LOCKLESS.includes(this.#connection.rawConnection.options.type)
+  }
+
+  #apply(ctx: RequestContext, code: string, invoice: InvoiceSnapshot): Promise<void> {
+    return this.#connection.withTransaction(ctx, async (tx) => {
       const order = await this.#lock(tx, code)
       if (order === null || !isOf(order, invoice)) {
         Logger.warn(
@@ -76,7 +88,7 @@ export class PaylinkSettlement {
         )
         return
       }
-      const note = isPaid ? await this.#book(tx, order, invoice) : reviewNote(invoice)
+      const note = invoice.status === 'paid' ? await this.#book(tx, order, invoice) : reviewNote(invoice)
       if (note !== null) await this.#note(tx, order, note)
     })
   }
@@ -93,12 +105,11 @@ export class PaylinkSettlement {
 
   /** One event of an order after another, be they sent twice at once. */
   async #lock(tx: RequestContext, code: string): Promise<Order | null> {
-    const { type } = this.#connection.rawConnection.options
     const query = this.#connection
       .getRepository(tx, Order)
       .createQueryBuilder('order')
       .where('order.code = :code', { code })
-    const locked = await (LOCKLESS.includes(type) ? query : query.setLock('pessimistic_write')).getOne()
+    const locked = await (this.#isLockless ? query : query.setLock('pessimistic_write')).getOne()
     return locked === null
       ? null
       : ((await this.#orders.findOne(tx, locked.id, ['payments', 'channels'])) ?? null)
