@@ -94,6 +94,47 @@ test('a cart in euros becomes one paid order when its invoice is paid', async ()
   expect(await orderOf(cart)).toMatchObject({ amount: '49.99', invoice_id: checkout.invoiceId })
 })
 
+test('a total with more decimals than its currency is rounded, and makes a paid order', async () => {
+  for (const [total, asked] of [
+    ['10.8875', '10.89'],
+    ['10.8849', '10.88'],
+  ] as const) {
+    const { cartId } = await openCart()
+    await shop.database.owner.query(
+      `update cart_line_item set unit_price = $2::numeric,
+         raw_unit_price = jsonb_build_object('value', $2::text, 'precision', 20)
+       where cart_id = $1`,
+      [cartId, total],
+    )
+    await store('POST', `/carts/${cartId}`, { email: 'other@example.com' })
+    const { payment_collection } = await store('POST', '/payment-collections', { cart_id: cartId })
+    const checkout = await choosePaylink({ cartId, collectionId: payment_collection.id })
+    expect(await shop.invoice(checkout.invoiceId)).toMatchObject({ price: { amount: asked } })
+    await shop.pay(checkout.invoiceId, 'exact')
+    await until(isSold(checkout), { timeoutMs: DONE_MS_MAX })
+    const { rows } = await shop.database.owner.query('select status from payment_collection where id = $1', [
+      payment_collection.id,
+    ])
+    expect(rows).toEqual([{ status: 'completed' }])
+  }
+})
+
+test('two presses at once leave nothing open once the order is paid, whichever invoice is', async () => {
+  for (const paid of [0, -1]) {
+    const pressed = await openCart()
+    await Promise.all([choosePaylink(pressed), choosePaylink(pressed)])
+    const { rows } = await shop.database.owner.query(
+      `select data->>'id' as id from payment_session where payment_collection_id = $1 order by id`,
+      [pressed.collectionId],
+    )
+    const invoices: string[] = rows.map(({ id }: Data) => id)
+    await shop.pay(invoices.at(paid) ?? '', 'exact')
+    await until(isSold(pressed), { timeoutMs: DONE_MS_MAX })
+    const statuses = await Promise.all(invoices.map(shop.status))
+    expect(statuses.filter((status) => status === 'awaiting_payment')).toEqual([])
+  }
+})
+
 test('no buyer makes an order without a payment, nor with the payment of another', async () => {
   const paid = await choosePaylink(await openCart())
   await shop.pay(paid.invoiceId, 'exact')

@@ -15,6 +15,7 @@ import type {
 } from '@medusajs/framework/types'
 import {
   AbstractPaymentProvider,
+  defaultCurrencies,
   MathBN,
   MedusaError,
   PaymentActions,
@@ -53,7 +54,7 @@ export class PaylinkProvider extends AbstractPaymentProvider<PaylinkOptions> {
     context,
   }: InitiatePaymentInput): Promise<InitiatePaymentOutput> {
     const session = String(data?.session_id)
-    const invoice = await this.#create(session, { amount, currency_code }, context?.customer?.email)
+    const invoice = await this.#create(session, priceOf(amount, currency_code), context?.customer?.email)
     return { id: invoice.id, status: PaymentSessionStatus.PENDING, data: dataOf(invoice, session) }
   }
 
@@ -67,10 +68,11 @@ export class PaylinkProvider extends AbstractPaymentProvider<PaylinkOptions> {
     const session = String(data?.session_id ?? context?.idempotency_key)
     const invoice = await this.#invoiceOf(data)
     const asked = invoice.price ?? { amount: invoice.usd_amount ?? '', currency: 'USD' }
-    const isSame = asked.currency === currency_code.toUpperCase() && MathBN.eq(asked.amount, amount)
+    const price = priceOf(amount, currency_code)
+    const isSame = asked.currency === price.currency && MathBN.eq(asked.amount, price.amount)
     if (isSame && invoice.status === 'awaiting_payment') return { data: dataOf(invoice, session) }
     await this.#cancel(invoice)
-    const next = await this.#create(session, { amount, currency_code }, context?.customer?.email)
+    const next = await this.#create(session, price, context?.customer?.email)
     return { data: dataOf(next, session) }
   }
 
@@ -126,13 +128,7 @@ export class PaylinkProvider extends AbstractPaymentProvider<PaylinkOptions> {
     return this.#paylink.invoices.get(String(data?.id))
   }
 
-  async #create(
-    session: string,
-    price: { readonly amount: BigNumberInput; readonly currency_code: string },
-    email: string | undefined,
-  ): Promise<Invoice> {
-    const amount = MathBN.convert(price.amount).toFixed()
-    const currency = price.currency_code.toUpperCase()
+  async #create(session: string, { amount, currency }: Price, email: string | undefined): Promise<Invoice> {
     try {
       return await this.#paylink.invoices.create(
         {
@@ -167,6 +163,15 @@ export class PaylinkProvider extends AbstractPaymentProvider<PaylinkOptions> {
       )
     }
   }
+}
+
+type Price = { readonly amount: string; readonly currency: string }
+
+/** Medusa keeps totals unrounded: 8.875 % tax on 10 dollars is 10.8875. The buyer pays what the currency can express. */
+function priceOf(amount: BigNumberInput, currencyCode: string): Price {
+  const currency = currencyCode.toUpperCase()
+  const decimals = defaultCurrencies[currency]?.decimal_digits ?? 2
+  return { amount: MathBN.convert(amount).toFixed(decimals), currency }
 }
 
 /** Paylink refuses a currency that it has no rates for, and says which it has. */

@@ -1,5 +1,5 @@
 import type { MedusaRequest, MedusaResponse } from '@medusajs/framework/http'
-import { ContainerRegistrationKeys, PaymentActions } from '@medusajs/framework/utils'
+import { ContainerRegistrationKeys, Modules, PaymentActions } from '@medusajs/framework/utils'
 import { processPaymentWorkflow } from '@medusajs/medusa/core-flows'
 import { type InvoiceSnapshot, UnsupportedSchemaVersion, verify, WebhookRejected } from 'paylink-sdk/webhooks'
 import { paylinkOptions } from '../../../provider/options.js'
@@ -27,16 +27,32 @@ export async function POST(request: MedusaRequest, response: MedusaResponse): Pr
 async function settle({ scope }: MedusaRequest, { id, metadata, price, usd_amount }: InvoiceSnapshot) {
   const session = metadata?.medusa_session
   if (typeof session !== 'string') return
+  const log = scope.resolve(ContainerRegistrationKeys.LOGGER)
   const query = scope.resolve(ContainerRegistrationKeys.QUERY)
-  const { data } = await query.graph({ entity: 'payment_session', fields: ['id'], filters: { id: session } })
-  if (data.length === 0) {
-    scope
-      .resolve(ContainerRegistrationKeys.LOGGER)
-      .error(
-        `paylink: ${id} is paid, but its cart was changed since and has no session ${session}: refund it by hand`,
-      )
+  const sessionsWhere = async (
+    filters: { readonly id: string } | { readonly payment_collection_id: string },
+  ) =>
+    (
+      await query.graph({
+        entity: 'payment_session',
+        fields: ['id', 'status', 'payment_collection_id'],
+        filters,
+      })
+    ).data
+  const [found] = await sessionsWhere({ id: session })
+  if (found === undefined) {
+    log.error(
+      `paylink: ${id} is paid, but its cart was changed since and has no session ${session}: refund it by hand`,
+    )
     return
   }
+  // Two presses at once leave two sessions. Nobody is to pay both, and Medusa would ask any of them whether it is paid.
+  for (const other of await sessionsWhere({ payment_collection_id: found.payment_collection_id }))
+    if (other.status === 'pending' && other.id !== session)
+      await scope
+        .resolve(Modules.PAYMENT)
+        .deletePaymentSession(other.id)
+        .catch((error: unknown) => log.error(`paylink: ${other.id} stays open: ${String(error)}`))
   const amount = Number(price?.amount ?? usd_amount)
   await processPaymentWorkflow(scope).run({
     input: { action: PaymentActions.SUCCESSFUL, data: { session_id: session, amount } },
