@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EvmAdapter } from '../../src/chain/evm/evm-adapter.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { type Anvil, newEvmAddress, startAnvil } from '../support/anvil.ts'
-import { deployTestToken, type TestToken } from '../support/evm-contracts.ts'
+import { bytecodeOf, callData, deployTestToken, type TestToken } from '../support/evm-contracts.ts'
 import { type NitroNode, startNitroNode } from '../support/nitro-node.ts'
 
 const ETHER = 10n ** 18n
@@ -101,3 +101,26 @@ test.each(['traces', 'balances'] as const)(
     }
   },
 )
+
+test('what a contract paid is borne out once, and not under the name of its block as well', async () => {
+  const payer = await anvil.deploy(await bytecodeOf('BatchPayer'))
+  const { address, adapter, found, close } = await follow('traces')
+  try {
+    const data = callData('pay(address[],uint256[])', [address], [ETHER])
+    await anvil.send({ to: payer, value: ETHER, data })
+    await node.refund(address, 2n * ETHER)
+    await anvil.mine(1)
+    const [inner] = await found()
+    if (inner === undefined) throw new Error('no trace shows it')
+    const block = { height: await anvil.height(), hash: (await adapter.hashAt(await anvil.height())) ?? '' }
+    const named = (amount: bigint) => ({ ...inner, txid: block.hash, amount })
+    const [refund, twice, all] = [named(2n * ETHER), named(ETHER), named(3n * ETHER)]
+    const unverified = (...claims: (typeof inner)[]) => adapter.credits.unverified(block, claims)
+    expect(await unverified(inner, refund)).toEqual([])
+    expect(await unverified(inner, refund, twice)).toEqual([twice])
+    expect(await unverified(inner, twice, refund)).toEqual([refund])
+    expect(await unverified(inner, all)).toEqual([all])
+  } finally {
+    await close()
+  }
+})

@@ -57,13 +57,13 @@ export class EvmCreditCheck implements CreditCheck {
     watched.add(addresses)
     try {
       const traces = (await this.#modeOf(header)) === 'traces' ? await this.#tracesOf(header) : null
-      const byBalances = () => this.#unverifiedByBalances(hash, claims, { addresses, watched })
-      if (traces === null) return await byBalances()
+      if (traces === null) return await this.#unverifiedByBalances(hash, claims, { addresses, watched })
       const untraced = unverifiedIn(claims, this.#tracedCredits(header, traces, watched))
       if (!untraced.some(({ txid }) => txid === hash)) return untraced
       // What a balance showed and no transaction is named for may be in no trace: fees that Arbitrum's bridge gives back.
-      const missing = await byBalances()
-      return untraced.filter((claim) => claim.txid !== hash || missing.includes(claim))
+      const gains = await this.#creditsByBalances(hash, { addresses, watched })
+      const traced = claims.filter((claim) => !untraced.includes(claim))
+      return beyondTraces(hash, untraced, { gains, traced })
     } catch (error) {
       // A node that has put the block's state or receipts away answers that it cannot, in whatever words.
       if (isTooMuch(error) || error instanceof BlockDataMissing) return null
@@ -94,11 +94,43 @@ export class EvmCreditCheck implements CreditCheck {
     claims: readonly Claim[],
     { addresses, watched }: { readonly addresses: readonly Uint8Array[]; readonly watched: AddressSet },
   ): Promise<readonly Claim[]> {
-    const block = await this.#node.blockOf(hash)
-    const receipts = block.transactions.length === 0 ? [] : await this.#node.receiptsOf(block)
+    const { block, receipts } = await this.#withReceipts(hash)
     const unexplained = unverifiedIn(claims, directCredits(this.#asset, watched, block, receipts))
     if (unexplained.length === 0) return []
-    const scan = new BalanceScan(this.#node, this.#asset, watched)
-    return unverifiedIn(claims, (await scan.creditsIn([block], async () => receipts, addresses)).flat())
+    return unverifiedIn(claims, await this.#creditsByBalances(hash, { addresses, watched }))
   }
+
+  async #creditsByBalances(
+    hash: string,
+    { addresses, watched }: { readonly addresses: readonly Uint8Array[]; readonly watched: AddressSet },
+  ): Promise<readonly FoundTransfer[]> {
+    const { block, receipts } = await this.#withReceipts(hash)
+    const scan = new BalanceScan(this.#node, this.#asset, watched)
+    return (await scan.creditsIn([block], async () => receipts, addresses)).flat()
+  }
+
+  async #withReceipts(hash: string) {
+    const block = await this.#node.blockOf(hash)
+    return { block, receipts: block.transactions.length === 0 ? [] : await this.#node.receiptsOf(block) }
+  }
+}
+
+/**
+ * Of claims that are in no trace, those that are not of the block itself, or that an address has not gained beside what is
+ * traced: under whatever names, nothing counts twice.
+ */
+function beyondTraces<Claim extends Credit>(
+  hash: string,
+  untraced: readonly Claim[],
+  { gains, traced }: { readonly gains: readonly Credit[]; readonly traced: readonly Claim[] },
+): Claim[] {
+  const left = new Map<string, bigint>()
+  const add = (address: string, amount: bigint) => left.set(address, (left.get(address) ?? 0n) + amount)
+  for (const { addressBytes, amount } of gains) add(addressBytes, amount)
+  for (const { addressBytes, amount } of traced) add(addressBytes, -amount)
+  return untraced.filter(({ txid, addressBytes, amount }) => {
+    if (txid !== hash || amount > (left.get(addressBytes) ?? 0n)) return true
+    add(addressBytes, -amount)
+    return false
+  })
 }
