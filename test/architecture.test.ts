@@ -146,7 +146,7 @@ test('the dashboard is a client of the API: it knows wire, core, itself and what
   const values = productImports().filter(
     ({ from, to, isType }) =>
       from.startsWith(DASHBOARD) &&
-      /^(core\/(?!(?:money|assets|finality|checkout\/explorer|rates\/currencies|chain\/evm-networks)\.ts$)|wire\/(?!scopes\.ts$)|zod$)/.test(
+      /^(core\/(?!(?:money|assets|asset-order|finality|checkout\/explorer|rates\/currencies|chain\/evm-networks)\.ts$)|wire\/(?!scopes\.ts$)|zod$)/.test(
         to,
       ) &&
       !isType,

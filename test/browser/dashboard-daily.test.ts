@@ -341,7 +341,7 @@ test('a link and an order are priced in the shop’s currency, and a fault stand
   await open('/links')
   await page.getByRole('button', { name: 'New link' }).first().click()
   await page.getByLabel('Product or description').fill('Workshop')
-  await page.getByLabel('Dynamic amount').check()
+  await page.getByLabel('Let buyers choose the amount').check()
   await page.getByLabel('Currency', { exact: true }).selectOption('EUR')
   await page.getByLabel('Amount in EUR').fill('0.10')
   await press(page, 'Create link')
@@ -373,10 +373,21 @@ test('a link for tips has limits and suggestions, its faults at their fields, an
   await open('/links')
   await page.getByRole('button', { name: 'New link' }).first().click()
   await page.getByLabel('Product or description').fill('Tips')
-  await page.getByLabel('Dynamic amount').check()
+  await page.getByLabel('Let buyers choose the amount').check()
   await page.getByLabel('Currency', { exact: true }).selectOption('EUR')
   await page.getByLabel('Minimum in EUR').fill('2')
   await page.getByLabel('Maximum in EUR').fill('1')
+  // A comma may stand for decimals: €2.50 never becomes €2 and €50.
+  const suggested = page.getByLabel('Suggested amounts in EUR')
+  for (const [typed, isTaken] of [
+    ['2,50, 5', false],
+    ['5,10,25', false],
+    ['2,50', false],
+    ['2.50, 5', true],
+  ] as const) {
+    await suggested.fill(typed)
+    expect(await suggested.evaluate((field: HTMLInputElement) => field.checkValidity())).toBe(isTaken)
+  }
   await page.getByLabel('Suggested amounts in EUR').fill('5, 10.50')
   await press(page, 'Create link')
   await page.locator('.fault').waitFor()
@@ -410,6 +421,15 @@ test('a shop with a currency of its own begins with it, and reads its dollars in
   await photograph(page, 'home-currency')
   await open('/balances')
   await page.getByText(/available, about SEK\s[\d,.]+, at current prices/).waitFor()
+  // Money in a coin that is turned off stays in sight, though it has no price; an empty coin does not.
+  const setCoins = (coins: readonly string[] | null) =>
+    askFromPage(shop, 'PATCH', '/api/v1/payment-rules', { accepted_assets: coins })
+  await setCoins(['BTC'])
+  await open('/balances')
+  await page.getByText(/no price for Litecoin.* right now/).waitFor()
+  expect(await page.locator('.tiles').getByText('Ether on Arbitrum One').count()).toBe(0)
+  await page.locator('.tiles').getByText('Litecoin').waitFor()
+  await setCoins(null)
   await open('/invoices')
   await page.getByRole('button', { name: 'New invoice' }).first().click()
   await page.getByLabel('Amount in SEK').fill('499.50')

@@ -240,7 +240,7 @@ describe('a shop in test mode', () => {
     await open('/links')
     await page.getByRole('button', { name: 'New link' }).first().click()
     await page.getByLabel('Product or description').fill('Tickets')
-    await page.getByLabel('Dynamic amount').check()
+    await page.getByLabel('Let buyers choose the amount').check()
     await press(page, 'Create link')
     await heading(page, 'Tickets')
     await page.getByLabel('Order').fill('cart-1')

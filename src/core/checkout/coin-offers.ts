@@ -1,3 +1,4 @@
+import { ASSETS_BY_COIN } from '../asset-order.ts'
 import type { AssetId } from '../assets.ts'
 import { acceptedIn, assetFault, type Market } from '../invoice/market.ts'
 import { planInvoice } from '../invoice/plan.ts'
@@ -21,7 +22,7 @@ export type CoinOffer = {
   readonly amount: bigint | null
 }
 
-/** The accepted coins for a total, in the order of the assets, and the one to begin with. */
+/** The accepted coins for a total, the networks of one coin beside each other, and the one to begin with. */
 export function coinOffers(
   market: Market,
   charge: Charge,
@@ -29,7 +30,9 @@ export function coinOffers(
   nowMs: number,
 ): { coins: readonly CoinOffer[]; defaultAsset: AssetId | null } {
   const { accepted, chosen } = acceptedIn(market)
-  const coins = accepted.map((asset) => offerOf(market, charge, asset, nowMs))
+  const coins = ASSETS_BY_COIN.filter((asset) => accepted.includes(asset)).map((asset) =>
+    offerOf(market, charge, asset, nowMs),
+  )
   return { coins, defaultAsset: wanted !== null && accepted.includes(wanted) ? wanted : chosen }
 }
 

@@ -1,16 +1,16 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { balanceEntriesOf, balancesOf, ratesOf } from '../api/reads.ts'
+import { assetsOf, balanceEntriesOf, balancesOf, ratesOf } from '../api/reads.ts'
 import type { Balance, BalanceEntry, Rate } from '../api/types.ts'
 import { useAboutAtHome } from '../app/home-currency.ts'
 import { useIsWithoutNetworks } from '../app/live-networks.ts'
 import { useMode } from '../app/session.ts'
-import { besides } from '../parts/besides.ts'
+import { besides, isHeld } from '../parts/besides.ts'
 import { Button } from '../parts/button.tsx'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { typeLabel } from '../parts/entry-types.ts'
 import { CoinFilter } from '../parts/filter.tsx'
-import { coinAmount, coinAndSymbol, coinName, coins, money, usd } from '../parts/money.ts'
+import { byCoin, coinAmount, coinAndSymbol, coinName, coins, money, symbolOf, usd } from '../parts/money.ts'
 import { Card, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { Read } from '../parts/read.tsx'
@@ -88,46 +88,55 @@ export function BalancesPage() {
   )
 }
 
-/** What all of it is worth now; null where a coin that is held has no price. */
-function totalUsd(balances: readonly Balance[], rates: readonly Rate[]): number | null {
-  let total = 0
+/**
+ * What all of it is worth now, and the names of what has no price: an accepted coin just now, and one that the shop has
+ * turned off and accepts on no other network.
+ */
+function totalUsd(balances: readonly Balance[], rates: readonly Rate[]) {
+  let total: number | null = null
+  const unpriced: string[] = []
   for (const { asset, available } of balances) {
     if (Number(available) === 0) continue
-    const price = rates.find((rate) => rate.asset === asset)?.usd_per_unit ?? null
-    if (price === null) return null
-    total += Number(available) * Number(price)
+    const ofCoin = rates.filter((rate) => symbolOf(rate.asset) === symbolOf(asset))
+    const price = ofCoin.find(({ usd_per_unit }) => usd_per_unit !== null)?.usd_per_unit ?? null
+    if (price === null) unpriced.push(coinName(asset))
+    else total = (total ?? 0) + Number(available) * Number(price)
   }
-  return total
+  return { total: unpriced.length === 0 ? (total ?? 0) : total, unpriced }
 }
 
 function Total({ balances }: { balances: readonly Balance[] }) {
   const rates = useQuery(ratesOf(useMode()))
   const aboutAtHome = useAboutAtHome()
   if (rates.data === undefined) return null
-  const total = totalUsd(balances, rates.data.data)
+  const { total, unpriced } = totalUsd(balances, rates.data.data)
+  const missing = unpriced.length === 0 ? null : `no price for ${unpriced.join(', ')} right now`
   const atHome = total === null ? null : aboutAtHome(total)
   return (
     <p>
       <strong className="big-number">{total === null ? '–' : usd(String(total))}</strong>{' '}
       <span className="quiet">
-        {total === null
-          ? 'No price for one of your coins right now'
-          : ['available', atHome, 'at current prices'].filter((part) => part !== null).join(', ')}
+        {(total === null ? [missing] : ['available', atHome, 'at current prices', missing])
+          .filter((part) => part !== null)
+          .join(', ')}
       </span>
     </p>
   )
 }
 
+/** Coins that hold something or are accepted: an empty one of the others is of no interest. */
 function FundsByCoin() {
   const mode = useMode()
   const balances = useQuery(balancesOf(mode))
+  const assets = useQuery(assetsOf(mode))
+  const isAccepted = (coin: string) => assets.data?.data.some(({ asset }) => asset === coin) ?? true
   return (
-    <Read read={balances} lines={2}>
+    <Read read={assets.isPending ? { data: undefined, error: balances.error } : balances} lines={2}>
       {({ data }) => (
         <div className="stack">
           <Total balances={data} />
           <ul className="tiles">
-            {data.map((balance) => (
+            {byCoin(data.filter((balance) => isHeld(balance) || isAccepted(balance.asset))).map((balance) => (
               <li key={balance.asset}>
                 <span className="quiet">{coinName(balance.asset)}</span>
                 <strong>{coinAndSymbol(balance.available, balance.asset)}</strong>
@@ -176,7 +185,7 @@ const COLUMNS: readonly Column<BalanceEntry>[] = [
     title: 'Balance after',
     align: 'end',
     roomy: true,
-    cell: ({ balance_after, asset }) => coins(balance_after, asset),
+    cell: ({ balance_after, asset }) => coinAndSymbol(balance_after, asset),
   },
   {
     title: 'Amount (USD)',

@@ -169,8 +169,8 @@ function CurrencyForm({ merchant }: { merchant: Merchant }) {
         onSave={() => save.mutate({ home_currency: currency === 'USD' ? null : currency })}
       >
         <p className="quiet">
-          New invoices, links and orders in this dashboard begin with it, and Home and Balances say about how
-          much of it dollars are worth. Rules and limits stay in US dollars.
+          New invoices, links and orders in this dashboard begin with it. Home, Balances and statements show
+          values in it beside US dollars. Rules and limits stay in US dollars.
         </p>
         <CurrencySelect
           label="Currency"

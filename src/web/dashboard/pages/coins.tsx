@@ -5,6 +5,7 @@ import type { Asset, AssetName, PaymentRules } from '../api/types.ts'
 import { useSaveRules } from '../app/save-rules.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { AssetBadge } from '../parts/asset-badge.tsx'
+import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Checkbox, Select } from '../parts/field.tsx'
 import { COIN_NAMES, COINS, usd } from '../parts/money.ts'
@@ -29,6 +30,12 @@ export function CoinsPage() {
       )}
     </Page>
   )
+}
+
+/** What is only known of accepted coins, and what says that another is not one. */
+function CoinState({ isChosen, asset }: { isChosen: boolean; asset: Asset | undefined }) {
+  if (!isChosen) return <Badge tone="quiet">Off</Badge>
+  return asset === undefined ? null : <AssetBadge asset={asset} />
 }
 
 function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Asset[] }) {
@@ -58,7 +65,9 @@ function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Ass
     >
       <Card title="Coins">
         {rules.accepted_assets === null ? (
-          <p className="quiet">You have not chosen yet: all coins of this server are accepted.</p>
+          <p className="quiet">
+            You have not chosen yet: the usual coins are on, where this server has their network.
+          </p>
         ) : null}
         <ul className="coin-list">
           {COIN_NAMES.map((coin) => (
@@ -70,7 +79,7 @@ function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Ass
                 disabled={!isManager}
                 onChange={() => toggle(coin)}
               />
-              <AssetBadge asset={assets.find(({ asset }) => asset === coin)} />
+              <CoinState isChosen={chosen.has(coin)} asset={assets.find(({ asset }) => asset === coin)} />
             </li>
           ))}
         </ul>

@@ -15,7 +15,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { DialogForm } from '../parts/dialog-form.tsx'
 import { Field, Select } from '../parts/field.tsx'
 import { COIN_OPTIONS } from '../parts/filter.tsx'
-import { COINS } from '../parts/money.ts'
+import { COINS, chainName } from '../parts/money.ts'
 import { faultOf, Note } from '../parts/note.tsx'
 import { Page } from '../parts/page.tsx'
 import { type Column, DataTable, Empty } from '../parts/table.tsx'
@@ -140,6 +140,12 @@ const CSV_COLUMNS: readonly CsvColumn<PayoutDestination>[] = [
   ['created_at', ({ created_at }) => created_at],
 ]
 
+/** An exchange has an address for each network, and they look alike. */
+function networkHint(asset: AssetName): string {
+  const { symbol, chain } = COINS[asset]
+  return ` At an exchange, take its address for ${symbol} on the ${chainName(chain)} network.`
+}
+
 function AddDialog({ onClose }: { onClose: () => void }) {
   const mode = useMode()
   const [form, setForm] = useState({ asset: 'BTC', address: '', name: '' })
@@ -177,7 +183,7 @@ function AddDialog({ onClose }: { onClose: () => void }) {
       </Select>
       <Field
         label="Address"
-        hint="Copy it from your wallet, then compare all of it, not the two ends alone."
+        hint={`Copy it from your wallet, then compare all of it, not the two ends alone.${networkHint(asset as AssetName)}`}
         required
         maxLength={120}
         spellCheck={false}

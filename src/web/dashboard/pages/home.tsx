@@ -6,7 +6,7 @@ import type { Invoice } from '../api/types.ts'
 import { firstKeyOf } from '../app/first-steps.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { StatusBadge } from '../parts/badge.tsx'
-import { besides } from '../parts/besides.ts'
+import { besides, isHeld } from '../parts/besides.ts'
 import { invoiceAmount, invoiceName } from '../parts/invoice-title.ts'
 import { coins } from '../parts/money.ts'
 import { Note } from '../parts/note.tsx'
@@ -26,9 +26,7 @@ export function HomePage() {
     <Checklist key="checklist" />,
     <HomeFigures key="figures" isUnpaid={isUnpaid} />,
   ]
-  const held = (balances.data?.data ?? []).filter(({ available, pending, suspense, shortfall }) =>
-    [available, pending, suspense, shortfall].some((amount) => amount !== '0'),
-  )
+  const held = (balances.data?.data ?? []).filter(isHeld)
   return (
     <Page
       title="Home"

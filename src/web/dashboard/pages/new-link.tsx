@@ -66,8 +66,8 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
         fault={faultOf(make.error, 'name')}
       />
       <Checkbox
-        label="Dynamic amount"
-        hint="The buyer enters the amount, unless an order sets it. ?usd=12.50 in the link suggests one."
+        label="Let buyers choose the amount"
+        hint="For tips, donations and top-ups, and for a shop that sets the amount of each order."
         checked={form.isDynamic}
         onChange={(event) => setForm((old) => ({ ...old, isDynamic: event.target.checked }))}
       />
@@ -75,7 +75,7 @@ export function NewLinkDialog({ like, onClose }: { like?: PaymentLink; onClose: 
         total={total}
         onChange={(next) => setForm((old) => ({ ...old, total: next }))}
         required={!form.isDynamic}
-        hint={form.isDynamic ? 'Optional: what the page begins with.' : undefined}
+        hint={form.isDynamic ? 'Optional. The page begins with it; buyers can choose another.' : undefined}
         error={make.error}
       />
       {form.isDynamic ? (

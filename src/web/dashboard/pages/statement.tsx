@@ -8,7 +8,7 @@ import { useMode } from '../app/session.ts'
 import { Button } from '../parts/button.tsx'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { typeLabel } from '../parts/entry-types.ts'
-import { coinAndSymbol, coinName, coins, money, usd } from '../parts/money.ts'
+import { byCoin, coinAndSymbol, coinName, coins, money, usd } from '../parts/money.ts'
 import { Card, Page } from '../parts/page.tsx'
 import { Read } from '../parts/read.tsx'
 import { STATEMENT_CSV_COLUMNS } from '../parts/statement-csv.ts'
@@ -44,8 +44,8 @@ export function StatementPage() {
   const [before, after] = [monthOf(monthStart(month, -1)), monthOf(to)]
   return (
     <Page
-      title={`Statement of ${MONTH_NAME.format(from)}`}
-      lead="Your available balance. Days and times are those of UTC."
+      title={`Statement for ${MONTH_NAME.format(from)}`}
+      lead={`Available balance${month === thisMonth ? ' of the month so far' : ''}. Dates and times are in UTC.`}
       actions={
         <>
           <Link className="button plain" to="/balances/statement" search={{ month: before }}>
@@ -59,7 +59,7 @@ export function StatementPage() {
           <CsvButton
             name={`statement-${month}`}
             path="/balances/entries"
-            query={span}
+            query={{ ...span, account: 'available' }}
             columns={STATEMENT_CSV_COLUMNS}
           />
           <Button disabled={read.data === undefined} onClick={() => print()}>
@@ -130,15 +130,15 @@ function Seller() {
 function Month({ data: { opening, closing, entries, isWhole } }: { data: MonthRead }) {
   const home = entries.find(({ home_value }) => home_value)?.home_value?.currency ?? null
   const openingOf = (asset: string) => opening.find((row) => row.asset === asset)?.available ?? '0'
-  const held = closing.filter(
+  const held = byCoin(closing).filter(
     ({ asset, available }) =>
       available !== '0' || openingOf(asset) !== '0' || entries.some((entry) => entry.asset === asset),
   )
-  if (held.length === 0) return <p>Nothing came in or went out, and nothing was available.</p>
+  if (held.length === 0) return <p>No activity in this month, and no available balance.</p>
   return (
     <>
       <Card title="Available balance">
-        <Table caption="Available balance by coin" head={['Coin', 'At the beginning', 'At the end']}>
+        <Table caption="Available balance by coin" head={['Coin', 'Opening balance', 'Closing balance']}>
           {held.map(({ asset, available }) => (
             <tr key={asset}>
               <td>{coinName(asset)}</td>
@@ -149,7 +149,7 @@ function Month({ data: { opening, closing, entries, isWhole } }: { data: MonthRe
         </Table>
       </Card>
       <Card title="Totals">
-        <Table caption="Totals by type" head={['Entry', 'Lines', 'Amount (USD)', ...homeHead(home)]}>
+        <Table caption="Totals by type" head={['Type', 'Entries', 'Amount (USD)', ...homeHead(home)]}>
           {[...new Set(entries.map(({ type }) => type))].map((type) => (
             <TotalRow
               key={type}
@@ -175,7 +175,7 @@ function Month({ data: { opening, closing, entries, isWhole } }: { data: MonthRe
             'Amount',
             'Amount (USD)',
             ...homeHead(home),
-            ...(home === null ? [] : ['Rate']),
+            ...(home === null ? [] : ['Exchange rate']),
           ]}
         >
           {entries.map((entry) => (
@@ -209,7 +209,7 @@ function Table({
               <th
                 key={title}
                 scope="col"
-                className={at > 0 && !['Entry', 'Rate'].includes(title) ? 'number' : undefined}
+                className={at > 0 && !['Entry', 'Exchange rate'].includes(title) ? 'number' : undefined}
               >
                 {title}
               </th>
@@ -254,7 +254,7 @@ function TotalRow({
 const Unknown = ({ lines }: { lines: number }) =>
   lines === 0 ? null : (
     <div className="quiet small-text">
-      without {lines.toLocaleString('en')} {lines === 1 ? 'line' : 'lines'} of unknown value
+      without {lines.toLocaleString('en')} {lines === 1 ? 'entry' : 'entries'} of unknown value
     </div>
   )
 
@@ -287,7 +287,7 @@ function EntryRow({ entry, home }: { entry: BalanceEntry; home: string | null })
           <td className="small-text">
             {rate === null
               ? `No ${home} rate kept for ${at.slice(0, 10)}`
-              : `${rate.usd_per_unit} USD, ${rate.sources.map(({ name }) => name).join(' and ')}, ${rate.quoted_at.slice(0, 10)}`}
+              : `1 ${home} = ${rate.usd_per_unit} USD, ${rate.sources.map(({ name }) => name).join(' and ')}, ${rate.quoted_at.slice(0, 10)}`}
           </td>
         </>
       )}

@@ -1,9 +1,8 @@
 import type { Asset } from '../api/types.ts'
 import { Badge } from './badge.tsx'
 
-/** Whether a coin can be sold in now. */
-export function AssetBadge({ asset }: { asset: Asset | undefined }) {
-  if (asset === undefined) return <Badge tone="quiet">Unavailable</Badge>
+/** Whether a coin that the shop accepts can be sold in now. */
+export function AssetBadge({ asset }: { asset: Asset }) {
   if (!asset.available) {
     return (
       <span className="end-note">

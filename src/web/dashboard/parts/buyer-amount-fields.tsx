@@ -55,7 +55,10 @@ export function buyerAmountBody(
   }
 }
 
-/** Asks for the limits and the suggestions, in the currency of the link's own amount. */
+/**
+ * Asks for the limits and the suggestions, in the currency of the link's own amount. Suggestions have a space between
+ * them: `2,50` is one amount to many, and would be two.
+ */
 export function BuyerAmountFields({
   typed,
   currency,
@@ -79,6 +82,7 @@ export function BuyerAmountFields({
           inputMode="decimal"
           pattern={AMOUNT}
           title="An amount such as 5.00"
+          hint="Optional"
           fault={faultOf(error, 'buyer_amount.minimum')}
           {...field('minimum')}
         />
@@ -87,15 +91,16 @@ export function BuyerAmountFields({
           inputMode="decimal"
           pattern={AMOUNT}
           title="An amount such as 500.00"
+          hint="Optional"
           fault={faultOf(error, 'buyer_amount.maximum')}
           {...field('maximum')}
         />
       </div>
       <Field
         label={`Suggested amounts in ${currency}`}
-        hint="Up to six, such as 5, 10, 25: buyers choose one with one press."
-        pattern={`${AMOUNT}(\\s*,\\s*${AMOUNT}){0,5}`}
-        title="Amounts such as 5, 10, 25"
+        hint="Optional. Up to six buttons on the page: 5, 10.50, 25"
+        pattern={`${AMOUNT}(\\s*,\\s+${AMOUNT}){0,5}`}
+        title="Amounts such as 5, 10.50, 25: a space after each comma, and a point for decimals"
         fault={
           faultOf(error, 'buyer_amount.suggested') ??
           faultOf(error, 'buyer_amount.currency') ??

@@ -1,10 +1,20 @@
 import { expect, test } from 'vitest'
-import { COIN_NAMES, coins, excess } from './money.ts'
+import { COIN_NAMES, COINS, coins, excess } from './money.ts'
 
 test("an amount of one coin never reads like another's: a coin on several chains names its chain", () => {
   const amounts = [...COIN_NAMES, 'WSOL' as const].map((coin) => coins('0.002', coin))
   expect(new Set(amounts).size).toBe(amounts.length)
   expect(amounts).toContain('0.002 ETH on Base')
+  expect([coins('5', 'USDT_ETHEREUM'), COINS.USDT_ETHEREUM.name]).toEqual([
+    '5.00 USDT on Ethereum',
+    'USDT on Ethereum',
+  ])
+})
+
+test('the networks of one coin stand beside each other in lists', () => {
+  const symbols = COIN_NAMES.map((coin) => COINS[coin].symbol)
+  const changes = symbols.filter((symbol, at) => symbol !== symbols[at - 1])
+  expect(changes).toEqual([...new Set(symbols)])
 })
 
 test('a stablecoin has two decimals at least, and never fewer digits than the exact amount', () => {

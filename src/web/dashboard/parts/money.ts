@@ -1,6 +1,6 @@
+import { ASSETS_BY_COIN } from '../../../core/asset-order.ts'
 import {
   COINS as ALL_ASSETS,
-  ASSET_IDS,
   ASSETS,
   type Chain,
   isAssetId,
@@ -44,10 +44,14 @@ type Coin = {
   readonly name: string
 }
 
-/** A coin on several networks names its own, but for its first one in an amount: `Ether on Ethereum`, `0.015 ETH`. */
+/**
+ * A coin on several networks names its own, but for its first one in an amount: `Ether on Ethereum`, `0.015 ETH`. So does
+ * each token: others take USDT on networks that we do not.
+ */
 function coinOf(id: PaidAssetName): Coin {
-  const { chain, symbol, name, networkName } = ALL_ASSETS[id]
-  const isOnSeveral = Object.values(ALL_ASSETS).some((other) => other.id !== id && other.symbol === symbol)
+  const { chain, symbol, name, networkName, token } = ALL_ASSETS[id]
+  const isOnSeveral =
+    token !== null || Object.values(ALL_ASSETS).some((other) => other.id !== id && other.symbol === symbol)
   return {
     chain,
     symbol,
@@ -59,7 +63,7 @@ function coinOf(id: PaidAssetName): Coin {
 const coinsOf = <Id extends PaidAssetName>(ids: readonly Id[]): { readonly [id in Id]: Coin } =>
   Object.fromEntries(ids.map((id) => [id, coinOf(id)])) as { [id in Id]: Coin }
 
-export const COIN_NAMES: readonly AssetName[] = ASSET_IDS
+export const COIN_NAMES: readonly AssetName[] = ASSETS_BY_COIN
 /** The coins an invoice can ask for. */
 export const COINS = coinsOf(COIN_NAMES)
 /** What a shop accepts that has chosen nothing. */
@@ -75,6 +79,13 @@ export const isMissent = (coin: PaidAssetName): boolean => !isAssetId(coin)
 const ALL_COINS = coinsOf(PAYMENT_ASSET_IDS)
 
 export const coinName = (coin: PaidAssetName): string => ALL_COINS[coin].name
+export const symbolOf = (coin: PaidAssetName): string => ALL_COINS[coin].symbol
+
+/** The networks of one coin beside each other; what no invoice asks for comes last. */
+export function byCoin<Row extends { readonly asset: PaidAssetName }>(rows: readonly Row[]): readonly Row[] {
+  const ours = COIN_NAMES.flatMap((coin) => rows.filter(({ asset }) => asset === coin))
+  return [...ours, ...rows.filter(({ asset }) => isMissent(asset))]
+}
 
 /** `0.015`; of a dollar coin `5.50`. */
 export const coinAmount = (amount: string, coin: PaidAssetName): string =>
