@@ -38,7 +38,7 @@ async function listSweepable(
        and t.ledger_bucket = 'available' and t.left_on_chain is null and t.amount > 0
        and not exists (select from sweep_transfer s where s.merchant_id = t.merchant_id and s.transfer_id = t.id)
        and not exists (select from sweep w where w.merchant_id = t.merchant_id and w.network = t.network
-         and w.address = d.program and w.status = 'planned'
+         and w.address = d.program and w.status = 'planned' and w.amount > 0
          and (w.asset = t.asset or w.delegation_nonce is not null or ($6 and w.nonce is not null)))
      group by d.program, d.idx order by sum(t.amount) desc, d.idx limit ${ADDRESSES_MAX}`,
     [

@@ -172,11 +172,11 @@ export async function hasLostDeposit(
   return rowCount === 1
 }
 
-/** Whether a network's sweeper is about to be put there, for the sake of any merchant's payout. Served by sweep_under_way. */
+/** Whether a network's sweeper was signed, for any merchant's payout, and is in no block. Served by sweep_under_way. */
 export async function isSweeperComing(db: Queryable, network: Network): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from sweep s where s.network = $1 and s.final_at is null and s.amount = 0 and s.status = 'planned'
-       and (${IS_SIGNED} or not ${ORPHANED}) limit 1`,
+       and ${IS_SIGNED} limit 1`,
     [network],
   )
   return rowCount === 1

@@ -39,6 +39,7 @@ import { findNonceUser, isFinalWith, isRevertedForGood } from './evm-verdicts.ts
 const SWEEPS_MAX = 1_000
 
 const TOO_DEAR = 'it costs more now than the deposits hold that are missing; the payout waits'
+const SWEEPER_FAILED = 'the contract that its sweeps need was not created; the payout waits a day'
 const NOT_THERE = 'deposits that the payout needs are not on the chain any more; it waits a day'
 
 /** The first of these that together are worth so much, or all. */
@@ -244,7 +245,7 @@ export class EvmSweeps {
     const needed = left > 0n && lacks <= 0n ? missing - before : missing
     const sources = firstWorth(chosen.usable, needed)
     const [first] = sources
-    if (first === undefined || !(await this.#canSweep(payout, first, wallet))) return
+    if (first === undefined || !(await this.#canSweep(payout, first, { own, wallet }))) return
     for (const found of sources)
       await this.#alone(addressText(found), () => this.#planOne(payout, found, wallet))
   }
@@ -253,7 +254,11 @@ export class EvmSweeps {
    * Whether sweeps of this asset can be signed now. The first of a token without signatures waits for the sweeper to stand on
    * the network, for which it asks; where it cannot stand there, the payout waits a day.
    */
-  async #canSweep(payout: Payout, found: SweepableAddress, wallet: HotWallet): Promise<boolean> {
+  async #canSweep(
+    payout: Payout,
+    found: SweepableAddress,
+    { own, wallet }: { readonly own: readonly Sweep[]; readonly wallet: HotWallet },
+  ): Promise<boolean> {
     if (!isSweptByDelegation(payout.asset)) return true
     const { pool, network, providers } = this.#parts
     const { address: hot } = wallet
@@ -263,7 +268,12 @@ export class EvmSweeps {
         return (await chain.sweeperOf(hot)).kind === 'ready'
       })
     if (state.kind === 'problem') await this.#wait(payout, 'sweeper_missing', state.problem)
-    if (state.kind === 'absent' && !(await isSweeperComing(pool, network)))
+    if (state.kind !== 'absent') return false
+    const asked = own.find(({ amount }) => amount === 0n)
+    // What the chain does not let stand there costs each payout gas once.
+    if (asked?.status === 'failed') await this.#wait(payout, 'sweeper_missing', SWEEPER_FAILED)
+    // What another payout asked for, which the signer may hold for long, counts once it is signed.
+    else if (asked === undefined && !(await isSweeperComing(pool, network)))
       await this.#insert(
         payout,
         { ...found, amount: 0n, transferIds: [] },

@@ -3,7 +3,7 @@ import type { EvmTransaction } from '../../../chain/evm/transaction.ts'
 import { isSweptByDelegation, type Network } from '../../../core/assets.ts'
 import { delegatedSweepGasAt, type GasPrice, sweeperGasAt } from '../../../core/payout/gas.ts'
 import { isDue } from '../../../runtime/clock.ts'
-import type { Sweep } from '../../store/sweeps.ts'
+import { isSweeperComing, type Sweep } from '../../store/sweeps.ts'
 import type { SigningContext } from '../signing-context.ts'
 import type { EvmTerms } from './evm-terms.ts'
 import { signSweeperDelegation } from './sign-evm.ts'
@@ -50,8 +50,12 @@ export function delegatedSweepCall(
 /** The sweeper is created once; what the database asks for again costs the hot wallet gas. */
 const CREATE_EVERY_MS = 60 * 60_000
 
-/** Whether a sweeper may be created now, by what the signer's own journal knows. */
-export function mayCreateSweeper({ journal, clock }: SigningContext, network: Network): boolean {
+/** Whether a sweeper may be created now, by what the signer's own journal knows, and none waits for a block. */
+export async function mayCreateSweeper(
+  { journal, clock, pool }: SigningContext,
+  network: Network,
+): Promise<boolean> {
   const lastMs = journal.sweeperSignedAtMs(network)
-  return lastMs === null || isDue(lastMs, CREATE_EVERY_MS, clock().getTime())
+  if (lastMs !== null && !isDue(lastMs, CREATE_EVERY_MS, clock().getTime())) return false
+  return !(await isSweeperComing(pool, network))
 }

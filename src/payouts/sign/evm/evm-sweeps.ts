@@ -62,8 +62,11 @@ type Task = {
  */
 export async function signSweeps(signer: SigningContext, task: Task): Promise<boolean> {
   let isAffordable = true
+  // What is moved by the sweeper is planned once that is there.
+  const hasSweeper = task.sweeps.some((sweep) => !isForSweeper(sweep))
   for (const sweep of task.sweeps) {
     if (sweep.status !== 'planned') continue
+    if (hasSweeper && isForSweeper(sweep) && signer.journal.entriesOf(sweep.id).length === 0) continue
     if (!(await signOne(signer, task, sweep))) isAffordable = false
   }
   return isAffordable
@@ -261,7 +264,7 @@ async function buildTokenSweep(
   const { to, data, delegation } = call
   const gas = call.gasAt(price)
   if (!(await coversGas(signer, terms, { gas, price, waiting: place.waiting }))) return 'waits'
-  if (isForSweeper(sweep) && last === undefined && !mayCreateSweeper(signer, network)) return 'waits'
+  if (isForSweeper(sweep) && last === undefined && !(await mayCreateSweeper(signer, network))) return 'waits'
   const built = signFromHotWallet(account, {
     chainId,
     nonce: BigInt(place.nonce),
