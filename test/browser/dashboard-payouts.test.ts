@@ -174,6 +174,8 @@ test('an only owner adds an address, sees what arrives, requests, approves; it a
   expect(available[0]).toMatchObject({ balance_after: '0', payout_id: expect.stringMatching(/^po_/) })
   expect(available[0]).toMatchObject({ home_currency: '', home_value: '', home_rate_source: '' })
 
+  await page.getByRole('link', { name: 'Monthly statement' }).click()
+  await page.getByRole('link', { name: 'Set your currency' }).waitFor()
   // In the shop's own currency too: where no rate of the day was kept that is said, and today's is not taken.
   await askFromPage(shop, 'PATCH', '/api/v1/merchant', { home_currency: 'EUR' })
   await open('/balances')

@@ -111,19 +111,27 @@ async function readMonth(
   return { opening: opening.data, closing: closing.data, entries: entries.reverse(), isWhole: !hasMore }
 }
 
-/** Whose statement it is, as on receipts. */
+/** Whose statement it is, as on receipts, and how to read it in the shop's own currency. */
 function Seller() {
   const { data } = useQuery(merchantOf(useMode()))
   if (data === undefined) return null
   const lines = [data.legal_name ?? data.name, ...(data.postal_address ?? '').split('\n'), data.tax_number]
   return (
-    <address className="seller">
-      {lines
-        .filter((line) => line !== null && line !== '')
-        .map((line) => (
-          <div key={line}>{line}</div>
-        ))}
-    </address>
+    <>
+      <address className="seller">
+        {lines
+          .filter((line) => line !== null && line !== '')
+          .map((line) => (
+            <div key={line}>{line}</div>
+          ))}
+      </address>
+      {data.home_currency === null ? (
+        <p className="quiet screen-only">
+          <Link to="/settings/branding">Set your currency</Link> to see each entry's value in it beside US
+          dollars.
+        </p>
+      ) : null}
+    </>
   )
 }
 
