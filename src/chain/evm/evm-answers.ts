@@ -49,11 +49,20 @@ const transaction = z.object({ hash, from: address, to: address.nullish(), value
 export const blockSchema = z.object({ ...headerFields, transactions: z.array(transaction) })
 export type EvmBlock = z.infer<typeof blockSchema>
 
-/** A block with who sent each of its transactions. */
+/** Of a list that anybody writes (EIP-7702): null where it is none that could be good. */
+const delegation = z
+  .object({ chainId: quantity, address, nonce: count, yParity: quantity, r: quantity, s: quantity })
+  .nullable()
+  .catch(null)
+
+/** A block with who sent each of its transactions, and what delegations they carry. */
 export const sendersSchema = z.object({
-  transactions: z.array(z.object({ hash, from: address, nonce: count })),
+  transactions: z.array(
+    z.object({ hash, from: address, nonce: count, authorizationList: z.array(delegation).nullish() }),
+  ),
 })
 export type EvmSenders = z.infer<typeof sendersSchema>['transactions']
+export type EvmSent = EvmSenders[number]
 
 const account = z.object({ balance: quantity.optional() })
 const state = z.record(z.string().regex(/^0x[0-9a-f]{40}$/i), account)

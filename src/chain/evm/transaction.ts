@@ -74,6 +74,16 @@ const itemOf = ({ chainId, to, nonce, parity, r, s }: SignedDelegation) => ({
   s,
 })
 
+/** Who signed a delegation, in lower-case hex with 0x; null where nobody did. */
+export function delegatorOf(signed: SignedDelegation): string | null {
+  try {
+    return authorization.getAuthority(itemOf(signed)).toLowerCase()
+  } catch {
+    // What the library cannot recover nobody signed, which is the answer.
+    return null
+  }
+}
+
 /** What signed bytes say, whoever signed them; null where they are no transaction of these types. */
 export function readTransaction(raw: Uint8Array): EvmTransaction | null {
   const read = parse(raw)

@@ -15,7 +15,7 @@ import type { FoundTerms } from '../../store/found-payouts.ts'
 import type { BroadcastVerdict } from '../broadcaster.ts'
 import { dataGasOf, gasOf, newAccountGasOf, type Payment, REVERT_PATTERN } from './payment-gas.ts'
 import { placeOnEthereum } from './place-on-ethereum.ts'
-import { isDelegated, readSweeper, type SweeperState } from './sweeper-state.ts'
+import { isDelegated, readSweeper, type SweeperState, usesNonce } from './sweeper-state.ts'
 import { readTokenWords, type TokenWords } from './token-words.ts'
 
 const KNOWN_PATTERN = /already known|already imported|known transaction|alreadyknown/i
@@ -184,7 +184,7 @@ export class EvmPayoutClient {
   }
 
   /**
-   * The transaction in a final block that has this nonce of an account. `searching`: not found yet. Each call reads a few
+   * The transaction in a final block that has this nonce of an account, or carries a delegation that has it. `searching`: not found yet. Each call reads a few
    * blocks, from the newest final one down, and the next continues where it ended: of several providers all must have
    * found it in the same look. `unseen`: none down to `lowest`.
    */
@@ -200,7 +200,7 @@ export class EvmPayoutClient {
     for (let read = 0; height !== null && height >= lowest && read < SEARCH_BLOCKS; read++, height--) {
       const block = await this.#node.sendersAt(height)
       if (block === null) break
-      found = block.find(({ from, nonce }) => from === sender && nonce === place.nonce)?.hash
+      found = block.find((sent) => usesNonce(sent, sender, place.nonce))?.hash
       if (found !== undefined) break
     }
     if (height !== null && height < lowest) return 'unseen'

@@ -1,6 +1,7 @@
+import { hexToBytes } from '@noble/hashes/utils.js'
 import { z } from 'zod'
 import { encodeEvmAddress } from '../../../chain/evm/address.ts'
-import { bytes } from '../../../chain/evm/evm-answers.ts'
+import { bytes, type EvmSent } from '../../../chain/evm/evm-answers.ts'
 import type { EvmNode } from '../../../chain/evm/evm-node.ts'
 import {
   CREATE2_DEPLOYER,
@@ -9,6 +10,7 @@ import {
   sweeperCodeOf,
   sweeperOf,
 } from '../../../chain/evm/sweeper.ts'
+import { delegatorOf } from '../../../chain/evm/transaction.ts'
 
 /**
  * How far a hot wallet's sweeper has come, by which deposits of tokens without signatures are swept. `settling`: it is there,
@@ -50,3 +52,23 @@ const problem = (text: string): SweeperState => ({ kind: 'problem', problem: tex
 export async function isDelegated(node: EvmNode, deposit: Uint8Array, hot: Uint8Array): Promise<boolean> {
   return (await codeAt(node, deposit, 'latest')) === delegatedTo(sweeperOf(hot))
 }
+
+/**
+ * Whether a transaction uses up this nonce of an account (lower-case hex with 0x), as its sender's or by a delegation of it
+ * that it carries. Of which chain that is does not matter: one of another chain uses up nothing, and nothing follows from it
+ * where the nonce is not gone.
+ */
+export const usesNonce = (sent: EvmSent, account: string, nonce: number): boolean =>
+  (sent.from === account && sent.nonce === nonce) ||
+  (sent.authorizationList ?? []).some(
+    (item) =>
+      item?.nonce === nonce &&
+      delegatorOf({
+        chainId: item.chainId,
+        to: hexToBytes(item.address.slice(2)),
+        nonce: BigInt(item.nonce),
+        parity: item.yParity === 0n ? 0 : 1,
+        r: item.r,
+        s: item.s,
+      }) === account,
+  )
