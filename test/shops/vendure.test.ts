@@ -359,3 +359,58 @@ test('an order that something else pays closes its invoice', async () => {
   await until(async () => (await shop.status(invoiceId)) === 'cancelled', { timeoutMs: DONE_MS_MAX })
   expect(await orderOf(code)).toMatchObject({ state: 'PaymentSettled' })
 })
+
+test('an order in another currency than its channel keeps it where its coupon runs out meanwhile', async () => {
+  const { activeChannel } = await admin('{ activeChannel { id } }')
+  await admin(
+    `mutation ($id: ID!) {
+      updateChannel(input: { id: $id, availableCurrencyCodes: [EUR, USD] }) { __typename }
+      updateProductVariants(input: [{ id: "1", prices: [
+        { currencyCode: EUR, price: 4499 }, { currencyCode: USD, price: 5499 }
+      ] }]) { id }
+    }`,
+    { id: activeChannel.id },
+  )
+  const { createPromotion } = await admin(`mutation {
+    createPromotion(input: {
+      enabled: true, couponCode: "TEN", conditions: [],
+      actions: [{ code: "order_fixed_discount", arguments: [{ name: "discount", value: "1000" }] }],
+      translations: [{ languageCode: en, name: "Ten off" }]
+    }) { ... on Promotion { id } }
+  }`)
+  const inDollars = clientOf('shop-api?currencyCode=USD')
+  const code = await fillCart(inDollars)
+  await moveTo(inDollars, 'AddingItems')
+  await inDollars(`mutation { applyCouponCode(couponCode: "TEN") { ${RESULT} } }`)
+  await moveTo(inDollars, 'ArrangingPayment')
+  const { invoiceId } = await pressPay(inDollars)
+  expect(await shop.invoice(invoiceId)).toMatchObject({ usd_amount: '49.99' })
+  await admin('mutation ($id: ID!) { updatePromotion(input: { id: $id, enabled: false }) { __typename } }', {
+    id: createPromotion.id,
+  })
+  await shop.pay(invoiceId, 'exact')
+  await until(async () => (await orderOf(code)).payments.length === 1, { timeoutMs: DONE_MS_MAX })
+  expect(await orderOf(code)).toMatchObject({
+    currencyCode: 'USD',
+    totalWithTax: 5_999,
+    payments: [{ state: 'Settled', amount: 4_999 }],
+  })
+  const rest = await pressPay(inDollars)
+  expect(await shop.invoice(rest.invoiceId)).toMatchObject({ usd_amount: '10.00' })
+  await shop.pay(rest.invoiceId, 'exact')
+  await until(isPaid(code), { timeoutMs: DONE_MS_MAX })
+})
+
+test('a total that its currency has no coins for is rounded up, and pays the order', async () => {
+  const code = await fillCart(buyer)
+  await shop.database.owner.query(
+    `update "order" set "currencyCode" = 'JPY', "subTotalWithTax" = 449949 where code = $1`,
+    [code],
+  )
+  const { invoiceId } = await pressPay(buyer)
+  expect(await shop.invoice(invoiceId)).toMatchObject({ price: { amount: '4505', currency: 'JPY' } })
+  expect(await pressPay(buyer)).toMatchObject({ invoiceId })
+  await shop.pay(invoiceId, 'exact')
+  await until(isPaid(code), { timeoutMs: DONE_MS_MAX })
+  expect(await orderOf(code)).toMatchObject({ totalWithTax: 450_449, payments: [{ amount: 450_500 }] })
+})

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common'
 import { ConfigService, type Order, type RequestContext } from '@vendure/core'
 import { type Invoice, Paylink } from 'paylink-sdk'
-import { decimalOf, type Price, priceOf } from './money.js'
+import { decimalOf, type Price, payableOf, priceOf } from './money.js'
 import { PAYLINK_OPTIONS, type PaylinkPluginOptions } from './options.js'
 
 /** Invoices that one order may have had: each is one press of a buyer whose total changed or whose time was up. */
@@ -38,7 +38,7 @@ export class PaylinkCheckouts {
   async open(ctx: RequestContext, order: Order): Promise<Invoice> {
     const left = order.totalWithTax - coveredOf(order)
     if (left <= 0) throw new CheckoutRefused('There is nothing to pay.')
-    const price = { minor: left, currency: order.currencyCode }
+    const price = payableOf({ minor: left, currency: order.currencyCode }, this.#precision)
     const earlier = await this.#invoicesOf(order)
     const booked = new Set(order.payments.map(({ transactionId }) => transactionId))
     const isUnderWay = ({ id, status }: Invoice) =>

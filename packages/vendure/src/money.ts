@@ -12,6 +12,19 @@ export function decimalOf(minor: number, precision: number): string {
   return fraction === '' ? whole : `${whole}.${fraction}`
 }
 
+/** What Paylink can ask for, in minor units: an amount that the currency has no coins for is rounded up, to cover all. */
+export function payableOf({ minor, currency }: Price, precision: number): Price {
+  const { maximumFractionDigits: decimals = 2 } = new Intl.NumberFormat('en', {
+    style: 'currency',
+    currency,
+  }).resolvedOptions()
+  const coin = 10 ** Math.max(0, precision - decimals)
+  return { minor: Math.ceil(minor / coin) * coin, currency }
+}
+
+export const currencyOf = ({ price }: Pick<Invoice | InvoiceSnapshot, 'price'>): string =>
+  price?.currency ?? 'USD'
+
 /** What an invoice asked for; null where that is not an amount of money that the shop can keep. */
 export function priceOf(
   { price, usd_amount }: Pick<Invoice | InvoiceSnapshot, 'price' | 'usd_amount'>,

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common'
 import {
   ChannelNotFoundError,
+  type CurrencyCode,
   EventBus,
   HistoryService,
   isGraphQlErrorResult,
@@ -15,6 +16,7 @@ import {
 } from '@vendure/core'
 import type { InvoiceSnapshot } from 'paylink-sdk/webhooks'
 import { isOf, PaylinkCheckouts } from './checkouts.js'
+import { currencyOf } from './money.js'
 import { paylinkPaymentHandler } from './payment-handler.js'
 
 /** In these a person decides, in Paylink's dashboard; what to do with the order is the shop's to know. */
@@ -66,7 +68,7 @@ export class PaylinkSettlement {
     const channel = invoice.metadata?.vendure_channel
     if (code === null || typeof channel !== 'string') return
     if (invoice.status !== 'paid' && !FOR_A_PERSON.includes(invoice.status)) return
-    const ctx = await this.#contextOf(channel)
+    const ctx = await this.#contextOf(channel, currencyOf(invoice))
     const apply = () => this.#apply(ctx, code, invoice)
     if (!this.#isLockless) return apply()
     // SQLite runs all transactions on one connection, within one another: here one event waits for the other instead.
@@ -93,13 +95,17 @@ export class PaylinkSettlement {
     })
   }
 
-  /** The default channel stands in for one that is not here: no order has its token, and the log says so. */
-  async #contextOf(channel: string): Promise<RequestContext> {
+  /**
+   * In the invoice's currency: where a coupon ran out, Vendure prices the order anew in that of the context. The
+   * default channel stands in for one that is not here: no order has its token, and the log says so.
+   */
+  async #contextOf(channel: string, currency: string): Promise<RequestContext> {
+    const inCurrency = { apiType: 'admin', currencyCode: currency as CurrencyCode } as const
     try {
-      return await this.#contexts.create({ apiType: 'admin', channelOrToken: channel })
+      return await this.#contexts.create({ ...inCurrency, channelOrToken: channel })
     } catch (error) {
       if (!(error instanceof ChannelNotFoundError)) throw error
-      return this.#contexts.create({ apiType: 'admin' })
+      return this.#contexts.create(inCurrency)
     }
   }
 
