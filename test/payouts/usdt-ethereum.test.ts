@@ -103,6 +103,31 @@ test('ether and USDT of one address take one nonce after the other, whichever is
   expect(await findings()).toEqual([])
 })
 
+test('two watchers that plan a sweep of ether and one of USDT at a time give one nonce once', async () => {
+  const tenant = await world.openShop(ASSET, [])
+  const { invoiceId, address } = await world.deposit(tenant, ASSET, 8n * USDT)
+  await world.payInvoice(tenant, { invoiceId, address, asset: 'ETH', amount: ETHER })
+  const ether = await world.request(tenant, 'ETH', '0.5')
+  const usdt = await world.payout(tenant, ASSET, '8')
+  let isOther = false
+  const tracker = world.tracker((chain) => ({
+    ...boundChain(chain),
+    nonceOf: async (account, at) => {
+      const nonce = await chain.nonceOf(account, at)
+      if (encodeEvmAddress(account) === address && !isOther) {
+        isOther = true
+        await world.approve(tenant, ether.id)
+        await world.tracker().pass()
+      }
+      return nonce
+    },
+  }))
+  await tracker.pass()
+  expect(isOther).toBe(true)
+  for (const { id } of [ether, usdt]) await world.until(tenant, id, 'confirmed', 20)
+  expect(await findings()).toEqual([])
+})
+
 test('a sweep of ether whose nonce a delegation took fails, and its ether is paid out by the next payout', async () => {
   const tenant = await world.openShop(ASSET, [])
   const { address } = await world.deposit(tenant, 'ETH', ETHER)

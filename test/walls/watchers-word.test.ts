@@ -249,7 +249,7 @@ test('a seal that the signer refuses is made anew, behind any number of rows tha
   expect(text).toContain('have no seal of the watcher')
   // Newer ones that no chain bears out.
   await owner.query(
-    `insert into sweep select (jsonb_populate_record(s, jsonb_build_object('id', 'swp_zzz' || n, 'txid', '0x' || lpad(n::text, 64, '0')))).*
+    `insert into sweep select (jsonb_populate_record(s, jsonb_build_object('id', 'swp_zzz' || n, 'nonce', n, 'txid', '0x' || lpad(n::text, 64, '0')))).*
      from sweep s, generate_series(1, 120) n where s.payout_id = $1 and s.status = 'done'`,
     [payout.id],
   )
