@@ -75,9 +75,21 @@ export async function openShop(plan: ShopPlan): Promise<Shop> {
     await until(() => server.log().includes(plan.ready), { timeoutMs: DONE_MS_MAX })
     return server
   }
-  let server = await start()
+  const end = async () => {
+    await app.stop()
+    await place.remove()
+    await database.drop()
+  }
+  let server = await start().catch(async (error: unknown) => {
+    await end()
+    throw error
+  })
   const verified = (await app.api('POST', `/api/v1/webhook-endpoints/${endpointId}/verify`)).body as Data
-  if (verified.status !== 'enabled') throw new Error(`${JSON.stringify(verified)}\n${server.log()}`)
+  if (verified.status !== 'enabled') {
+    await server.stop()
+    await end()
+    throw new Error(`${JSON.stringify(verified)}\n${server.log()}`)
+  }
   const invoice = async (id: string) => (await app.api('GET', `/api/v1/invoices/${id}`)).body as Data
   return {
     app,
@@ -106,9 +118,7 @@ export async function openShop(plan: ShopPlan): Promise<Shop> {
     },
     close: async () => {
       await server.stop()
-      await app.stop()
-      await place.remove()
-      await database.drop()
+      await end()
     },
   }
 }
