@@ -49,6 +49,16 @@ export class PaylinkCheckouts {
     return this.#create(ctx, order, price, earlier.length)
   }
 
+  /** The invoice as Paylink has it now. */
+  invoice(id: string): Promise<Invoice> {
+    return this.#paylink.invoices.get(id)
+  }
+
+  /** What an invoice asks for, as the shop counts. */
+  priceOf(invoice: Invoice): Price | null {
+    return priceOf(invoice, this.#precision)
+  }
+
   /** Cancels what nobody has paid of an order that is placed: it is not to be paid once more. */
   async cancelOpen(order: Order): Promise<void> {
     for (const { id, status } of await this.#invoicesOf(order))
@@ -66,7 +76,7 @@ export class PaylinkCheckouts {
   async #reuse(earlier: readonly Invoice[], { minor, currency }: Price): Promise<Invoice | null> {
     const open = earlier.find(({ status }) => status === 'awaiting_payment')
     if (open === undefined) return null
-    const asked = priceOf(open, this.#precision)
+    const asked = this.priceOf(open)
     if (asked?.minor === minor && asked.currency === currency) return open
     const cancelled = await this.#paylink.invoices.cancel(open.id)
     return cancelled.status === 'cancelled' ? null : cancelled

@@ -1,5 +1,4 @@
 import {
-  ConfigService,
   type CreatePaymentErrorResult,
   type CreatePaymentResult,
   type Injector,
@@ -7,12 +6,10 @@ import {
   type Order,
   PaymentMethodHandler,
 } from '@vendure/core'
-import { type Invoice, Paylink } from 'paylink-sdk'
-import { priceOf } from './money.js'
-import { PAYLINK_OPTIONS, type PaylinkPluginOptions } from './options.js'
+import type { Invoice } from 'paylink-sdk'
+import { PaylinkCheckouts } from './checkouts.js'
 
-let paylink: Paylink
-let precision: number
+let checkouts: PaylinkCheckouts
 
 /** Books what an invoice brought as a payment of its order. Only the webhook adds payments, never a buyer. */
 export const paylinkPaymentHandler = new PaymentMethodHandler({
@@ -20,9 +17,7 @@ export const paylinkPaymentHandler = new PaymentMethodHandler({
   description: [{ languageCode: LanguageCode.en, value: 'Crypto, through Paylink' }],
   args: {},
   init: (injector: Injector) => {
-    const { url, apiKey } = injector.get<PaylinkPluginOptions>(PAYLINK_OPTIONS)
-    paylink = new Paylink({ baseUrl: url, apiKey })
-    precision = injector.get(ConfigService).entityOptions.moneyStrategy.precision ?? 2
+    checkouts = injector.get(PaylinkCheckouts)
   },
   createPayment: async (ctx, order, amount, _args, metadata) => {
     if (ctx.apiType !== 'admin')
@@ -30,7 +25,7 @@ export const paylinkPaymentHandler = new PaymentMethodHandler({
         amount,
         'Paylink adds the payment itself when it is confirmed: call createPaylinkCheckout.',
       )
-    return paymentOf(await paylink.invoices.get(String(metadata.invoiceId)), order, amount)
+    return paymentOf(await checkouts.invoice(String(metadata.invoiceId)), order, amount)
   },
   settlePayment: () => ({ success: true }),
   // No `createRefund`: Paylink sends none, for the buyer's address is not known to be theirs. Vendure then leaves a
@@ -54,7 +49,7 @@ function paymentOf(
   // A block may have been taken back since: the event comes again, and is booked once the invoice is paid again.
   if (status !== 'paid') throw new Error(`${id} is ${status}, and not paid`)
   if (external_reference !== order.code) return failed(amount, `${id} is another order's`, id)
-  const price = priceOf(invoice, precision)
+  const price = checkouts.priceOf(invoice)
   if (price?.currency !== order.currencyCode) return failed(amount, `${id} is in another currency`, id)
   return {
     amount: price.minor,

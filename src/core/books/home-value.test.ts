@@ -51,8 +51,8 @@ test.each([
   ['in another coin', { ...LINE, asset: 'BTC' as const }, INVOICE],
   ['for an invoice in a third currency', LINE, { ...INVOICE, price: { ...INVOICE.price, currency: 'GBP' } }],
 ])('what comes %s is worth its dollars at the rate of the day', (_name, line, invoice) => {
-  const told = homeValueOf(line, terms({ invoice: invoice as HomeTerms['invoice'] }))
-  expect(told.rate).toEqual(rate('1.1'))
+  const value = homeValueOf(line, terms({ invoice: invoice as HomeTerms['invoice'] }))
+  expect(value.rate).toEqual(rate('1.1'))
 })
 
 test('a value is off its dollars by half a cent of the currency at most', () => {

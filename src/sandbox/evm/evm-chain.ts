@@ -106,9 +106,9 @@ export class EvmChain {
   async ask(method: string, params: unknown): Promise<RpcAnswer> {
     const question = RememberedAnswers.questionOf(method, params)
     const askOf = async (anvil: AnvilProcess) => {
-      const told = await anvil.forward(method, params)
-      this.#answers.keep(question, told)
-      return told
+      const answer = await anvil.forward(method, params)
+      this.#answers.keep(question, answer)
+      return answer
     }
     const answer = await this.#gate.read(async () => {
       const known = this.#answers.find(question)

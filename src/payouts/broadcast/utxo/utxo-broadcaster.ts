@@ -75,8 +75,8 @@ export class UtxoBroadcaster implements Broadcaster {
     const hasEstimate = ({ rate, refusal }: FeeRate) => rate !== null && refusal === null
     // Another one may estimate, and is asked for that alone: all else this one does as well.
     const another = async (chain: PayoutChain) => {
-      const told = await chain.feeRate()
-      return hasEstimate(told) ? told : null
+      const rate = await chain.feeRate()
+      return hasEstimate(rate) ? rate : null
     }
     const { rate, refusal } = hasEstimate(own) ? own : ((await this.providers.fromOthers(another)) ?? own)
     if (refusal !== null && this.#alerts.isNew(network, NO_ESTIMATE))
