@@ -26,6 +26,7 @@ export async function haveBusiness(api: TestApi, merchant: TestMerchant): Promis
     api.time.advance(86_400_000)
     if (share === 40n) await keepRates()
   }
+  await insertPayout(api, tenant)
   const moves = [
     ['a', 'deposit', 'ETH', 'chain', 'available', 10n ** 21n + 1n],
     ['b', 'payout', 'ETH', 'available', 'reserved', 10n ** 20n + 7n],
@@ -42,6 +43,7 @@ export async function haveBusiness(api: TestApi, merchant: TestMerchant): Promis
         kind,
         invoiceId: null,
         paymentId: null,
+        payoutId: 'bcd'.includes(id) ? PAYOUT : null,
         asset,
         from,
         to,
@@ -51,6 +53,26 @@ export async function haveBusiness(api: TestApi, merchant: TestMerchant): Promis
       }),
     )
   }
+}
+
+const PAYOUT = 'po_books'
+/** Of the shop's payout. */
+export const PAYOUT_TXID = `0x${'ab'.repeat(32)}`
+
+/** A payout as its transaction's confirmation leaves it: what was sent and its fee are two transfers of the ledger. */
+async function insertPayout(api: TestApi, tenant: { merchantId: string; livemode: boolean }): Promise<void> {
+  const owner = api.database.owner
+  await owner.query(
+    `insert into payout_destination (merchant_id, id, livemode, asset, address, name, created_by, created_at, usable_at)
+     values ($1, 'dst_books', $2, 'ETH', '0x0', 'x', 'x', now(), now())`,
+    [tenant.merchantId, tenant.livemode],
+  )
+  await owner.query(
+    `insert into payout (merchant_id, id, livemode, status, asset, network, amount, network_fee, network_fee_max,
+       destination_id, destination, requested_by, created_at, txid, confirmed_at)
+     values ($1, $3, $2, 'confirmed', 'ETH', 'ethereum-test', $5, 7, 7, 'dst_books', '0x0', 'x', now(), $4, now())`,
+    [tenant.merchantId, tenant.livemode, PAYOUT, PAYOUT_TXID, 10n ** 20n + 7n],
+  )
 }
 
 export type Balances = { [account: string]: { [asset: string]: string } }

@@ -12,7 +12,7 @@ import { formatCoinAmount, parseCoinAmount } from '../../src/core/money.ts'
 import { writeBooks } from '../../src/flows/write-books.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { programPath } from '../support/programs.ts'
-import { type Balances, balancesOf, haveBusiness } from './books-of-a-shop.ts'
+import { type Balances, balancesOf, haveBusiness, PAYOUT_TXID } from './books-of-a-shop.ts'
 
 /** A merchant's books, read by the programs that accountants read them with. */
 
@@ -114,15 +114,26 @@ test('a journal with one unit too much is refused by both', async () => {
   }
 })
 
-test('Koinly’s lines sum up to what the merchant has of each coin', async () => {
+test('Koinly’s lines sum up to what the merchant has of each coin, a payout and its fee in one', async () => {
   const [head, ...lines] = (await booksIn(KOINLY)).trimEnd().split('\n')
-  expect(head?.split(',')).toHaveLength(7)
+  const columns = head?.split(',') ?? []
+  const rows = lines.map((line) => {
+    const cells = line.split(',')
+    expect(cells).toHaveLength(columns.length)
+    return (column: string) => cells[columns.indexOf(column)] ?? ''
+  })
   const sums = new Map<string, bigint>()
-  for (const line of lines) {
-    const [at, amount = '', coin = ''] = line.split(',')
-    expect(at).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/)
-    const units = parseCoinAmount(amount.replace('-', ''), 18) ?? 0n
-    sums.set(coin, (sums.get(coin) ?? 0n) + (amount.startsWith('-') ? -units : units))
+  for (const row of rows) {
+    expect(row('Date')).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/)
+    for (const [side, sign] of [
+      ['Sent', -1n],
+      ['Received', 1n],
+      ['Fee', -1n],
+    ] as const) {
+      const [amount, coin] = [row(`${side} Amount`), row(`${side} Currency`)]
+      expect(amount === '').toBe(coin === '')
+      if (coin !== '') sums.set(coin, (sums.get(coin) ?? 0n) + sign * (parseCoinAmount(amount, 18) ?? 0n))
+    }
   }
   const owned = new Map<string, bigint>()
   for (const assets of Object.values(await balancesOf(api, merchant))) {
@@ -134,4 +145,11 @@ test('Koinly’s lines sum up to what the merchant has of each coin', async () =
   const words = (all: ReadonlyMap<string, bigint>) =>
     Object.fromEntries([...all].map(([coin, units]) => [coin, formatCoinAmount(units, 18)]))
   expect(words(sums)).toEqual(words(owned))
+  const paidOut = rows.filter((row) => row('Description').startsWith('payout_sent'))
+  expect(paidOut.map((row) => ['Sent Amount', 'Fee Amount', 'Fee Currency', 'TxHash'].map(row))).toEqual([
+    ['100', '0.000000000000000007', 'ETH', PAYOUT_TXID],
+  ])
+  const [priced] = rows
+  expect([priced?.('Net Worth Amount'), priced?.('Net Worth Currency')]).toEqual(['49.99', 'EUR'])
+  expect(priced?.('TxHash')).toMatch(/^[0-9a-f]{64}$/)
 })

@@ -21,7 +21,10 @@ export type BookEntry = {
   /** What it was worth then in the shop's own currency; null where that is the dollar. */
   readonly home: HomeValue | null
   readonly invoiceId: string | null
-  readonly payoutId: string | null
+  /** The payout whose money moved, with the fee that it took beside what was sent, base units. */
+  readonly payout: { readonly id: string; readonly networkFee: bigint } | null
+  /** The transaction that brought or took the money; null where there is not one alone. */
+  readonly txid: string | null
   readonly createdAt: Date
 }
 
@@ -89,7 +92,7 @@ export function detailsOf(entry: BookEntry): readonly (readonly [string, string]
   return [
     ['transfer', entry.id],
     ...(entry.invoiceId === null ? [] : [['invoice', entry.invoiceId] as const]),
-    ...(entry.payoutId === null ? [] : [['payout', entry.payoutId] as const]),
+    ...(entry.payout === null ? [] : [['payout', entry.payout.id] as const]),
     ...(usdCents === null ? [] : [['usd', formatUsd(usdCents)] as const]),
     ...(rate === null ? [] : [['rate', `${rate.usdPerUnit} by ${sourcesOf(rate)}`] as const]),
     ...(home === null ? [] : homeDetails(home, entry)),

@@ -135,7 +135,7 @@ function entryLines(entry: StatementEntry, currency: Currency | 'USD'): readonly
   const [family, subFamily] = CODES[kind] ?? ['OTHR', 'OTHR']
   const day = dayOf(createdAt)
   const code = `<BkTxCd><Domn><Cd>PMNT</Cd><Fmly><Cd>${family}</Cd><SubFmlyCd>${subFamily}</SubFmlyCd></Fmly></Domn><Prtry>${text('Cd', kind, 35)}<Issr>Paylink</Issr></Prtry></BkTxCd>`
-  const resource = entry.invoiceId ?? entry.payoutId
+  const resource = entry.invoiceId ?? entry.payout?.id ?? null
   return [
     '<Ntry>',
     text('NtryRef', entryId, 35),

@@ -76,22 +76,35 @@ export const BEANCOUNT: BookFormat = {
   },
 }
 
+const KOINLY_COLUMNS =
+  'Date,Sent Amount,Sent Currency,Received Amount,Received Currency,Fee Amount,Fee Currency,' +
+  'Net Worth Amount,Net Worth Currency,Label,Description,TxHash'
+
 /**
- * Koinly's "simple" CSV (support.koinly.io, "How to create a custom CSV file with your data"): what came in and, negative,
- * what went out. What only moved between the merchant's own accounts is no line. Coins have their tickers there, so that
- * ether on Base is ETH.
+ * Koinly's "universal" CSV (support.koinly.io, "How to create a custom CSV file with your data"): what came in and what went
+ * out, a payout with its fee in one line. What only moved between the merchant's own accounts is no line. Coins have their
+ * tickers there, so that ether on Base is ETH.
  */
 export const KOINLY: BookFormat = {
-  head: () => ['Koinly Date,Amount,Currency,Net Worth Amount,Net Worth Currency,Label,Description'],
+  head: () => [KOINLY_COLUMNS],
   linesOf: (entry) => {
+    const { kind, asset, payout, home, usdCents } = entry
     const [isIn, isOut] = [isOutside(entry.from), isOutside(entry.to)]
-    if (isIn === isOut) return []
-    const amount = amountText(isIn ? entry.amount : -entry.amount, entry.asset)
-    const worth = entry.usdCents === null ? ',' : `${formatUsd(entry.usdCents)},USD`
-    const at = `${entry.createdAt.toISOString().slice(0, 19).replace('T', ' ')} UTC`
-    const about = entry.payoutId ?? entry.invoiceId ?? ''
-    const label = entry.kind === 'service_fee' || entry.kind === 'network_fee' ? 'cost' : ''
-    return [`${at},${amount},${COINS[entry.asset].symbol},${worth},${label},${entry.kind} ${about}`.trimEnd()]
+    if (isIn === isOut || (kind === 'network_fee' && payout !== null)) return []
+    const coins = (units: bigint): string => `${amountText(units, asset)},${COINS[asset].symbol}`
+    const fee = kind === 'payout_sent' && payout !== null ? payout.networkFee : 0n
+    const worth = usdCents === null ? ',' : `${formatUsd(usdCents)},USD`
+    return [
+      [
+        `${entry.createdAt.toISOString().slice(0, 19).replace('T', ' ')} UTC`,
+        ...(isIn ? [',', coins(entry.amount)] : [coins(entry.amount), ',']),
+        fee === 0n ? ',' : coins(fee),
+        home === null || home.amount === null ? worth : `${home.amount},${home.currency}`,
+        kind === 'service_fee' || kind === 'network_fee' ? 'cost' : '',
+        `${kind} ${payout?.id ?? entry.invoiceId ?? ''}`.trimEnd(),
+        entry.txid ?? '',
+      ].join(','),
+    ]
   },
   priceLine: () => null,
   closing: () => [],

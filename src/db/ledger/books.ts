@@ -19,6 +19,9 @@ export type BookRow = HomeRow & {
   readonly created_at: Date
   readonly invoice_id: string | null
   readonly payout_id: string | null
+  readonly payout_fee: bigint | null
+  /** Of a deposit or of what a payout sent; null where several transactions are one payment. */
+  readonly txid: string | null
   /** The shop's own for the invoice. */
   readonly reference: string | null
 }
@@ -32,12 +35,17 @@ export async function listBookRows(
   const { rows } = await tx.query<BookRow>(
     `select e.position, e.account, e.asset, e.amount, e.balance_after, o.account as other_account,
        o.position as other_position, e.transfer_id, t.kind, t.usd_cents, t.created_at, t.invoice_id, t.payout_id,
+       p.network_fee as payout_fee, coalesce(d.txid, p.txid) as txid,
        coalesce(i.order_reference, i.external_reference) as reference, ${HOME_COLUMNS}
      from ledger_entry e
      join ledger_transfer t on t.merchant_id = e.merchant_id and t.id = e.transfer_id
      join ledger_entry o on o.merchant_id = e.merchant_id and o.transfer_id = e.transfer_id
        and o.asset = e.asset and o.account <> e.account
      ${HOME_JOINS}
+     left join payout p on p.merchant_id = t.merchant_id and p.id = t.payout_id
+       and t.kind in ('payout_sent', 'network_fee')
+     left join transfer d on d.merchant_id = t.merchant_id and d.id = t.payment_id
+       and t.kind = 'deposit' and d.transfers = 1 and not d.is_block_sum
      where e.merchant_id = $1 and e.livemode = $2 and e.position > $3
      order by e.position limit $4`,
     [tenant.merchantId, tenant.livemode, page.after, page.limit],

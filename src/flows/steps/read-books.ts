@@ -39,7 +39,8 @@ function entryOf(row: BookRow): BookEntry {
     rate: rateAsset === asset && row.kind.startsWith('deposit') ? evidenceOf(rate) : null,
     home: terms === null ? null : homeValueOf({ asset, amount, usdCents }, terms),
     invoiceId: row.invoice_id,
-    payoutId: row.payout_id,
+    payout: row.payout_id === null ? null : { id: row.payout_id, networkFee: row.payout_fee ?? 0n },
+    txid: row.txid,
     createdAt: row.created_at,
   }
 }
