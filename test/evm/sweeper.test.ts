@@ -17,6 +17,7 @@ import {
 } from '../../src/chain/evm/sweeper.ts'
 import { SWEEPER_CODE, SWEEPER_CREATION, SWEEPER_WORDS } from '../../src/chain/evm/sweeper-code.ts'
 import { readTransaction } from '../../src/chain/evm/transaction.ts'
+import { delegatedSweepGasAt, sweeperGasAt } from '../../src/core/payout/gas.ts'
 import {
   depositAddress,
   hotWalletAddress,
@@ -42,13 +43,14 @@ let usdt: string
 let holder: string
 let nextIndex = 0
 let hotNonce = 0
+let creation: Sent
 
 beforeAll(async () => {
   anvil = await startAnvil()
   holder = (await anvil.rpc<string[]>('eth_accounts')).at(-1) ?? ''
   await anvil.send({ to: encodeEvmAddress(hot), value: 100n * ETHER })
   usdt = await anvil.deploy(tokenCode(holder, TEST_USDT_BYTECODE))
-  await sendFromHot(CREATE2_DEPLOYER, sweeperDeployment(hot))
+  creation = await sendFromHot(CREATE2_DEPLOYER, sweeperDeployment(hot))
 }, 120_000)
 afterAll(() => anvil?.remove())
 
@@ -113,6 +115,19 @@ test('the committed sweeper is what its source compiles to, and stands where its
   expect(await codeAt(sweeper)).toBe(sweeperCodeOf(hot))
 })
 
+test('the gas that is bought pays for what is kept as it may cost one day (EIP-8037)', async () => {
+  const [price, market] = [{ maxFee: 10n ** 9n, tip: 0n }, { dataGas: 0n }]
+  const byte = 1_530n
+  const account = 120n * byte
+  const codeBytes = BigInt((await codeAt(sweeper)).length - 2) / 2n
+  const created = BigInt(creation.gasUsed) - codeBytes * 200n - 32_000n + codeBytes * byte + account
+  expect(sweeperGasAt(price, market)).toBeGreaterThan((created * 6n) / 5n)
+  const { index, address } = await deposit()
+  const { gasUsed } = await sendFromHot(sweeper, collect(address), delegate(index))
+  const swept = BigInt(gasUsed) - 25_000n + 7_500n + account + 23n * byte + 64n * byte
+  expect(delegatedSweepGasAt(price, market)).toBeGreaterThan((swept * 11n) / 10n)
+})
+
 test('one transaction delegates a deposit address and takes its USDT, which answers nothing', async () => {
   const { index, address } = await deposit()
   const before = await holds(hot)
@@ -135,20 +150,40 @@ test('nobody but the hot wallet moves anything, at the sweeper or at a delegated
   const { index, address } = await deposit()
   await sendFromHot(sweeper, collect(address, 1n), delegate(index))
   const left = await holds(address)
-  const attempts = [
-    { to: sweeper, data: hexOf(collect(address, left)) },
-    { to: address, data: hexOf(collect(address, left)) },
-    { to: address, data: callData('sweep(address,uint256)', usdt, left) },
-    { to: sweeper, data: callData('sweep(address,uint256)', usdt, left) },
-  ]
-  for (const { to, data } of attempts) {
-    const call = { from: holder, to: encodeEvmAddress(to), data }
-    await expect(anvil.rpc('eth_call', [call, 'latest']), data).rejects.toThrow('only the')
+  const take = hexOf(collect(address, left))
+  const isMoved = async (from: Uint8Array | string, to: Uint8Array, data: string) => {
+    const sender = typeof from === 'string' ? from : encodeEvmAddress(from)
+    await anvil.rpc('anvil_impersonateAccount', [sender])
+    await anvil.rpc('anvil_setBalance', [sender, `0x${ETHER.toString(16)}`])
+    const sent = { from: sender, to: encodeEvmAddress(to), data, gas: '0x7a120' }
+    await anvil.rpc('eth_sendTransaction', [sent])
+    await anvil.mine(1)
+    return (await holds(address)) !== left
   }
+  const refusedTo = (from: Uint8Array | string, to: Uint8Array) => {
+    const call = { from: typeof from === 'string' ? from : encodeEvmAddress(from), data: take }
+    return anvil.rpc('eth_call', [{ ...call, to: encodeEvmAddress(to) }, 'latest'])
+  }
+  const other = (await deposit()).address
+  for (const from of [holder, address, other])
+    for (const to of [sweeper, address]) {
+      await expect(refusedTo(from, to)).rejects.toThrow('revert')
+      expect(await isMoved(from, to, take)).toBe(false)
+    }
   // The hot wallet as little, but by the sweeper.
-  const direct = { from: encodeEvmAddress(hot), to: encodeEvmAddress(address) }
-  for (const data of [hexOf(collect(address, left)), callData('sweep(address,uint256)', usdt, left)])
-    await expect(anvil.rpc('eth_call', [{ ...direct, data }, 'latest'])).rejects.toThrow('revert')
+  await expect(refusedTo(hot, address)).rejects.toThrow('revert')
+  // What the token itself would obey, and what is none of the contract's own words, at either place.
+  const words = [
+    callData('transfer(address,uint256)', holder, left),
+    callData('approve(address,uint256)', holder, left),
+    callData('sweep(address,uint256)', usdt, left),
+    take.slice(0, 10),
+    `0xa9059cbb${take.slice(10)}`,
+    ...Array.from({ length: 20 }, () => hexOf(randomBytes(Math.ceil(Math.random() * 200)))),
+    ...Array.from({ length: 10 }, () => `${take.slice(0, 10)}${randomBytes(96).toString('hex')}`),
+  ]
+  for (const data of words)
+    for (const to of [sweeper, address]) expect(await isMoved(holder, to, data), data).toBe(false)
   expect(await holds(address)).toBe(left)
 })
 
@@ -159,7 +194,7 @@ test.each([
     'blacklisted',
   ],
   ['pauses it', () => owner('pause(bool)', 1n), 'paused'],
-  ['takes a fee', () => owner('setParams(uint256,uint256)', 100n, 1_000_000n), 'kept some of it'],
+  ['takes a fee', () => owner('setParams(uint256,uint256)', 100n, 1_000_000n), 'revert'],
 ])('where the issuer %s, a sweep moves nothing', async (_what, act, reason) => {
   const { index, address } = await deposit()
   const before = await holds(hot)
@@ -194,6 +229,29 @@ test('a sweep reverts where the token says no, holds too little, or the address 
   expect(await codeAt(bare.address)).toBe('0x')
 })
 
+test('a token that calls back while it is swept, or answers nonsense, takes nothing beside itself', async () => {
+  const own = await deposit()
+  const other = await deposit()
+  await sendFromHot(sweeper, collect(own.address, 1n), delegate(own.index))
+  await sendFromHot(sweeper, collect(other.address, 1n), delegate(other.index))
+  const calling = await anvil.deploy(
+    await bytecodeOf('CallingToken', encodeEvmAddress(sweeper), usdt, encodeEvmAddress(other.address)),
+  )
+  const mint = callData('mint(address,uint256)', encodeEvmAddress(own.address), UNITS)
+  await anvil.send({ to: calling, data: mint })
+  await anvil.mine(1)
+  const before = await holds(hot)
+  expect((await sendFromHot(sweeper, collect(own.address, UNITS, calling))).status).toBe('0x1')
+  expect([await holds(own.address, calling), await holds(hot, calling)]).toEqual([0n, UNITS])
+  expect([await holds(own.address), await holds(other.address)]).toEqual([UNITS - 1n, UNITS - 1n])
+  expect(await holds(hot)).toBe(before)
+  // No token at all, and one that says of balances less than a word.
+  const nothing = newEvmAddress().address
+  const mute = await anvil.deploy(await bytecodeOf('StipendPayer'))
+  for (const token of [nothing, mute])
+    expect((await sendFromHot(sweeper, collect(own.address, 0n, token))).status).toBe('0x0')
+})
+
 test('a delegated address takes ether with the least gas there is, and with words beside it', async () => {
   const { index, address } = await deposit()
   await sendFromHot(sweeper, collect(address), delegate(index))
@@ -226,6 +284,36 @@ test('a token that asks a delegated address about its signature believes that ad
   await sendFromHot(sweeper, collect(address), delegate(index))
   const short = Buffer.concat([own.subarray(0, 64)])
   expect([await isGood(own), await isGood(other), await isGood(short)]).toEqual([true, false, false])
+
+  const valid = `1626ba7e${'0'.repeat(56)}`
+  const answer = (words: string) =>
+    anvil.rpc<string>('eth_call', [
+      { to: encodeEvmAddress(address), data: `0x1626ba7e${hash.toString('hex')}${words}` },
+      'latest',
+    ])
+  const word = (value: bigint) => value.toString(16).padStart(64, '0')
+  const [r, s, v] = [own.subarray(0, 32), own.subarray(32, 64), own[64] ?? 0]
+  const body = (length: bigint, ...parts: (Buffer | string)[]) =>
+    word(64n) +
+    word(length) +
+    parts.map((part) => (typeof part === 'string' ? part : part.toString('hex'))).join('')
+  const highS = word(secp256k1.Point.CURVE().n - BigInt(hexOf(s)))
+  expect(await answer(body(65n, own))).toBe(`0x${valid}`)
+  const malformed = [
+    ...[0n, 1n, 64n, 66n, 96n, 2n ** 64n, 2n ** 256n - 1n].map((length) => body(length, own)),
+    ...[0, 1, v - 27, 26, 29, 255, 55 - v].map((byte) => body(65n, r, s, Buffer.of(byte))),
+    body(65n, r, highS, Buffer.of(55 - v)),
+    body(65n, r, word(0n), Buffer.of(v)),
+    body(65n, word(0n), s, Buffer.of(v)),
+    body(65n, own.subarray(0, 64)),
+    body(65n),
+    ...[0n, 96n, 2n ** 32n, 2n ** 256n - 4n, 2n ** 256n - 1n].map(
+      (at) => word(at) + word(65n) + hexOf(own).slice(2),
+    ),
+    word(64n),
+    '',
+  ]
+  for (const words of malformed) expect(await answer(words), words).toBe(`0x${'0'.repeat(64)}`)
 })
 
 test('another implementation reads a signed delegation as it was meant: to the sweeper, on one chain', async () => {

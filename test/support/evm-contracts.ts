@@ -25,6 +25,7 @@ export type ContractName =
   | 'IssuersGuard'
   | 'StipendPayer'
   | 'RefusingToken'
+  | 'CallingToken'
   | 'SignatureAsker'
 
 let compiled: Promise<Compiled> | null = null

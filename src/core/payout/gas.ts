@@ -26,7 +26,7 @@ export const TOKEN_TRANSFER_GAS = 250_000n
 export const TOKEN_SWEEP_GAS = 400_000n
 /** What a delegation takes beside (EIP-7702), with room for the state that it fills. */
 const DELEGATION_GAS = 100_000n
-/** The most that the sweeper's creation may use, which takes 600,000. */
+/** The most that the sweeper's creation may use, which takes 130,000, and may take 760,000 one day (EIP-8037). */
 const SWEEPER_GAS = 1_000_000n
 const TOKEN_TRANSFER_GAS_USUAL = 65_000n
 const DELEGATED_SWEEP_GAS_USUAL = 130_000n
@@ -38,7 +38,7 @@ const TOKEN_SWEEP_GAS_USUAL = 100_000n
 const TOKEN_TRANSFER_DATA = 2n
 const TOKEN_SWEEP_DATA = 3n
 const DELEGATED_SWEEP_DATA = 3n
-const SWEEPER_DATA = 25n
+const SWEEPER_DATA = 7n
 /**
  * Until it is in a block the price of data may grow by half, or the price of gas fall, by which it is divided. What is left
  * over is not paid; what was too little is signed again.

@@ -167,6 +167,36 @@ contract RefusingToken {
     }
 }
 
+/// A token that answers nothing, and calls what moves it, and what that is moved by, for another token while it is moved.
+contract CallingToken {
+    address private immutable sweeper;
+    address private immutable wanted;
+    address private immutable holder;
+    mapping(address => uint256) public balanceOf;
+
+    constructor(address sweeper_, address wanted_, address holder_) {
+        (sweeper, wanted, holder) = (sweeper_, wanted_, holder_);
+    }
+
+    function mint(address to, uint256 value) external {
+        balanceOf[to] += value;
+    }
+
+    function transfer(address to, uint256 value) external {
+        balanceOf[msg.sender] -= value;
+        balanceOf[to] += value;
+        grab(sweeper, holder);
+        grab(sweeper, msg.sender);
+        grab(holder, holder);
+        grab(msg.sender, msg.sender);
+    }
+
+    function grab(address called, address from) private {
+        (bool done,) = called.call(abi.encodeWithSignature("collect(address,address,uint256)", wanted, from, 1));
+        require(!done, "it was obeyed");
+    }
+}
+
 /// Asks about a signature as USDC does since version 2.2: an address with code is asked itself (ERC-1271).
 contract SignatureAsker {
     function isGood(address who, bytes32 hash, bytes calldata signature) external view returns (bool) {
