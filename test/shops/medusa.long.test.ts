@@ -1,10 +1,14 @@
+// @module-tag chromium
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { launchBrowser, photograph } from '../support/browser.ts'
 import { until } from '../support/until.ts'
 import { type Data, DONE_MS_MAX, openShop, type Shop } from './open-shop.ts'
 
 /** The example shop of `packages/medusa`: the real engine from the registry (680 MB), with the plugin, selling in euros. */
 
 let shop: Shop
+let browser: Browser
 let key: string
 let regionId: string
 let variantId: string
@@ -22,7 +26,10 @@ beforeAll(async () => {
   regionId = (await store('GET', '/regions')).regions[0].id
   variantId = (await store('GET', '/products?fields=variants.id')).products[0].variants[0].id
 })
-afterAll(() => shop?.close())
+afterAll(async () => {
+  await browser?.close()
+  await shop?.close()
+})
 
 /** A request of the storefront. */
 async function store(method: string, path: string, body?: object): Promise<Data> {
@@ -81,6 +88,28 @@ const isSold = (cart: { cartId: string }) => async () => (await orderOf(cart))?.
 let cart: { cartId: string; collectionId: string }
 beforeEach(async () => {
   cart = await openCart()
+})
+
+test('a buyer buys on the page of the shop, pays, and comes back to a paid order', async () => {
+  browser = await launchBrowser()
+  const page = await browser.newPage({ viewport: { width: 390, height: 844 }, locale: 'en' })
+  const shopUrl = `http://localhost:${shop.port}/shop`
+  await page.goto(shopUrl)
+  await page.getByLabel('Your email').fill('buyer@example.com')
+  await photograph(page, 'medusa-shop')
+  await page.getByRole('button', { name: 'Buy with crypto' }).click()
+  await page.waitForURL('**/i/*')
+  await page.getByText('€49.99').first().waitFor()
+  await photograph(page, 'medusa-checkout')
+  const { body } = await shop.app.api('GET', '/api/v1/invoices?limit=1')
+  await shop.pay((body as Data).data[0].id, 'exact')
+  await page.getByRole('link', { name: /^Back to / }).click()
+  await page.waitForURL(shopUrl)
+  await page.getByText('Paid. Thank you').waitFor()
+  await page.getByRole('heading', { name: /^Order \d+$/ }).waitFor()
+  await page.getByText('€49.99').waitFor()
+  await photograph(page, 'medusa-paid')
+  await page.close()
 })
 
 test('a cart in euros becomes one paid order when its invoice is paid', async () => {

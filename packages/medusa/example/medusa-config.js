@@ -36,7 +36,12 @@ module.exports = defineConfig({
           {
             resolve: provider,
             id: 'paylink',
-            options: { url: PAYLINK_URL, apiKey: PAYLINK_API_KEY, webhookSecret: PAYLINK_WEBHOOK_SECRET },
+            options: {
+              url: PAYLINK_URL,
+              apiKey: PAYLINK_API_KEY,
+              webhookSecret: PAYLINK_WEBHOOK_SECRET,
+              returnUrl: `${origin}/shop`,
+            },
           },
         ],
       },

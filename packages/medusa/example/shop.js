@@ -1,4 +1,4 @@
-// A shop in euros on Medusa, with one product:
+// A shop in euros on Medusa, with one product and a page to buy it at /shop:
 //   DATABASE_URL=postgresql://… SHOP_SECRET=… PAYLINK_URL=http://localhost:3000 PAYLINK_API_KEY=sk_test_… \
 //     PAYLINK_WEBHOOK_SECRET=whsec_… node example/shop.js
 const { spawnSync } = require('node:child_process')
