@@ -252,6 +252,24 @@ function endOfCall(text: string, start: number): number {
   return text.length
 }
 
+test('a plugin declares every package that it imports, as strict package managers ask', async () => {
+  for (const name of ['mcp', 'medusa', 'vendure']) {
+    const folder = join(ROOT, 'packages', name)
+    const { dependencies, peerDependencies } = JSON.parse(
+      await readFile(join(folder, 'package.json'), 'utf8'),
+    )
+    const texts = await readTexts(`packages/${name}/src`)
+    const imported = texts.flatMap(({ text }) => [...text.matchAll(IMPORT)].map(([, , to = '']) => to))
+    const packages = imported
+      .filter((to) => !/^(?:\.|node:)/.test(to))
+      .map((to) => /^(?:@[^/]+\/)?[^/]+/.exec(to)?.[0])
+    expect(packages.length, name).toBeGreaterThan(0)
+    expect(Object.keys({ ...dependencies, ...peerDependencies }), name).toEqual(
+      expect.arrayContaining(packages),
+    )
+  }
+})
+
 test('each migration has a number of its own: two with one would leave no database up to date', async () => {
   const numbers = (await readdir(join(ROOT, 'migrations'))).map((name) => Number(name.slice(0, 4)))
   expect(numbers.filter((number, index) => numbers.indexOf(number) < index)).toEqual([])

@@ -86,7 +86,7 @@ async function orderOf(code: string): Promise<Data> {
     `query ($code: String!) {
       orders(options: { filter: { code: { eq: $code } } }) {
         items {
-          state totalWithTax currencyCode
+          id state totalWithTax currencyCode
           payments { id state amount transactionId }
           history { items { type data } }
         }
@@ -277,17 +277,41 @@ test('money for an order that was cancelled meanwhile is noted, once', async () 
   expect(await notesOf(code)).toEqual([expect.stringContaining(`Paid by ${invoiceId}, but not booked`)])
 })
 
-test('money in a currency that the order no longer has is noted, and counts for nothing', async () => {
-  const code = await fillCart(buyer)
-  const { invoiceId } = await pressPay(buyer)
-  await shop.database.owner.query(`update "order" set "currencyCode" = 'USD' where code = $1`, [code])
-  await shop.pay(invoiceId, 'exact')
-  await until(async () => (await notesOf(code)).length > 0, { timeoutMs: DONE_MS_MAX })
-  expect(await notesOf(code)).toEqual([expect.stringContaining(`Paid by ${invoiceId}, but not booked`)])
-  expect(await orderOf(code)).toMatchObject({
-    state: 'ArrangingPayment',
-    payments: [{ state: 'Error', transactionId: invoiceId }],
-  })
+test('money in a currency that the order no longer has is noted, until it is booked, be it by hand', async () => {
+  for (const by of ['event', 'hand']) {
+    const one = clientOf('shop-api')
+    const code = await fillCart(one)
+    const { invoiceId } = await pressPay(one)
+    const setCurrency = (currency: string) =>
+      shop.database.owner.query(`update "order" set "currencyCode" = $2 where code = $1`, [code, currency])
+    await setCurrency('USD')
+    await shop.pay(invoiceId, 'exact')
+    await until(async () => (await notesOf(code)).length > 0, { timeoutMs: DONE_MS_MAX })
+    expect(await notesOf(code)).toEqual([expect.stringContaining(`Paid by ${invoiceId}, but not booked`)])
+    expect(await orderOf(code)).toMatchObject({
+      state: 'ArrangingPayment',
+      payments: [{ state: 'Error', transactionId: invoiceId }],
+    })
+    await setCurrency('EUR')
+    if (by === 'event') await (await shop.sendPaidAgain(invoiceId)).again()
+    else
+      await admin(
+        `mutation ($input: ManualPaymentInput!) { addManualPaymentToOrder(input: $input) { ${RESULT} } }`,
+        {
+          input: {
+            orderId: (await orderOf(code)).id,
+            method: 'crypto',
+            transactionId: invoiceId,
+            metadata: {},
+          },
+        },
+      )
+    await until(isPaid(code), { timeoutMs: DONE_MS_MAX })
+    await until(async () => (await notesOf(code))[0] === `Paid by ${invoiceId}, and booked.`, {
+      timeoutMs: DONE_MS_MAX,
+    })
+    expect(await notesOf(code)).toHaveLength(1)
+  }
 })
 
 test('events that were lost while the shop was down, and events sent again, book once', async () => {

@@ -10,6 +10,7 @@ import {
   OrderPlacedEvent,
   OrderService,
   PaymentMethodService,
+  PaymentStateTransitionEvent,
   type RequestContext,
   RequestContextService,
   TransactionalConnection,
@@ -50,6 +51,9 @@ export class PaylinkSettlement {
     this.#history = history
     this.#checkouts = checkouts
     events.ofType(OrderPlacedEvent).subscribe(({ ctx, order }) => void this.#close(ctx, order))
+    events.ofType(PaymentStateTransitionEvent).subscribe(({ ctx, toState, order, payment }) => {
+      if (toState === 'Settled') void this.#correctNote(ctx, order, payment.transactionId)
+    })
   }
 
   /** Nobody is to pay an order once more, however it was paid, whose payment page stands open elsewhere. */
@@ -69,10 +73,13 @@ export class PaylinkSettlement {
     if (code === null || typeof channel !== 'string') return
     if (invoice.status !== 'paid' && !FOR_A_PERSON.includes(invoice.status)) return
     const ctx = await this.#contextOf(channel, currencyOf(invoice))
-    const apply = () => this.#apply(ctx, code, invoice)
-    if (!this.#isLockless) return apply()
-    // SQLite runs all transactions on one connection, within one another: here one event waits for the other instead.
-    this.#last = this.#last.then(apply, apply)
+    await this.#inTurn(() => this.#apply(ctx, code, invoice))
+  }
+
+  /** SQLite runs all transactions on one connection, within one another: here one waits for the other instead. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    if (!this.#isLockless) return work()
+    this.#last = this.#last.then(work, work)
     return this.#last
   }
 
@@ -123,7 +130,9 @@ export class PaylinkSettlement {
 
   /** Adds the payment, once. Returns what a person must know where the order takes none any more. */
   async #book(tx: RequestContext, order: Order, invoice: InvoiceSnapshot): Promise<string | null> {
-    if (order.payments.some(({ transactionId }) => transactionId === invoice.id)) return null
+    const isBooked = ({ transactionId, state }: Order['payments'][number]) =>
+      transactionId === invoice.id && state !== 'Error'
+    if (order.payments.some(isBooked)) return null
     const method = (await this.#methods.getActivePaymentMethods(tx)).find(
       ({ handler }) => handler.code === paylinkPaymentHandler.code,
     )
@@ -139,7 +148,23 @@ export class PaylinkSettlement {
     if ('errorCode' in added && String(added.errorCode) === 'COUPON_REMOVED_DURING_CHECKOUT_ERROR')
       added = await add()
     if (!isGraphQlErrorResult(added)) return null
-    return `Paid by ${invoice.id}, but not booked (${added.errorCode}): refund it by hand, or book it by hand.`
+    return `${unbooked(invoice.id)} (${added.errorCode}): refund it by hand, or book it with ${invoice.id} as its transaction.`
+  }
+
+  /** What was not booked at first, and is since, be it by hand: nobody is to refund it for an old note. */
+  async #correctNote(ctx: RequestContext, { id, code }: Order, invoiceId: string): Promise<void> {
+    try {
+      await this.#inTurn(() =>
+        this.#connection.withTransaction(ctx, async (tx) => {
+          const { items } = await this.#history.getHistoryForOrder(tx, id, false)
+          for (const { id: noteId, data } of items)
+            if (data?.note?.startsWith(unbooked(invoiceId)))
+              await this.#orders.updateOrderNote(tx, { noteId, note: `Paid by ${invoiceId}, and booked.` })
+        }),
+      )
+    } catch (error) {
+      Logger.warn(`${code} keeps a note on ${invoiceId}, which is booked: ${String(error)}`, 'Paylink')
+    }
   }
 
   /** A note for the shop's people in the order's history, once. */
@@ -150,6 +175,8 @@ export class PaylinkSettlement {
     await this.#orders.addNoteToOrder(tx, { id: order.id, note, isPublic: false })
   }
 }
+
+const unbooked = (invoiceId: string): string => `Paid by ${invoiceId}, but not booked`
 
 const reviewNote = ({ id, status, amount, amount_detected, asset }: InvoiceSnapshot): string =>
   `${id} is ${status}: ${amount_detected} of ${amount} ${asset} arrived. Decide in Paylink's dashboard.`
