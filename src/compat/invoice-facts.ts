@@ -18,6 +18,7 @@ export const TICKERS: { readonly [ticker: string]: AssetId } = {
   ETH: 'ETH',
   SOL: 'SOL',
   USDC: 'USDC_BASE',
+  USDT: 'USDT_ETHEREUM',
 }
 
 export const tickerOf = (asset: PaidAssetName): string => COINS[asset].symbol

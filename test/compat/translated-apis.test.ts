@@ -38,10 +38,10 @@ afterAll(async () => {
 })
 
 /** A shop whose invoices begin in Litecoin, the coin that these tests have addresses of. */
-async function addShop(): Promise<TestMerchant> {
+async function addShop(more: object = {}): Promise<TestMerchant> {
   const shop = await api.addMerchant()
   const tenant = { merchantId: shop.id, livemode: false }
-  const rules = { document: { default_asset: 'LTC' }, now: api.time.now }
+  const rules = { document: { default_asset: 'LTC', ...more }, now: api.time.now }
   await withTransaction(api.deps.pool, tenant, (tx) => storePaymentRules(tx, tenant, rules))
   return shop
 }
@@ -331,6 +331,26 @@ describe('a shop that speaks BTCPay’s Greenfield API', () => {
       'SOL-CHAIN',
     ])
     expect(await HealthService.healthGetHealth()).toEqual({ synchronized: true })
+  })
+
+  test('knows USDT, and asks for it by the names that it was told', async () => {
+    const shop = await addShop({ accepted_assets: ['LTC', 'USDT_ETHEREUM'] })
+    const stores = `${url}/compat/btcpay/api/v1/stores/${shop.id}`
+    const headers = { authorization: `token ${shop.testKey}`, 'content-type': 'application/json' }
+    const methods = await (await fetch(`${stores}/payment-methods`, { headers })).json()
+    expect(Object.keys(methods)).toEqual(['LTC-CHAIN', 'USDT-CHAIN'])
+    for (const asked of [
+      { amount: '49.99', currency: 'USDT' },
+      { ...order, checkout: { paymentMethods: ['USDT-CHAIN'] } },
+    ]) {
+      // These tests have no addresses on Ethereum: its network is what is missing, and not the coin.
+      const refused = await fetch(`${stores}/invoices`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(asked),
+      })
+      expect([refused.status, (await refused.json()).code]).toEqual([503, 'asset-unavailable'])
+    }
   })
 
   test('gets errors in the format that it reads', async () => {

@@ -134,6 +134,16 @@ test('a payment link is created and found', async () => {
   expect(found.map(({ id }: { id: string }) => id)).toEqual([link.id])
 })
 
+test('a link for tips has the limits and amounts that its buyers choose from', async () => {
+  const buyerAmount = { currency: 'EUR', minimum: '2.00', maximum: '50.00', suggested: ['5.00', '10.00'] }
+  const tips = { name: 'Tips', buyer_amount: buyerAmount, idempotency_key: 'tips' }
+  expect(await refusal('create_payment_link', { ...tips, usd_amount: '5.00' })).toContain(
+    'allow_dynamic_amount',
+  )
+  const link = await call('create_payment_link', { ...tips, allow_dynamic_amount: true })
+  expect(link.buyer_amount).toEqual(buyerAmount)
+})
+
 test('it explains why an invoice is paid in part, and why another has expired', async () => {
   const [short, unpaid] = [
     await call('create_invoice', { amount: '1', asset: 'LTC', idempotency_key: 'short' }),

@@ -16,6 +16,15 @@ export function addLinkTools(server: McpServer, { paymentLinks }: Paylink): void
         usd_amount: z.string().optional().describe('Such as 49.99'),
         price,
         allow_dynamic_amount: z.boolean().optional(),
+        buyer_amount: z
+          .strictObject({
+            currency: z.string().optional().describe('Such as EUR; USD unless given'),
+            minimum: z.string().optional().describe('Such as 5.00'),
+            maximum: z.string().optional(),
+            suggested: z.array(z.string()).optional().describe('At most six, offered with one press'),
+          })
+          .optional()
+          .describe('For tips, donations and top-ups, with allow_dynamic_amount: what buyers may pay'),
       }),
       annotations: CREATES,
     },

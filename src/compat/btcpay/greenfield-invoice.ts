@@ -100,10 +100,11 @@ export function invoiceData(invoice: Invoice, storeId: string, now: Date) {
   }
 }
 
-/** Coins of a ticker that came later are named apart, `USDC-ETHEREUM`: the service's own USDC is that on Base. */
+/** Coins that came later to a ticker of another are named apart, `USDC-ETHEREUM`: the service's own USDC is that on Base. */
 export const methodOf = ({ asset }: Pick<Invoice['payments'][number], 'asset'>): string => {
-  const isLater = isAssetId(asset) && !ASSETS[asset].isOnByDefault
-  return `${tickerOf(asset)}-${isLater ? COINS[asset].chain.toUpperCase() : 'CHAIN'}`
+  const ticker = tickerOf(asset)
+  const isLater = isAssetId(asset) && !ASSETS[asset].isOnByDefault && TICKERS[ticker] !== asset
+  return `${ticker}-${isLater ? COINS[asset].chain.toUpperCase() : 'CHAIN'}`
 }
 
 /** The statuses that `POST …/status` accepts for this invoice now. */
