@@ -28,6 +28,7 @@ export const ASSET_IDS = [
   'ETH_ARBITRUM',
   'USDC_ARBITRUM',
   'USDT_ETHEREUM',
+  'USDT_ARBITRUM',
 ] as const
 export type AssetId = (typeof ASSET_IDS)[number]
 
@@ -41,7 +42,8 @@ type TokenStandard = 'eip3009' | 'eip20'
 type Token = {
   /**
    * The issuer's contracts on the network's two public chains; null where there is none. Circle's:
-   * developers.circle.com/stablecoins/usdc-contract-addresses; Tether's: tether.to/en/supported-protocols.
+   * developers.circle.com/stablecoins/usdc-contract-addresses; Tether's: tether.to/en/supported-protocols, and where it is
+   * USDT0, docs.usdt0.to/technical-documentation/deployments.
    */
   readonly contracts: { readonly live: string; readonly test: string | null }
   readonly standard: TokenStandard
@@ -250,6 +252,25 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
       },
       standard: 'eip3009',
       outputIndex: 1,
+    },
+  },
+  USDT_ARBITRUM: {
+    id: 'USDT_ARBITRUM',
+    name: 'USDT',
+    symbol: 'USDT',
+    networkName: 'Arbitrum One',
+    chain: 'arbitrum',
+    keyFamily: 'evm',
+    decimals: 6,
+    priceSymbol: 'USDT',
+    // Its sweep takes a third more than that of USDC.
+    minimum: 250_000n,
+    dustBelow: 10_000n,
+    isOnByDefault: false,
+    token: {
+      contracts: { live: '0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9', test: null },
+      standard: 'eip20',
+      outputIndex: 2,
     },
   },
 }

@@ -4,7 +4,7 @@ import type { Payout } from '../../src/core/payout/payout.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { newEvmAddress } from '../support/anvil.ts'
 import { bytecodeOf } from '../support/evm-contracts.ts'
-import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { type EvmAsset, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import { type NitroNode, startNitroNode } from '../support/nitro-node.ts'
 
 const ETHER = 10n ** 18n
@@ -17,7 +17,7 @@ const DEAR = 2_100_000n
 let world: EvmPayoutWorld
 let node: NitroNode
 beforeAll(async () => {
-  world = await EvmPayoutWorld.open('arbitrum')
+  world = await EvmPayoutWorld.open('arbitrum', { withUsdt: true })
   node = await startNitroNode(world.anvil)
   await world.fuelHotWallet()
 })
@@ -43,7 +43,7 @@ async function follow(tenant: Tenant, id: string, status: Payout['status'], turn
   throw new Error(`the payout is ${(await world.load(tenant, id)).status}: ${world.logged.join('')}`)
 }
 
-async function ask(tenant: Tenant, asset: 'ETH_ARBITRUM' | 'USDC_ARBITRUM', amount: string, to?: string) {
+async function ask(tenant: Tenant, asset: EvmAsset, amount: string, to?: string) {
   await tracker().pass()
   return world.payout(tenant, asset, amount, to)
 }
@@ -93,6 +93,24 @@ test.each([3_000n, DEAR])(
     expect((await gasOf(payout.id)).sweeps).toHaveLength(2)
   },
 )
+
+test('USDT is delegated to a sweeper whose creation has its data paid for too, and paid out whole', async () => {
+  node.setDataGas(100_000n)
+  const tenant = await world.openShop('USDT_ARBITRUM', [30n * USDC, 20n * USDC])
+  const payout = await ask(tenant, 'USDT_ARBITRUM', '50')
+  const done = await follow(tenant, payout.id, 'confirmed', 20)
+  expect(done.networkFee).toBe(0n)
+  expect(await world.holds('USDT_ARBITRUM', payout.destination)).toBe(50n * USDC)
+  const { rows } = await world.database.owner.query<{ amount: bigint; delegation_nonce: number | null }>(
+    'select amount, delegation_nonce from sweep where payout_id = $1 order by amount',
+    [payout.id],
+  )
+  expect(rows).toEqual([
+    { amount: 0n, delegation_nonce: null },
+    { amount: 20n * USDC, delegation_nonce: 0 },
+    { amount: 30n * USDC, delegation_nonce: 0 },
+  ])
+})
 
 test('a payout to a contract has the gas of its code beside that of its data, on a dear day too', async () => {
   node.setDataGas(DEAR)

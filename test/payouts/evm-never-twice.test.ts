@@ -2,13 +2,13 @@ import { afterEach, expect, test } from 'vitest'
 import { SWEEP_CHECKS } from '../../src/audit/payout-checks.ts'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { ChainUnavailable } from '../../src/chain/adapter.ts'
-import { ASSETS } from '../../src/core/assets.ts'
+import { ASSETS, tokensOf } from '../../src/core/assets.ts'
 import { EVM_CHAINS, type EvmChain } from '../../src/core/chain/evm-networks.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { hex } from '../support/anvil.ts'
-import { boundChain, coinsOf, type EvmAsset, EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { boundChain, coinsOf, type EvmAsset, EvmPayoutWorld, isUsdt } from '../support/evm-payout-world.ts'
 import {
   Crash,
   FIRST_SEED,
@@ -27,19 +27,13 @@ const STEPS_MAX = 16
 const SETTLE_ROUNDS_MAX = 30
 
 let world: EvmPayoutWorld
-async function open({ chain, token }: Place) {
-  world = await EvmPayoutWorld.open(chain, { withUsdt: token === 'USDT_ETHEREUM' })
+async function open(chain: EvmChain): Promise<{ coin: EvmAsset; tokens: readonly EvmAsset[] }> {
+  const tokens = tokensOf(chain) as readonly EvmAsset[]
+  world = await EvmPayoutWorld.open(chain, { withUsdt: tokens.some((token) => isUsdt(token)) })
   await world.guardToken()
   await world.fuelHotWallet(100n * 10n ** 18n)
-  return { coin: coinsOf(chain).coin, token }
+  return { coin: coinsOf(chain).coin, tokens }
 }
-
-type Place = { readonly chain: EvmChain; readonly token: EvmAsset }
-/** Each network with its USDC, which is swept by signature, and one with a token that is swept by delegation. */
-const PLACES: readonly Place[] = [
-  ...EVM_CHAINS.map((chain) => ({ chain, token: coinsOf(chain).token })),
-  { chain: 'ethereum', token: 'USDT_ETHEREUM' },
-]
 afterEach(() => world?.close())
 
 const FAULTS = ['none', 'none', 'before', 'after', 'error', 'timeout', 'lie', 'behind', 'hangs'] as const
@@ -145,26 +139,26 @@ const MOMENTS_MAX = 60
 
 const sweepChecks = new Set(SWEEP_CHECKS.map(({ name }) => name))
 
-const WORLDS = PLACES.flatMap((place) =>
-  seedsByWorld(RUNS).map((seeds) => ({ ...place, seeds, first: seeds[0], count: seeds.length })),
+const WORLDS = EVM_CHAINS.flatMap((chain) =>
+  seedsByWorld(RUNS).map((seeds) => ({ chain, seeds, first: seeds[0], count: seeds.length })),
 )
 
 test.each(WORLDS)(
-  '$count histories of crashes, lies, freezes and forks with $token: each is paid once (from $first)',
-  async ({ seeds, ...place }) => {
-    const { coin, token } = await open(place)
+  '$count histories of crashes, lies, freezes and forks on $chain: each is paid once (from $first)',
+  async ({ seeds, chain }) => {
+    const { coin, tokens } = await open(chain)
     for (const seed of seeds) {
       const about = `seed ${seed}`
       const random = seededRandom(seed)
       // What was confirmed in an earlier history is no longer looked after.
       world.now = new Date(world.now.getTime() + 25 * 3_600_000)
       await world.anvil.rpc('anvil_setNextBlockBaseFeePerGas', [hex(10n ** 9n)])
-      const asset = random.pick([coin, token])
+      const asset = random.pick([coin, ...tokens])
       const unit = 10n ** BigInt(ASSETS[asset].decimals)
       const amounts = Array.from({ length: 1 + random.below(3) }, () => unit / BigInt(1 + random.below(5)))
       const tenant = await world.openShop(asset, amounts)
       // The largest deposit of all, which its issuer has frozen, is nobody's payout.
-      const frozen = asset === token && random.chance(0.5) ? 2n * unit : 0n
+      const frozen = asset !== coin && random.chance(0.5) ? 2n * unit : 0n
       if (frozen > 0n) await world.freezeIn(asset, (await world.deposit(tenant, asset, frozen)).address)
       // Deep enough that no history here takes the deposits away.
       await world.anvil.mine(3)
@@ -201,15 +195,14 @@ test.each(WORLDS)(
   120_000 + RUNS * 60_000,
 )
 
-test.each(PLACES)(
-  `${KILLS} kills while signing and sending: each payout of ether and of $token is paid once`,
-  async (place) => {
-    const { coin, token } = await open(place)
+test.each(EVM_CHAINS)(
+  `${KILLS} kills while signing and sending: each payout of every coin on %s is paid once`,
+  async (chain) => {
+    const { coin, tokens } = await open(chain)
     const random = seededRandom(FIRST_SEED)
-    const shops = [
-      { asset: coin, tenant: await world.openShop(coin, []) },
-      { asset: token, tenant: await world.openShop(token, []) },
-    ] as const
+    const shops = await Promise.all(
+      [coin, ...tokens].map(async (asset) => ({ asset, tenant: await world.openShop(asset, []) })),
+    )
     await world.tracker().pass()
     const payouts: Payout[] = []
     const rest = async () => {
@@ -233,7 +226,7 @@ test.each(PLACES)(
     }
     await rest()
     for (const { asset, destination, amount, networkFee, id } of await Promise.all(payouts.map(load))) {
-      expect(await world.holds(asset === token ? token : coin, destination)).toBe(amount - networkFee)
+      expect(await world.holds(asset as EvmAsset, destination)).toBe(amount - networkFee)
       expect(await world.eventsOf(id)).toEqual(['requested', 'approved', 'submitted', 'confirmed'])
     }
     const audit = await runAudit(world.database.owner, [])

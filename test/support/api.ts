@@ -36,6 +36,7 @@ const PRICES: { readonly [asset in AssetId]: string } = {
   ETH_ARBITRUM: '3105.2',
   USDC_ARBITRUM: '1',
   USDT_ETHEREUM: '1',
+  USDT_ARBITRUM: '1',
 }
 
 export type TestApi = {

@@ -28,6 +28,8 @@ export function coinsOf(chain: EvmChain): { readonly coin: EvmAsset; readonly to
   return { coin: nativeAssetOf(chain) as EvmAsset, token: usdc?.id as EvmAsset }
 }
 
+export const isUsdt = (asset: EvmAsset): boolean => ASSETS[asset].symbol === 'USDT'
+
 /** What the holder of the test token begins with. */
 const TOKEN_SUPPLY = 10n ** 15n
 
@@ -178,7 +180,7 @@ export class EvmPayoutWorld extends PayoutSteps {
 
   /** A token's issuer blocks an address. */
   async freezeIn(asset: EvmAsset, address: string): Promise<void> {
-    if (asset !== 'USDT_ETHEREUM') return this.freeze(address)
+    if (!isUsdt(asset)) return this.freeze(address)
     await this.asTether('blacklist(address,bool)', address, 1n)
   }
 

@@ -49,6 +49,7 @@ export async function startStagingChains(): Promise<StagingChains> {
     USDC_ETHEREUM: await ethereum.deploy(tokenCode(holder)),
     USDC_ARBITRUM: await arbitrum.deploy(tokenCode(holder)),
     USDT_ETHEREUM: await ethereum.deploy(tokenCode(holder, TEST_USDT_BYTECODE)),
+    USDT_ARBITRUM: await arbitrum.deploy(tokenCode(holder, TEST_USDT_BYTECODE)),
   }
   const isOfToken = (asset: AssetId): asset is keyof typeof tokens => Object.hasOwn(tokens, asset)
   const folder = await started(temporaryFolder(), remove)
@@ -65,6 +66,7 @@ export async function startStagingChains(): Promise<StagingChains> {
     ETH_ARBITRUM: arbitrum,
     USDC_ARBITRUM: arbitrum,
     USDT_ETHEREUM: ethereum,
+    USDT_ARBITRUM: arbitrum,
   }
   const nodes = { BTC: bitcoin, LTC: litecoin }
   const genesisOf = async (anvil: Anvil) =>
@@ -90,6 +92,7 @@ export async function startStagingChains(): Promise<StagingChains> {
       LIVE_ARBITRUM_GENESIS: await genesisOf(arbitrum),
       LIVE_ARBITRUM_CHAIN_ID: String(ARBITRUM_ID),
       LIVE_ARBITRUM_USDC_ADDRESS: tokens.USDC_ARBITRUM,
+      LIVE_ARBITRUM_USDT_ADDRESS: tokens.USDT_ARBITRUM,
       LIVE_SOLANA_RPC_URL: solana.rpcUrl,
       LIVE_SOLANA_GENESIS: await payer.client.getGenesisHash().send(),
     },

@@ -32,6 +32,7 @@ export const SUM_INDEX: { readonly [asset in PaymentAsset]: number } = {
   ETH_ARBITRUM: -9,
   USDC_ARBITRUM: -10,
   USDT_ETHEREUM: -11,
+  USDT_ARBITRUM: -12,
 }
 const DUST_FROM = -1_000
 

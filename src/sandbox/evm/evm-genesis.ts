@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ASSETS, tokensOf } from '../../core/assets.ts'
 import type { EvmChain } from '../../core/chain/evm-networks.ts'
 import type { TokenContracts } from '../../core/chain/evm-parameters.ts'
 
@@ -9,11 +10,13 @@ import type { TokenContracts } from '../../core/chain/evm-parameters.ts'
 export const SANDBOX_USDC_CONTRACT = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
 
 /**
- * The test USDC on other chains, whose first account may have sent something before it came: where CREATE2 puts the same
+ * The test tokens of other chains, whose first account may have sent something before they came: where CREATE2 puts the same
  * bytes, whoever asks for it (EIP-1014), through the contract that anvil has for that from its first block.
  */
-const CREATED_USDC_CONTRACT = '0x5F07ca59b72553E04Bbf2dEE3155f0b1A9C11782'
-const CREATED_USDT_CONTRACT = '0xe6D9C1b11A7583169157e3167eb8C7245274Ca6D'
+const CREATED_CONTRACTS: TokenContracts = {
+  USDC: '0x5F07ca59b72553E04Bbf2dEE3155f0b1A9C11782',
+  USDT: '0xe6D9C1b11A7583169157e3167eb8C7245274Ca6D',
+}
 export const CREATE2_CALL = {
   to: '0x4e59b44847b379578588920cA78FbF26c0B4956C',
   /** Stands before the bytes that create the contract. */
@@ -21,10 +24,11 @@ export const CREATE2_CALL = {
 }
 
 /** The contracts of a sandbox chain's test tokens. */
-export const sandboxTokensOf = (chain: EvmChain): TokenContracts => ({
-  USDC: chain === 'base' ? SANDBOX_USDC_CONTRACT : CREATED_USDC_CONTRACT,
-  ...(chain === 'ethereum' ? { USDT: CREATED_USDT_CONTRACT } : {}),
-})
+export function sandboxTokensOf(chain: EvmChain): TokenContracts {
+  const symbols = tokensOf(chain).map((token) => ASSETS[token].symbol)
+  const created = Object.entries(CREATED_CONTRACTS).filter(([symbol]) => symbols.includes(symbol))
+  return { ...Object.fromEntries(created), ...(chain === 'base' ? { USDC: SANDBOX_USDC_CONTRACT } : {}) }
+}
 
 /** The words that every EVM developer's tools know: play money that anybody may spend in a wallet of theirs. */
 const MNEMONIC = 'test test test test test test test test test test test junk'
