@@ -1,4 +1,4 @@
-import { COINS, type PaymentAsset } from '../assets.ts'
+import { COINS } from '../assets.ts'
 import { amountsOf } from './status.ts'
 import type { Invoice, Payment, PaymentPart, TransferFact } from './types.ts'
 
@@ -16,24 +16,7 @@ export const PAYMENTS_MAX = 50
 export const WHOLE_PAYMENTS_MAX = 20
 const WHOLE_IN_MEMPOOL_MAX = 10
 
-/**
- * Stand where other payments have the index of their output, so that every sum of a block has its own. A new asset takes the
- * next below, and none changes, for ids of payments hold it.
- */
-export const SUM_INDEX: { readonly [asset in PaymentAsset]: number } = {
-  BTC: -1,
-  LTC: -2,
-  ETH: -3,
-  ETH_BASE: -4,
-  USDC_BASE: -5,
-  SOL: -6,
-  USDC_ETHEREUM: -7,
-  WSOL: -8,
-  ETH_ARBITRUM: -9,
-  USDC_ARBITRUM: -10,
-  USDT_ETHEREUM: -11,
-  USDT_ARBITRUM: -12,
-}
+/** Below the places of all other sums of a block. */
 const DUST_FROM = -1_000
 
 /** Identifies a transfer within its invoice. */
@@ -158,7 +141,7 @@ class BlockSums {
     const { network, asset } = fact
     const txid = fact.state === 'block' ? fact.block.hash : fact.knownIn
     if (txid === null) return
-    const outputIndex = SUM_INDEX[asset] + (isDust(fact) ? DUST_FROM : 0)
+    const outputIndex = COINS[asset].sumIndex + (isDust(fact) ? DUST_FROM : 0)
     const key = keyOfTransfer({ network, txid, outputIndex })
     const draft = this.#drafts.get(key) ?? this.#draft(fact, { key, txid, outputIndex, newId })
     if (draft === null) return

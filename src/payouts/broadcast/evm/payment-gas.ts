@@ -3,7 +3,7 @@ import { encodeEvmAddress } from '../../../chain/evm/address.ts'
 import { quantity } from '../../../chain/evm/evm-answers.ts'
 import type { EvmNode } from '../../../chain/evm/evm-node.ts'
 import { EvmRpcError } from '../../../chain/evm/evm-rpc.ts'
-import type { DataFee } from '../../../core/chain/evm-networks.ts'
+import type { DataFee } from '../../../core/chain/evm-registry.ts'
 import { DESTINATION_GAS_MAX, TRANSFER_GAS } from '../../../core/payout/gas.ts'
 
 const ADDRESS_BYTES = 20

@@ -1,0 +1,135 @@
+/** A public chain, as wallets name it (EIP-3085). */
+type PublicChain = {
+  /** `main`, or the name of a test chain. */
+  readonly name: string
+  readonly title: string
+  /** EIP-155. */
+  readonly chainId: number
+  /** An endpoint that anybody may use; a wallet is offered it when the chain is added. */
+  readonly rpcUrl: string
+  readonly explorer: string
+}
+
+/**
+ * How a network charges for what its transactions take on the chain below it. `none`: there is no chain below.
+ * `op_stack`: beside the gas, as its own contract says (OP Stack, GasPriceOracle). `in_gas`: as gas, within the same
+ * limit, so that a limit without it is refused as too low; eth_estimateGas has it in its answer (Arbitrum Nitro,
+ * arbos/tx_processor.go, GasChargingHook).
+ */
+export type DataFee = 'none' | 'op_stack' | 'in_gas'
+
+/** A network of accounts with Ethereum's virtual machine, as data. */
+export type EvmNetwork = {
+  /** As a shopper knows it. */
+  readonly title: string
+  readonly main: PublicChain
+  /** Two of different operators that need no account, which setup offers for the main chain. */
+  readonly publicProviders: readonly [string, string]
+  /** The public test chain. */
+  readonly testnet: PublicChain
+  /** The chain id of its sandbox chain, which no public chain has. */
+  readonly sandboxChainId: number
+  /** In what gas is paid. */
+  readonly currency: { readonly name: string; readonly symbol: string; readonly decimals: number }
+  /** A head that is older is not the chain's. */
+  readonly headAgeMsMax: number
+  /** Pause between two looks at the head, milliseconds: a fraction of the chain's block time. */
+  readonly probeIntervalMs: number
+  /** Blocks that a reorganisation may take back at most; a deeper one halts the network. */
+  readonly reorgDepthMax: number
+  readonly dataFee: DataFee
+  /** Wei per gas for the block's maker: where a node suggests none of its own, and the most that is believed of it. */
+  readonly tip: { readonly usual: bigint; readonly max: bigint }
+}
+
+const ETHER = { name: 'Ether', symbol: 'ETH', decimals: 18 }
+
+/**
+ * Every EVM network that Paylink knows: what a new one takes is an entry here, and its assets in `core/asset-registry.ts`.
+ * Chain ids, endpoints and explorers are those of viem's `src/chains/definitions`.
+ */
+export const EVM_NETWORKS = {
+  ethereum: {
+    title: 'Ethereum',
+    main: {
+      name: 'main',
+      title: 'Ethereum',
+      chainId: 1,
+      rpcUrl: 'https://ethereum.reth.rs/rpc',
+      explorer: 'https://etherscan.io',
+    },
+    publicProviders: ['https://ethereum-rpc.publicnode.com', 'https://eth.llamarpc.com'],
+    testnet: {
+      name: 'sepolia',
+      title: 'Sepolia',
+      chainId: 11_155_111,
+      rpcUrl: 'https://11155111.rpc.thirdweb.com',
+      explorer: 'https://sepolia.etherscan.io',
+    },
+    sandboxChainId: 31_337,
+    currency: ETHER,
+    // Twenty-five slots of twelve seconds: Ethereum has never missed so many in a row.
+    headAgeMsMax: 300_000,
+    probeIntervalMs: 2_000,
+    // Four epochs: what two of them have voted for is never taken back, and no fork has been longer.
+    reorgDepthMax: 128,
+    dataFee: 'none',
+    tip: { usual: 1_000_000_000n, max: 100_000_000_000n },
+  },
+  base: {
+    title: 'Base',
+    main: {
+      name: 'main',
+      title: 'Base',
+      chainId: 8_453,
+      rpcUrl: 'https://mainnet.base.org',
+      explorer: 'https://basescan.org',
+    },
+    publicProviders: ['https://mainnet.base.org', 'https://base-rpc.publicnode.com'],
+    testnet: {
+      name: 'base-sepolia',
+      title: 'Base Sepolia',
+      chainId: 84_532,
+      rpcUrl: 'https://sepolia.base.org',
+      explorer: 'https://sepolia.basescan.org',
+    },
+    sandboxChainId: 31_338,
+    currency: ETHER,
+    // Where Base's sequencer stands for longer, nobody can pay, and nothing should expire.
+    headAgeMsMax: 120_000,
+    probeIntervalMs: 500,
+    // Four minutes of blocks of 200 ms (its Denim upgrade, November 2026; before, two seconds).
+    reorgDepthMax: 1_280,
+    dataFee: 'op_stack',
+    // A block has room there nearly always, and a thousandth of a gwei is common.
+    tip: { usual: 10_000_000n, max: 5_000_000_000n },
+  },
+  arbitrum: {
+    title: 'Arbitrum One',
+    main: {
+      name: 'main',
+      title: 'Arbitrum One',
+      chainId: 42_161,
+      rpcUrl: 'https://arb1.arbitrum.io/rpc',
+      explorer: 'https://arbiscan.io',
+    },
+    publicProviders: ['https://arb1.arbitrum.io/rpc', 'https://arbitrum-one-rpc.publicnode.com'],
+    testnet: {
+      name: 'arbitrum-sepolia',
+      title: 'Arbitrum Sepolia',
+      chainId: 421_614,
+      rpcUrl: 'https://sepolia-rollup.arbitrum.io/rpc',
+      explorer: 'https://sepolia.arbiscan.io',
+    },
+    sandboxChainId: 31_339,
+    currency: ETHER,
+    // As on Base: four blocks come in a second, and where the sequencer stands for longer, nobody can pay.
+    headAgeMsMax: 120_000,
+    probeIntervalMs: 500,
+    // Four minutes of blocks of 250 ms. Only a sequencer that takes back what it said reorganises what is not on Ethereum yet.
+    reorgDepthMax: 960,
+    dataFee: 'in_gas',
+    // The sequencer takes who comes first, and tips are ignored (docs.arbitrum.io, Gas and fees).
+    tip: { usual: 0n, max: 0n },
+  },
+} as const satisfies { readonly [chain: string]: EvmNetwork }
