@@ -57,6 +57,14 @@ export const sealOutcome = (key: SigningKey, outcome: Outcome): Buffer => key.si
 export const isOutcomeSealed = (publicKey: Uint8Array, outcome: Outcome, seal: Uint8Array): boolean =>
   isSignedBy(publicKey, messageOf(outcome), seal)
 
+/** The same of what the watcher read of a hot wallet, as `textOfHotWallet` writes it. */
+const readingOf = (text: string): Buffer => Buffer.from(`paylink hot wallet 1\n${text}`)
+
+export const sealReading = (key: SigningKey, text: string): Buffer => key.sign(readingOf(text))
+
+export const isReadingSealed = (publicKey: Uint8Array, text: string, seal: Uint8Array): boolean =>
+  isSignedBy(publicKey, readingOf(text), seal)
+
 /** The transaction that an outcome is kept by: of a payout's the newest, so that one signed later needs another seal. */
 export const txidOf = (outcome: Outcome): string =>
   outcome.kind === 'landed' ? outcome.txid : (outcome.txids.at(-1) ?? '')

@@ -206,12 +206,8 @@ test('a payout brought back from the journal gets the gas that its data takes by
   expect(await world.holds('ETH_ARBITRUM', payout.destination)).toBe(payout.amount - done.networkFee)
 })
 
-test("with the watcher's login nobody has a contract burn more gas than data may cost", async () => {
-  const forge = () =>
-    world.database.pools.watcher.query(
-      'update hot_wallet set data_gas = 1e30, base_fee = $1, balance = 1e24',
-      [GWEI],
-    )
+test("with the watcher's key nobody has a contract burn more gas than data may cost", async () => {
+  const forge = () => world.setHotWallet('data_gas = 1e30, base_fee = $1, balance = 1e24', [GWEI])
   const tenant = await world.openShop('ETH_ARBITRUM', [ETHER])
   const { address } = newEvmAddress()
   await tracker().pass()

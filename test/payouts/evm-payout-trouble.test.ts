@@ -124,11 +124,11 @@ test('what waits too long is signed again under its nonce for a higher fee withi
 test('a payout whose network takes more than was approved waits, and after a day fails with its money back', async () => {
   const { tenant, payout } = await sweptPayout()
   const { owner } = world.database
-  await owner.query('update hot_wallet set base_fee = $1', [payout.networkFeeMax])
+  await world.setHotWallet('base_fee = $1', [payout.networkFeeMax])
   await world.sign()
   expect((await world.signedFor(payout.id)).payout).toEqual([])
   world.now = new Date(world.now.getTime() + 25 * 3_600_000)
-  await owner.query('update hot_wallet set updated_at = $1', [world.now])
+  await world.setHotWallet('updated_at = $1', [world.now])
   await world.sign()
   await world.endRefused()
   expect(await world.load(tenant, payout.id)).toMatchObject({
@@ -854,10 +854,10 @@ test('a chain that is not the mode’s own is signed for by nobody, whatever the
   const { payout } = await sweptPayout()
   const { owner } = world.database
   const { rows } = await owner.query<{ chain_id: number }>('select chain_id from hot_wallet')
-  await owner.query('update hot_wallet set chain_id = 8453')
+  await world.setHotWallet('chain_id = 8453')
   await world.sign()
   expect((await world.signedFor(payout.id)).payout).toEqual([])
-  await owner.query('update hot_wallet set chain_id = $1', [rows[0]?.chain_id])
+  await world.setHotWallet('chain_id = $1', [rows[0]?.chain_id])
   await world.sign()
   expect((await world.signedFor(payout.id)).payout).toHaveLength(1)
 })

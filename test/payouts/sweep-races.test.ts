@@ -301,7 +301,7 @@ test('what is signed behind a nonce that nothing has is reported, and goes on on
   ]
   const payout = await world.payout(first, 'ETH_BASE', '1')
   await sweepFor()
-  await world.database.owner.query('update hot_wallet set nonce = nonce + 1')
+  await world.setHotWallet('nonce = nonce + 1')
   await world.sign()
   expect((await world.signedFor(payout.id)).payout).toHaveLength(1)
   await world.tracker().pass()

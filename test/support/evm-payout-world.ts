@@ -7,6 +7,7 @@ import type { EvmChain } from '../../src/core/chain/evm-networks.ts'
 import { evmTokensOf, type TokenContracts } from '../../src/core/chain/evm-parameters.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
+import { loadHotWallet } from '../../src/db/addresses/hot-wallets.ts'
 import { EvmBroadcaster } from '../../src/payouts/broadcast/evm/evm-broadcaster.ts'
 import type { EvmPayoutChain } from '../../src/payouts/broadcast/evm/evm-broadcaster-parts.ts'
 import { EvmPayoutClient } from '../../src/payouts/broadcast/evm/evm-payout-client.ts'
@@ -15,9 +16,10 @@ import { PayoutTracker } from '../../src/payouts/broadcast/payout-tracker.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { TEST_USDC_BYTECODE } from '../../src/sandbox/evm/test-usdc.ts'
 import { TEST_USDT_BYTECODE } from '../../src/sandbox/evm/test-usdt.ts'
+import { sealReading } from '../../src/secrets/outcome-key.ts'
 import { type Anvil, hex, newEvmAddress, startAnvil } from './anvil.ts'
 import { bytecodeOf, callData } from './evm-contracts.ts'
-import { type PayoutParts, type PayoutProcess, PayoutSteps } from './payout-steps.ts'
+import { OUTCOME_KEY, type PayoutParts, type PayoutProcess, PayoutSteps } from './payout-steps.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
 
 export type EvmAsset = Exclude<AssetId, 'BTC' | 'LTC' | 'SOL'>
@@ -288,6 +290,16 @@ export class EvmPayoutWorld extends PayoutSteps {
       await this.anvil.mine(1)
     }
     throw new Error(`the payout is ${(await this.load(tenant, payoutId)).status}: ${this.logged.join('')}`)
+  }
+
+  /** Has the watcher's process say otherwise of the hot wallet (`nonce = nonce + 1`): with its seal. */
+  async setHotWallet(set: string, values: readonly unknown[] = []): Promise<void> {
+    const { owner } = this.database
+    await owner.query(`update hot_wallet set ${set}`, [...values])
+    const wallet = await loadHotWallet(owner, this.network)
+    if (wallet === null) throw new Error('the hot wallet was not read')
+    const seal = sealReading(OUTCOME_KEY, wallet.sealed.text)
+    await owner.query('update hot_wallet set seal = $1', [seal])
   }
 
   /** What an address holds of an asset on the chain. */

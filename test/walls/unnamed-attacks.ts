@@ -155,14 +155,10 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   'watcher insert payout_refusal': HOLDS_UP,
   ...columns(
     'watcher update hot_wallet',
-    `${PRICED_ANEW}; a contract or chain that is not its network's is refused`,
-    'address balance base_fee chain_id height new_account_gas nonce tip token_balance token_contract token_name token_version updated_at',
+    BY_SEAL,
+    'address balance base_fee chain_id height new_account_gas nonce seal tip token_balance token_contract token_name token_version updated_at',
   ),
-  ...columns(
-    'watcher update hot_wallet_token',
-    "a contract that is not its network's is refused, and what it holds only holds payouts up",
-    'balance contract name updated_at version',
-  ),
+  ...columns('watcher update hot_wallet_token', BY_SEAL, 'balance contract name updated_at version'),
   ...columns(
     'watcher update frozen_deposit',
     'another note is shown of a deposit that its issuer has frozen, or none',

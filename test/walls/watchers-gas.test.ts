@@ -16,9 +16,8 @@ beforeAll(async () => {
 })
 afterAll(() => world?.close())
 
-/** With the watcher's login: the hot wallet has any amount of ether, and blocks want this tip. */
-const forgePrice = () =>
-  world.database.pools.watcher.query('update hot_wallet set tip = $1, balance = 1e24', [FORGED_TIP])
+/** With the watcher's key: the hot wallet has any amount of ether, and blocks want this tip. */
+const forgePrice = () => world.setHotWallet('tip = $1, balance = 1e24', [FORGED_TIP])
 
 /** Turns of watcher and signer, each after the prices were forged again; what the hot wallet lost. */
 async function lostOver(turns: number): Promise<bigint> {
@@ -33,7 +32,7 @@ async function lostOver(turns: number): Promise<bigint> {
   return before - (await world.holds('ETH_BASE', world.hot))
 }
 
-test("with the watcher's login nobody has the hot wallet pay any tip for a token", async () => {
+test("with the watcher's key nobody has the hot wallet pay any tip for a token", async () => {
   const shop = await world.openShop('USDC_BASE', [10_000_000n])
   const payout = await world.payout(shop, 'USDC_BASE', '10')
   const lost = await lostOver(6)
@@ -41,7 +40,7 @@ test("with the watcher's login nobody has the hot wallet pay any tip for a token
   expect(lost).toBeLessThan(LOST_MAX)
 })
 
-test("with the watcher's login nobody has a contract burn more gas than a destination may take", async () => {
+test("with the watcher's key nobody has a contract burn more gas than a destination may take", async () => {
   const shop = await world.openShop('ETH_BASE', [ETHER])
   const { address } = newEvmAddress()
   await forgePrice()
@@ -56,4 +55,48 @@ test("with the watcher's login nobody has a contract burn more gas than a destin
   expect(await world.load(shop, payout.id)).toMatchObject({ failureCode: 'destination_refuses' })
   // Its own ether was swept in and is there.
   expect(lost + ETHER).toBeLessThan(LOST_MAX)
+})
+
+test("what the watcher's login says of a hot wallet signs nothing, and nothing waits behind it for good", async () => {
+  const { watcher } = world.database.pools
+  const shop = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(shop, 'ETH_BASE', '1')
+  await world.tracker().pass()
+  await world.sign()
+  await world.tracker().pass()
+  await world.anvil.mine(1)
+  await world.tracker().pass()
+  const signed = async () => (await world.signedFor(payout.id)).payout.length
+  const { rows } = await watcher.query<{ seal: Buffer }>('select seal from hot_wallet')
+  // A nonce that nothing leads up to is of a transaction that no block ever takes.
+  for (const said of [
+    'nonce = 1000000',
+    'balance = balance + 1',
+    'base_fee = base_fee + 1',
+    'l1_fee = l1_fee + 1',
+    'new_account_gas = new_account_gas + 1',
+    `updated_at = updated_at + interval '1 second'`,
+    'seal = null',
+    `seal = decode(repeat('ab', 64), 'hex')`,
+  ]) {
+    await world.tracker().pass()
+    await watcher.query(`update hot_wallet set ${said}`)
+    await world.sign()
+    expect(await signed(), said).toBe(0)
+  }
+  // Nor does what was true of it once.
+  await world.tracker().pass()
+  world.now = new Date(world.now.getTime() + 1_000)
+  await world.tracker().pass()
+  await watcher.query('update hot_wallet set seal = $1', [rows[0]?.seal])
+  await world.sign()
+  expect(await signed()).toBe(0)
+  for (const said of [`balance = 7`, `version = '9'`, `contract = decode(repeat('ab', 20), 'hex')`]) {
+    await world.tracker().pass()
+    await watcher.query(`update hot_wallet_token set ${said}`)
+    await world.sign()
+    expect(await signed(), said).toBe(0)
+  }
+  expect(world.logged.join('')).toContain('has not sealed what it read of the hot wallet')
+  await world.until(shop, payout.id, 'confirmed')
 })

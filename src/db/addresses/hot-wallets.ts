@@ -34,6 +34,28 @@ export type HotToken = {
   readonly balance: bigint
 }
 
+/** What the watcher's process seals of a reading, and the signer verifies: all of it, and when it was made. */
+export function textOfHotWallet(wallet: HotWallet, readAt: Date): string {
+  const { network, address, chainId, height, nonce, tokens } = wallet
+  const { balance, baseFee, tip, l1Fee, dataGas, newAccountGas } = wallet
+  const amounts = [balance, baseFee, tip, l1Fee, dataGas, newAccountGas].map(String)
+  const held = tokens
+    .map((token) => {
+      const { name = null, version = null } = token.domain ?? {}
+      return [token.asset, token.contract.toString('hex'), name, version, String(token.balance)]
+    })
+    .sort(([one = ''], [other = '']) => ((one ?? '') < (other ?? '') ? -1 : 1))
+  const at = readAt.getTime()
+  return JSON.stringify([network, address.toString('hex'), chainId, height, nonce, ...amounts, at, ...held])
+}
+
+/** As it is kept. */
+type KeptHotWallet = HotWallet & {
+  readonly updatedAt: Date
+  /** What its seal is over, and the seal; null where nobody sealed it. */
+  readonly sealed: { readonly text: string; readonly seal: Buffer | null }
+}
+
 /** A token of the hot wallet; null where the network has none. */
 export const hotTokenOf = ({ tokens }: Pick<HotWallet, 'tokens'>, asset: AssetId): HotToken | null =>
   tokens.find((token) => token.asset === asset) ?? null
@@ -51,6 +73,7 @@ type Row = {
   new_account_gas: bigint | null
   data_gas: bigint | null
   updated_at: Date
+  seal: Buffer | null
   asset: AssetId | null
   contract: Buffer
   name: string | null
@@ -59,10 +82,7 @@ type Row = {
 }
 
 /** A network's hot wallet and when it was read, with the tokens that were read with it; null where it never was. By primary keys. */
-export async function loadHotWallet(
-  db: Queryable,
-  network: Network,
-): Promise<(HotWallet & { readonly updatedAt: Date }) | null> {
+export async function loadHotWallet(db: Queryable, network: Network): Promise<KeptHotWallet | null> {
   const { rows } = await db.query<Row>(
     `select w.*, t.asset, t.contract, t.name, t.version, t.balance as held from hot_wallet w
      left join hot_wallet_token t on t.network = w.network and t.updated_at = w.updated_at
@@ -71,7 +91,7 @@ export async function loadHotWallet(
   )
   const row = rows[0]
   if (row === undefined) return null
-  return {
+  const wallet = {
     network: row.network,
     address: row.address,
     chainId: row.chain_id,
@@ -79,12 +99,20 @@ export async function loadHotWallet(
     nonce: row.nonce,
     balance: row.balance,
     baseFee: row.base_fee,
-    tip: believedTip(row),
+    tip: row.tip,
     l1Fee: row.l1_fee,
-    dataGas: believedDataGas(row),
-    newAccountGas: within(row.new_account_gas ?? TRANSFER_GAS),
+    dataGas: row.data_gas ?? 0n,
+    newAccountGas: row.new_account_gas ?? TRANSFER_GAS,
     tokens: rows.flatMap(tokenOf),
-    updatedAt: row.updated_at,
+  }
+  const { updated_at: updatedAt, seal } = row
+  return {
+    ...wallet,
+    tip: believedTip(wallet),
+    dataGas: believedDataGas(wallet),
+    newAccountGas: within(wallet.newAccountGas),
+    updatedAt,
+    sealed: { text: textOfHotWallet(wallet, updatedAt), seal },
   }
 }
 
@@ -94,14 +122,14 @@ const networkFactsOf = (network: Network) => {
 }
 
 /** As the watcher's reading is bounded: nobody approves what the hot wallet pays for a token's transactions. */
-function believedTip({ network, tip }: Pick<Row, 'network' | 'tip'>): bigint {
+function believedTip({ network, tip }: Pick<HotWallet, 'network' | 'tip'>): bigint {
   const max = networkFactsOf(network)?.tip.max ?? 0n
   return tip < max ? tip : max
 }
 
 /** None where the network takes none, whatever the row says; how much of it is bought, `core/payout/gas.ts` bounds. */
-const believedDataGas = ({ network, data_gas: gas }: Pick<Row, 'network' | 'data_gas'>): bigint =>
-  networkFactsOf(network)?.dataFee === 'in_gas' ? (gas ?? 0n) : 0n
+const believedDataGas = ({ network, dataGas }: Pick<HotWallet, 'network' | 'dataGas'>): bigint =>
+  networkFactsOf(network)?.dataFee === 'in_gas' ? dataGas : 0n
 
 /** As far as it can be true: a payout's fee goes by it. */
 const within = (gas: bigint): bigint =>
@@ -113,7 +141,11 @@ function tokenOf({ asset, contract, name, version, held: balance }: Row): readon
 }
 
 /** Keeps how a hot wallet stands now, with its tokens. By primary keys. */
-export async function saveHotWallet(db: Queryable, wallet: HotWallet, now: Date): Promise<void> {
+export async function saveHotWallet(
+  db: Queryable,
+  wallet: HotWallet,
+  { readAt, seal }: { readonly readAt: Date; readonly seal: Buffer | null },
+): Promise<void> {
   const { tokens } = wallet
   // The release before reads one token, in the wallet's own row.
   const [first] = tokens
@@ -124,14 +156,14 @@ export async function saveHotWallet(db: Queryable, wallet: HotWallet, now: Date)
        on conflict (network, asset) do update set contract = excluded.contract, name = excluded.name,
          version = excluded.version, balance = excluded.balance, updated_at = excluded.updated_at)
      insert into hot_wallet (network, address, chain_id, height, nonce, balance, base_fee, tip, l1_fee, token_contract,
-       token_name, token_version, token_balance, updated_at, new_account_gas, data_gas)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+       token_name, token_version, token_balance, updated_at, new_account_gas, data_gas, seal)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $22)
      on conflict (network) do update set address = excluded.address, chain_id = excluded.chain_id,
        height = excluded.height, nonce = excluded.nonce, balance = excluded.balance, base_fee = excluded.base_fee,
        tip = excluded.tip, l1_fee = excluded.l1_fee, token_contract = excluded.token_contract,
        token_name = excluded.token_name, token_version = excluded.token_version,
        token_balance = excluded.token_balance, updated_at = excluded.updated_at,
-       new_account_gas = excluded.new_account_gas, data_gas = excluded.data_gas`,
+       new_account_gas = excluded.new_account_gas, data_gas = excluded.data_gas, seal = excluded.seal`,
     [
       wallet.network,
       wallet.address,
@@ -146,7 +178,7 @@ export async function saveHotWallet(db: Queryable, wallet: HotWallet, now: Date)
       first?.domain?.name ?? null,
       first?.domain?.version ?? null,
       first?.balance ?? null,
-      now,
+      readAt,
       wallet.newAccountGas,
       wallet.dataGas,
       tokens.map(({ asset }) => asset),
@@ -154,6 +186,7 @@ export async function saveHotWallet(db: Queryable, wallet: HotWallet, now: Date)
       tokens.map(({ domain }) => domain?.name ?? null),
       tokens.map(({ domain }) => domain?.version ?? null),
       tokens.map(({ balance }) => balance),
+      seal,
     ],
   )
 }

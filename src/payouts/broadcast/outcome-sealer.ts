@@ -2,7 +2,7 @@ import { keyFamilyOfNetwork, type Network } from '../../core/assets.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import { type Clock, isDue } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
-import { type Outcome, sealOutcome, txidOf } from '../../secrets/outcome-key.ts'
+import { type Outcome, sealOutcome, sealReading, txidOf } from '../../secrets/outcome-key.ts'
 import type { SigningKey } from '../../secrets/signing-key.ts'
 import { type PageBefore, saveOutcomeSeal } from '../store/outcome-seals.ts'
 
@@ -73,20 +73,29 @@ export class OutcomeSealer {
     if (txids.length > 0) await this.#seal({ kind: 'failed', network: this.#parts.network, payoutId, txids })
   }
 
+  /** The seal of what this process has just read of the network's hot wallet; null where it has no key. */
+  reading(text: string): Buffer | null {
+    const key = this.#key()
+    return key === null ? null : sealReading(key, text)
+  }
+
   async #seal(outcome: Outcome): Promise<void> {
-    const { pool, clock, key, log, network } = this.#parts
-    if (!this.isNeeded) return
-    if (key !== null) {
-      const seal = sealOutcome(key, outcome)
-      const { kind } = outcome
-      await saveOutcomeSeal(pool, { network, kind, txid: txidOf(outcome), seal, now: clock() })
-      return
-    }
-    if (this.#isReported) return
+    const { pool, clock, network } = this.#parts
+    const key = this.isNeeded ? this.#key() : null
+    if (key === null) return
+    const seal = sealOutcome(key, outcome)
+    const { kind } = outcome
+    await saveOutcomeSeal(pool, { network, kind, txid: txidOf(outcome), seal, now: clock() })
+  }
+
+  #key(): SigningKey | null {
+    const { key, log, network } = this.#parts
+    if (key !== null || this.#isReported) return key
     this.#isReported = true
     log.error(
       { network },
-      'sweeps and failed payouts are not sealed, and the signer counts none of them: give the watcher WATCHER_KEY, which paylink watcher-key prints where SECRET_KEY is known',
+      'hot wallets, sweeps and failed payouts are not sealed, and the signer counts none of them: give the watcher WATCHER_KEY, which paylink watcher-key prints where SECRET_KEY is known',
     )
+    return null
   }
 }

@@ -1,5 +1,5 @@
 import type { Network } from '../../core/assets.ts'
-import { isOutcomeSealed, type Outcome, txidOf } from '../../secrets/outcome-key.ts'
+import { isOutcomeSealed, isReadingSealed, type Outcome, txidOf } from '../../secrets/outcome-key.ts'
 import { listOutcomesFromBefore, loadOutcomeSeals, refuseOutcomeSeal } from '../store/outcome-seals.ts'
 import { outcomeKeyOf } from './pinned-keys.ts'
 import type { CreditPlace, SignedMove } from './signed-credits.ts'
@@ -81,6 +81,15 @@ export async function sealedOf(
   return (outcome) => isKnown(signer, outcome)
 }
 
+/** Whether the watcher's process made this reading of a hot wallet. */
+export async function isSealedReading(
+  signer: SigningContext,
+  { text, seal }: { readonly text: string; readonly seal: Buffer | null },
+): Promise<boolean> {
+  const key = await knownKey(signer)
+  return key !== null && seal !== null && isReadingSealed(key, text, seal)
+}
+
 type Claim = { readonly id: string; readonly amount: bigint; readonly outcomes: readonly Outcome[] }
 const claimOf = ({ id, amount }: SignedMove, outcomes: readonly Outcome[]): Claim => ({
   id,
@@ -94,6 +103,16 @@ const failedOutcome = (network: string, { id: payoutId, txids }: SignedMove): Ou
   { kind: 'failed', network, payoutId, txids },
 ]
 
+/** Null, and the log says so, where the signer knows none. */
+async function knownKey(signer: SigningContext): Promise<Uint8Array | null> {
+  const key = await outcomeKeyOf(signer)
+  if (key === null && signer.alerts.isNew('outcome key', 'none'))
+    signer.log.error(
+      'no sweep counts, and no payout of ETH, USDC or SOL is signed: the signer does not know by which key the watcher seals. Give it the file outcome-key, which the API writes beside APPROVAL_KEY_FILE, or run: paylink signer trust-outcome-key KEY',
+    )
+  return key
+}
+
 /** Keeps those of these outcomes that the watcher's key sealed. */
 async function keepSealed(
   signer: SigningContext,
@@ -102,14 +121,8 @@ async function keepSealed(
 ): Promise<void> {
   if (outcomes.length === 0) return
   const { pool, seen, clock, alerts, log } = signer
-  const key = await outcomeKeyOf(signer)
-  if (key === null) {
-    if (alerts.isNew('outcome key', 'none'))
-      log.error(
-        'no sweep counts, and no payout of ETH, USDC or SOL is signed: the signer does not know by which key the watcher seals. Give it the file outcome-key, which the API writes beside APPROVAL_KEY_FILE, or run: paylink signer trust-outcome-key KEY',
-      )
-    return
-  }
+  const key = await knownKey(signer)
+  if (key === null) return
   const sealed: Outcome[] = []
   for (const kind of ['landed', 'failed'] as const) {
     const some = outcomes.filter((outcome) => outcome.kind === kind)

@@ -9,7 +9,7 @@ import { isWithinFee } from '../../../core/payout/lost-payment.ts'
 import { netAmountOf, type Payout } from '../../../core/payout/payout.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { loadAccountKey } from '../../../db/addresses/account-keys.ts'
-import { type HotWallet, saveHotWallet } from '../../../db/addresses/hot-wallets.ts'
+import { type HotWallet, saveHotWallet, textOfHotWallet } from '../../../db/addresses/hot-wallets.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
 import { isDue } from '../../../runtime/clock.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
@@ -68,14 +68,15 @@ export class EvmBroadcaster implements Broadcaster {
   }
 
   async #read(): Promise<void> {
-    const { pool, network, clock } = this.#parts
+    const { pool, network, clock, sealer } = this.#parts
     const hot = await this.#hotWallet()
     if (hot === null) return
     const now = clock()
     const account = await this.providers.current.accountOf(hot)
     if (!(await this.#isExplained(hot, account.nonce))) return
     this.#wallet = { ...account, network, address: Buffer.from(hot) }
-    await saveHotWallet(pool, this.#wallet, now)
+    const seal = sealer.reading(textOfHotWallet(this.#wallet, now))
+    await saveHotWallet(pool, this.#wallet, { readAt: now, seal })
     this.#awaitsEther = await this.#alarm.look()
     this.#readAtMs = now.getTime()
   }

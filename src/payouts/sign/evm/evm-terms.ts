@@ -22,6 +22,7 @@ import { isDue } from '../../../runtime/clock.ts'
 import { listLiveIntents, listTakenNonces } from '../../store/account-nonces.ts'
 import { alert } from '../alert.ts'
 import { type EvmEntry, nonceClaim } from '../journal-lines.ts'
+import { isSealedReading } from '../outcomes.ts'
 import type { SigningContext } from '../signing-context.ts'
 import { hotWalletAddress } from './sign-evm.ts'
 
@@ -29,6 +30,8 @@ import { hotWalletAddress } from './sign-evm.ts'
 const TERMS_AGE_MS_MAX = 5 * 60_000
 const TOO_OLD =
   "by this host's clock, fees and balances were read more than 5 minutes ago, and nothing is signed: see that the watcher runs, and that both hosts have a time service"
+const UNSEALED =
+  'the watcher has not sealed what it read of the hot wallet, and nothing is signed: see that it runs this release and has WATCHER_KEY (paylink doctor); otherwise somebody else wrote it'
 /** Transactions of one hot wallet that may wait for a block. */
 const IN_FLIGHT_MAX = 32
 
@@ -55,8 +58,8 @@ type TokenTerms = {
 }
 
 /**
- * What an account-based network charges now and what the hot wallet has, as the watcher read it; null while that is unknown
- * or too old. Chain id and token contract are checked against our own parameters: the database has no say in them.
+ * What an account-based network charges now and what the hot wallet has, as the watcher read and sealed it; null while that is
+ * unknown or too old. Chain id and token contract are checked against our own parameters: nobody has a say in them.
  */
 export async function readEvmTerms(
   signer: SigningContext,
@@ -68,6 +71,10 @@ export async function readEvmTerms(
   if (!isEvmChain(chain) || account === undefined || wallet === null) return null
   if (signer.clock().getTime() - wallet.updatedAt.getTime() > TERMS_AGE_MS_MAX) {
     alert(signer, { id: network }, TOO_OLD)
+    return null
+  }
+  if (!(await isSealedReading(signer, wallet.sealed))) {
+    alert(signer, { id: network }, UNSEALED)
     return null
   }
   const hot = hotWalletAddress(account)
