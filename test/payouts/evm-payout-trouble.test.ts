@@ -123,7 +123,6 @@ test('what waits too long is signed again under its nonce for a higher fee withi
 
 test('a payout whose network takes more than was approved waits, and after a day fails with its money back', async () => {
   const { tenant, payout } = await sweptPayout()
-  const { owner } = world.database
   await world.setHotWallet('base_fee = $1', [payout.networkFeeMax])
   await world.sign()
   expect((await world.signedFor(payout.id)).payout).toEqual([])

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { CREATE2_DEPLOYER, CREATE2_DEPLOYER_CODE } from '../../src/chain/evm/sweeper.ts'
-import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import type { SweeperState } from '../../src/payouts/broadcast/evm/sweeper-state.ts'
+import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 
 /** The one contract that the sweeps of all merchants' USDT need, and the payout that asks for it. */
 
@@ -82,4 +83,39 @@ test('a payout that the signer holds makes no other merchant wait, and creates i
   await rm(limits)
   await world.until(held, first.id, 'confirmed', 20)
   expect(await creationsSigned()).toBe(before + 1)
+})
+
+test('by the word of one provider of two nothing is created again, fails, or is swept undelegated', async () => {
+  const tenant = await world.openShop(ASSET, [6n * USDT])
+  const payout = await world.payout(tenant, ASSET, '6')
+  const honest = world.clientAt(world.anvil.url)
+  const lying = (state: SweeperState) =>
+    world.trackerOf([
+      {
+        name: 'liar',
+        chain: { ...boundChain(honest), sweeperOf: async () => state, isDelegated: async () => true },
+      },
+      { name: 'honest', chain: honest },
+    ])
+  const [before, sent] = [await creationsSigned(), await sentByHotWallet()]
+  for (const state of [{ kind: 'absent' }, { kind: 'problem', problem: 'no EIP-7702' }] as const) {
+    // Longer than a payout waits for what may pass.
+    pass(25)
+    const tracker = lying(state)
+    for (let turn = 0; turn < 3; turn++) {
+      await tracker.pass()
+      await world.sign()
+      await world.anvil.mine(1)
+    }
+  }
+  expect([await creationsSigned(), await sentByHotWallet()]).toEqual([before, sent])
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  const tracker = lying({ kind: 'ready' })
+  for (let turn = 0; turn < 5; turn++) {
+    await tracker.pass()
+    await world.sign()
+    await tracker.pass()
+    await world.anvil.mine(1)
+  }
+  expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
 })

@@ -97,8 +97,8 @@ export class PayoutJournal {
   /** Which payouts use something up. */
   readonly #spenders = new Map<string, Set<string>>()
   readonly #nextChange = new Map<string, number>()
-  /** When a sweep of nothing was last signed for the first time on a network, which creates its sweeper. */
-  readonly #sweeperAtMs = new Map<string, number>()
+  /** What was signed on a network for sweeps of nothing, which create its sweeper. */
+  readonly #sweepers = new Map<string, readonly JournalEntry[]>()
   readonly #change = new Map<string, Change>()
   readonly #credits = new SignedCredits()
   /** Transactions into vaults. */
@@ -183,9 +183,9 @@ export class PayoutJournal {
     return this.entriesOf(payoutId)[0]?.intent?.merchant_id ?? null
   }
 
-  /** When the creation of a network's sweeper was last signed; null where it never was. */
-  sweeperSignedAtMs(network: string): number | null {
-    return this.#sweeperAtMs.get(network) ?? null
+  /** What was signed to create a network's sweeper, oldest first. */
+  sweepersSigned(network: string): readonly JournalEntry[] {
+    return this.#sweepers.get(network) ?? []
   }
 
   /** The payouts whose transactions use this up; see `outpointKey`. */
@@ -273,8 +273,8 @@ export class PayoutJournal {
     }
     if (!isUtxoEntry(entry)) {
       this.#credits.add(entry)
-      if (entry.number === 1 && entry.intent?.kind === 'sweep' && entry.intent.amount === '0')
-        this.#sweeperAtMs.set(entry.network, entry.signed_at)
+      if (entry.intent?.kind === 'sweep' && entry.intent.amount === '0')
+        this.#sweepers.set(entry.network, [...this.sweepersSigned(entry.network), entry])
       if (isVaultSweepEntry(entry)) this.#swept.add(entry.txid)
       return
     }

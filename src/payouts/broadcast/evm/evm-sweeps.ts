@@ -33,7 +33,13 @@ import { unlessRefused } from '../unless-refused.ts'
 import type { EvmBroadcasterParts, EvmPayoutChain } from './evm-broadcaster-parts.ts'
 import { addressText, EvmDeposits } from './evm-deposits.ts'
 import type { EvmReceiptFound } from './evm-payout-client.ts'
-import { findNonceUser, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
+import {
+  agreedSweeper,
+  findNonceUser,
+  isDelegatedForSure,
+  isFinalWith,
+  isRevertedForGood,
+} from './evm-verdicts.ts'
 
 /** Sweeps of one network checked in one pass; the next pass continues after them. */
 const SWEEPS_MAX = 1_000
@@ -261,12 +267,8 @@ export class EvmSweeps {
   ): Promise<boolean> {
     if (!isSweptByDelegation(payout.asset)) return true
     const { pool, network, providers } = this.#parts
-    const { address: hot } = wallet
-    const state = await providers.current.sweeperOf(hot)
-    if (state.kind === 'ready')
-      return providers.anotherSays(`the sweeper of ${network}`, async (chain) => {
-        return (await chain.sweeperOf(hot)).kind === 'ready'
-      })
+    const state = await agreedSweeper(providers, network, wallet.address)
+    if (state.kind === 'ready') return true
     if (state.kind === 'problem') await this.#wait(payout, 'sweeper_missing', state.problem)
     if (state.kind !== 'absent') return false
     const asked = own.find(({ amount }) => amount === 0n)
@@ -300,7 +302,7 @@ export class EvmSweeps {
     const isDelegated = isSweptByDelegation(asset)
     if (
       isToken(asset) &&
-      (!isDelegated || (await this.#parts.providers.current.isDelegated(found.address, hot)))
+      (!isDelegated || (await isDelegatedForSure(this.#parts.providers, found.address, hot)))
     )
       return this.#insert(payout, found, { nonce: null, delegationNonce: null })
     const nonce = await this.#nonceOf(found)

@@ -1,5 +1,40 @@
+import type { Network } from '../../../core/assets.ts'
+import type { PayoutProviders } from '../payout-providers.ts'
 import type { EvmPayoutChain } from './evm-broadcaster-parts.ts'
 import type { EvmReceiptFound } from './evm-payout-client.ts'
+import type { SweeperState } from './sweeper-state.ts'
+
+type Providers = PayoutProviders<EvmPayoutChain>
+
+/**
+ * How far a hot wallet's sweeper has come, where another provider says so too, and else `settling`: by one's word alone it would
+ * be created, or called, for gas that is lost. That it cannot be there is believed after a day of one's word, too.
+ */
+export async function agreedSweeper(
+  providers: Providers,
+  network: Network,
+  hot: Uint8Array,
+): Promise<SweeperState> {
+  const about = `the sweeper of ${network}`
+  const state = await providers.current.sweeperOf(hot)
+  const saysSo = async (chain: EvmPayoutChain) => (await chain.sweeperOf(hot)).kind === state.kind
+  if (state.kind !== 'problem') providers.isNotRefused(about)
+  const isAgreed =
+    state.kind === 'problem'
+      ? await providers.isRefusedForGood(about, saysSo)
+      : state.kind === 'settling' || (await providers.anotherSays(about, saysSo))
+  return isAgreed ? state : { kind: 'settling' }
+}
+
+/** Whether no provider denies that a deposit address is delegated: once too often does no harm, once too seldom a sweep reverts. */
+export async function isDelegatedForSure(
+  providers: Providers,
+  deposit: Uint8Array,
+  hot: Uint8Array,
+): Promise<boolean> {
+  const saysSo = (chain: EvmPayoutChain) => chain.isDelegated(deposit, hot)
+  return (await saysSo(providers.current)) && (await providers.fromOthers(saysSo)) !== false
+}
 
 /** Whether this block is final, and has this transaction with this outcome. */
 export async function isFinalWith(

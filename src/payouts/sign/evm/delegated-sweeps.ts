@@ -4,6 +4,7 @@ import { isSweptByDelegation, type Network } from '../../../core/assets.ts'
 import { delegatedSweepGasAt, type GasPrice, sweeperGasAt } from '../../../core/payout/gas.ts'
 import { isDue } from '../../../runtime/clock.ts'
 import { isSweeperComing, type Sweep } from '../../store/sweeps.ts'
+import { sealedOf } from '../outcomes.ts'
 import type { SigningContext } from '../signing-context.ts'
 import type { EvmTerms } from './evm-terms.ts'
 import { signSweeperDelegation } from './sign-evm.ts'
@@ -49,13 +50,15 @@ export function delegatedSweepCall(
 
 /** The sweeper is created once; what the database asks for again costs the hot wallet gas. */
 const CREATE_EVERY_MS = 60 * 60_000
+/** The same where the watcher has sealed that it was created: for a chain that was made anew under this journal. */
+const CREATE_AGAIN_MS = 24 * 60 * 60_000
 
 /** Whether a sweeper may be created now, by what the signer's own journal knows, and none waits for a block. */
-export async function mayCreateSweeper(
-  { journal, clock, pool }: SigningContext,
-  network: Network,
-): Promise<boolean> {
-  const lastMs = journal.sweeperSignedAtMs(network)
-  if (lastMs !== null && !isDue(lastMs, CREATE_EVERY_MS, clock().getTime())) return false
-  return !(await isSweeperComing(pool, network))
+export async function mayCreateSweeper(signer: SigningContext, network: Network): Promise<boolean> {
+  const signed = signer.journal.sweepersSigned(network)
+  const lastMs = Math.max(...signed.map(({ signed_at: atMs }) => atMs))
+  const outcomes = signed.map(({ txid }) => ({ kind: 'landed', network, txid }) as const)
+  const everyMs = outcomes.some(await sealedOf(signer, network, outcomes)) ? CREATE_AGAIN_MS : CREATE_EVERY_MS
+  if (!isDue(lastMs, everyMs, signer.clock().getTime())) return false
+  return !(await isSweeperComing(signer.pool, network))
 }
