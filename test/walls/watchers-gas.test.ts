@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { insertSweep } from '../../src/payouts/store/sweeps.ts'
+import { withTransaction } from '../../src/postgres/transaction.ts'
+import { newId } from '../../src/runtime/new-id.ts'
 import { newEvmAddress } from '../support/anvil.ts'
 import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
 
@@ -7,6 +10,7 @@ const ETHER = 10n ** 18n
 const FORGED_TIP = 10n ** 12n
 /** More than any of these payouts costs at a price that is believed. */
 const LOST_MAX = ETHER / 100n
+const SWEEPS_OF_NOTHING = 80
 
 let world: EvmPayoutWorld
 beforeAll(async () => {
@@ -99,4 +103,56 @@ test("what the watcher's login says of a hot wallet signs nothing, and nothing w
   }
   expect(world.logged.join('')).toContain('has not sealed what it read of the hot wallet')
   await world.until(shop, payout.id, 'confirmed')
+})
+
+test("with the watcher's login 64 sweeps of nothing burn gas in a day, and no more", async () => {
+  const { watcher } = world.database.pools
+  const shop = await world.openShop('USDC_BASE', [1_000_000n])
+  const payout = await world.payout(shop, 'USDC_BASE', '1')
+  await world.tracker().pass()
+  const { rows } = await watcher.query<{ invoiceId: string; address: Buffer; keyIndex: number }>(
+    `select invoice_id as "invoiceId", program as address, idx as "keyIndex" from deposit_address where merchant_id = $1`,
+    [shop.merchantId],
+  )
+  const [place] = rows
+  if (place === undefined) throw new Error('the shop has no deposit address')
+  const { invoiceId, address, keyIndex } = place
+  const { merchantId, livemode, network, asset, id: payoutId } = payout
+  const amount = 1_000_000n
+  for (let number = 0; number < SWEEPS_OF_NOTHING; number++) {
+    const transferId = newId('payment', world.now)
+    await watcher.query(
+      `insert into transfer (merchant_id, id, livemode, invoice_id, network, txid, output_index, asset, amount, status,
+         first_seen_at, detected_at, confirmed_at, confirmations_required, late, dust, announced_confirming,
+         announced_review, ledger_bucket, ledger_postings, block_height, block_hash, block_time)
+       values ($1, $2, false, $3, $4, $5, $6, $7, $8, 'confirmed', now(), now(), now(), 1, false, false, true, false,
+         'available', 1, 1, '0xforged', now())`,
+      [merchantId, transferId, invoiceId, network, `0x${'cd'.repeat(32)}`, number, asset, amount],
+    )
+    const id = newId('sweep', world.now)
+    const sweep = { merchantId, livemode, id, payoutId, network, asset, address, keyIndex, amount }
+    await withTransaction(watcher, shop, (tx) =>
+      insertSweep(tx, {
+        ...sweep,
+        nonce: null,
+        delegationNonce: null,
+        transferIds: [transferId],
+        now: world.now,
+      }),
+    )
+  }
+  for (let turn = 0; turn < 8; turn++) {
+    await world.sign()
+    await world.tracker().pass()
+    await world.anvil.mine(1)
+    await world.tracker().pass()
+  }
+  const { rows: signed } = await world.database.owner.query<{ count: number }>(
+    `select count(distinct t.sweep_id)::int as count from sweep_transaction t join sweep s on s.id = t.sweep_id
+     where s.merchant_id = $1`,
+    [merchantId],
+  )
+  // One of them was the payout's own, which landed.
+  expect(signed[0]?.count).toBe(65)
+  expect(world.logged.join('')).toContain('moved nothing')
 })

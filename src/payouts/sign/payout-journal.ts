@@ -99,6 +99,8 @@ export class PayoutJournal {
   readonly #nextChange = new Map<string, number>()
   /** What was signed on a network for sweeps of nothing, which create its sweeper. */
   readonly #sweepers = new Map<string, readonly JournalEntry[]>()
+  /** The first signatures of sweeps for which a hot wallet pays, on all networks. */
+  #fetches: JournalEntry[] = []
   readonly #change = new Map<string, Change>()
   readonly #credits = new SignedCredits()
   /** Transactions into vaults. */
@@ -188,6 +190,14 @@ export class PayoutJournal {
     return this.#sweepers.get(network) ?? []
   }
 
+  /** All that was signed for each sweep of a network for which the hot wallet pays, first within a window; older are forgotten. */
+  fetchesWithin(windowMs: number, nowMs: number, network: string): readonly (readonly JournalEntry[])[] {
+    this.#fetches = this.#fetches.filter(({ signed_at: atMs }) => atMs > nowMs - windowMs)
+    return this.#fetches
+      .filter((first) => first.network === network)
+      .map((first) => this.entriesOf(first.payout_id))
+  }
+
   /** The payouts whose transactions use this up; see `outpointKey`. */
   spendersOf(claim: string): readonly string[] {
     return [...(this.#spenders.get(claim) ?? [])]
@@ -275,6 +285,8 @@ export class PayoutJournal {
       this.#credits.add(entry)
       if (entry.intent?.kind === 'sweep' && entry.intent.amount === '0')
         this.#sweepers.set(entry.network, [...this.sweepersSigned(entry.network), entry])
+      if (entries.length === 0 && entry.intent?.kind === 'sweep' && entry.intent.nonce === null)
+        this.#fetches.push(entry)
       if (isVaultSweepEntry(entry)) this.#swept.add(entry.txid)
       return
     }

@@ -27,6 +27,7 @@ import {
   type JournalEntry,
   type SignedIntent,
 } from '../journal-lines.ts'
+import { sealedOf } from '../outcomes.ts'
 import { isJournaled, isSweepId } from '../payout-journal.ts'
 import type { SigningContext } from '../signing-context.ts'
 import {
@@ -248,6 +249,32 @@ export function sweepCall(terms: EvmTerms, sweep: Sweep): SweepCall | null {
   }
 }
 
+const DAY_MS = 24 * 3_600_000
+/**
+ * Sweeps of tokens on one network, signed within a day, that were not seen to land: each that moves nothing costs gas all the
+ * same, and who writes deposits that never were asks for any number. Twice as many as may wait for a block.
+ */
+const UNLANDED_PER_DAY_MAX = 64
+
+/** Whether so many sweeps of a day moved nothing, or have not yet, that no new one is signed. */
+async function isOverLost(signer: SigningContext, sweep: Sweep): Promise<boolean> {
+  const { network } = sweep
+  const fetches = signer.journal.fetchesWithin(DAY_MS, signer.clock().getTime(), network)
+  if (fetches.length < UNLANDED_PER_DAY_MAX) return false
+  const landed = fetches.map((entries) =>
+    entries.map(({ txid }) => ({ kind: 'landed', network, txid }) as const),
+  )
+  const isSealed = await sealedOf(signer, network, landed.flat())
+  const lost = landed.filter((outcomes) => !outcomes.some(isSealed)).length
+  if (lost < UNLANDED_PER_DAY_MAX) return false
+  alert(
+    signer,
+    { id: network },
+    `${UNLANDED_PER_DAY_MAX} sweeps of tokens within a day moved nothing; others wait`,
+  )
+  return true
+}
+
 /** A token is fetched by the hot wallet, whose own ether pays for it. */
 async function buildTokenSweep(
   signer: SigningContext,
@@ -264,6 +291,7 @@ async function buildTokenSweep(
   const { to, data, delegation } = call
   const gas = call.gasAt(price)
   if (!(await coversGas(signer, terms, { gas, price, waiting: place.waiting }))) return 'waits'
+  if (last === undefined && (await isOverLost(signer, sweep))) return 'waits'
   if (isForSweeper(sweep) && last === undefined && !(await mayCreateSweeper(signer, network))) return 'waits'
   const built = signFromHotWallet(account, {
     chainId,
