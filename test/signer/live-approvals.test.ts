@@ -337,6 +337,31 @@ test('an approval that was accepted stays so while its payout waits for coins, a
   expect(await world.outcomeOf(payout)).toBe('signed')
 })
 
+test('what somebody approved who was taken out before it was signed is not signed, and ends after a day', async () => {
+  const { tenant, destinationId, ownerId, passkey } = await openShopWithPasskey()
+  const { owner } = world.database
+  const coins = (bucket: string) =>
+    owner.query('update transfer set ledger_bucket = $2 where merchant_id = $1', [tenant.merchantId, bucket])
+  const makes = (role: string) =>
+    owner.query('update organization_member set role = $2 where user_id = $1', [ownerId, role])
+  await coins('suspense')
+  const payout = await world.request(tenant, destinationId)
+  expect(await outcome(payout, ownerId, passkey.approve(world.digestOf(payout)))).toBe('waits')
+  await makes('member')
+  await coins('available')
+  await world.turn()
+  expect(await world.outcomeOf(payout)).toBe('waits')
+  expect(world.logged.join('')).toContain('who approved it is no owner or admin any more')
+  // Put back with SQL they are somebody new.
+  await makes('owner')
+  await world.turn()
+  expect(await world.outcomeOf(payout)).toBe('waits')
+  await makes('member')
+  world.after(25 * 3_600_000)
+  await world.turn()
+  expect(await world.outcomeOf(payout)).toBe('approval_unproved')
+})
+
 test('what was there before the signer kept a list is taken as it is, once', async () => {
   const upgraded = await LivePayouts.open()
   try {

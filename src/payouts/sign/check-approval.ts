@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { approvalText } from '../../core/payout/approval-text.ts'
 import type { Payout } from '../../core/payout/payout.ts'
+import { isWaitOver } from '../../core/payout/payout-limits.ts'
 import {
   type ApprovedPayout,
   approvalEvidence,
@@ -56,7 +57,8 @@ const unproved = (why: string): Objection => ({ code: 'approval_unproved', why }
 
 /**
  * Null where a live payout was approved by a person, or of fees an operator, whose credential this signer has known for
- * long enough; test payouts need none. Accepted once, an approval stays so, however long the payout waits for its coins.
+ * long enough; test payouts need none. Accepted once, an approval stays so, however long the payout waits for its coins, but
+ * for somebody who was taken out meanwhile.
  */
 export async function checkApprover(
   signer: SigningContext,
@@ -65,7 +67,8 @@ export async function checkApprover(
 ): Promise<Unsigned | null> {
   if (!payout.livemode) return null
   const { memory } = signer.approvers
-  if (memory.isAccepted(payout.id, digest)) return null
+  if (memory.isAccepted(payout.id, digest))
+    return (await isApproverThere(signer, payout)) ? null : leftBy(signer, payout)
   const objection = await objectionTo(signer, payout, digest)
   if (objection !== null) {
     alert(signer, payout, `a live payout is not signed: ${objection.why}`)
@@ -74,6 +77,30 @@ export async function checkApprover(
   await memory.accept(payout.id, digest)
   return null
 }
+
+/** Whether who approved still has a credential that counts. One that was accepted may be older, and its code long used. */
+async function isApproverThere(signer: SigningContext, payout: Payout): Promise<boolean> {
+  const approval = await loadApprovalEvidence(signer.pool, payout)
+  const credentials = approval === null ? [] : await credentialsOfApprover(signer, payout, approval.approver)
+  const now = signer.clock()
+  return credentials.some((one) => isKnownLong(signer.seen, one, now))
+}
+
+/** They may just be setting their app up again: it waits, as long as a payout waits for what may pass. */
+function leftBy(signer: SigningContext, payout: Payout): Unsigned {
+  alert(
+    signer,
+    payout,
+    'a live payout waits: who approved it is no owner or admin any more, or has a new credential',
+  )
+  const isOver = isWaitOver(payout, signer.clock().getTime())
+  return isOver ? { kind: 'refused', code: 'approval_unproved' } : WAITS
+}
+
+const credentialsOfApprover = (signer: SigningContext, payout: Payout, approver: string) =>
+  payout.source === 'fees'
+    ? credentialsOfOperator(signer, approver)
+    : credentialsOf(signer, payout.merchantId, approver)
 
 async function objectionTo(
   signer: SigningContext,
@@ -87,9 +114,7 @@ async function objectionTo(
   if (!evidence.success) return unproved('the evidence of its approval cannot be read')
   const { approver } = approval
   const isOfFees = payout.source === 'fees'
-  const credentials = isOfFees
-    ? await credentialsOfOperator(signer, approver)
-    : await credentialsOf(signer, payout.merchantId, approver)
+  const credentials = await credentialsOfApprover(signer, payout, approver)
   return evidence.data.kind === 'passkey'
     ? objectionToPasskey(signer, credentials, { digest, evidence: evidence.data })
     : objectionToCode(signer, credentials, {

@@ -140,7 +140,7 @@ const FAILURES: { readonly [code: string]: string } = {
   approval_invalid:
     'What stands in the database is not what was approved: somebody changed it. Nobody was paid. Find out who before you ask again.',
   approval_unproved:
-    'Nobody was paid: the approval was not proved by a passkey or authenticator app of an owner or admin. Request the payout again. If you approved it yourself, tell whoever runs this server.',
+    'Nobody was paid: the approval was not proved by a passkey or authenticator app of an owner or admin, or whoever approved was taken out of the team. Request the payout again. If you approved it yourself, tell whoever runs this server.',
   approver_too_new:
     'Nobody was paid: a new passkey, authenticator app or approver can approve live payouts after 24 hours. Request the payout again then, or let another owner or admin approve.',
   approval_expired:
