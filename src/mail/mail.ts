@@ -2,7 +2,21 @@ import { createTransport } from 'nodemailer'
 import { STAGING_NOTICE } from '../core/staging.ts'
 import { describeError, type Log } from '../runtime/log.ts'
 
-export type Email = { readonly to: string; readonly subject: string; readonly text: string }
+export type Email = {
+  readonly to: string
+  readonly subject: string
+  readonly text: string
+  /** Where one press ends emails of its kind (RFC 8058). */
+  readonly unsubscribeUrl?: string
+}
+
+/** Of an email that may wait for a mail server longer than it is worth sending. */
+type EmailHooks = {
+  /** Asked before each attempt. One that throws is an attempt that failed. */
+  isStillDue(): Promise<boolean>
+  /** It was not sent, and will not be. */
+  onNotSent(reason: 'not_due' | 'given_up'): Promise<void>
+}
 
 /** Who our emails come from. */
 export const mailFrom = (baseUrl: string): string => `Paylink <no-reply@${new URL(baseUrl).hostname}>`
@@ -12,9 +26,9 @@ export const mailFrom = (baseUrl: string): string => `Paylink <no-reply@${new UR
  * the addressee unless named, wait behind one another, and never long before those of others.
  */
 export type Mail = {
-  send(message: Email, sender?: string): Promise<void>
-  /** Whether so many more would be taken now, each of its addressee's own. Absent: any number. */
-  hasRoom?(emails: number): boolean
+  send(message: Email, sender?: string, hooks?: EmailHooks): Promise<void>
+  /** Whether so many more would be taken now, each of its addressee's own, or all of one sender. Absent: any number. */
+  hasRoom?(emails: number, sender?: string): boolean
 }
 
 type OpenMail = Mail & {
@@ -54,7 +68,7 @@ export function openMail(options: {
     subject: `[Staging] ${message.subject}`,
     text: `${STAGING_NOTICE}\n\n${message.text}`,
   })
-  return { ...mail, send: (message, sender) => mail.send(marked(message), sender) }
+  return { ...mail, send: (message, sender, hooks) => mail.send(marked(message), sender, hooks) }
 }
 
 function openUnmarkedMail(options: { smtpUrl: string | null; from: string; log: Log }): OpenMail {
@@ -69,10 +83,13 @@ function openUnmarkedMail(options: { smtpUrl: string | null; from: string; log: 
   const queue = new FairQueue<Waiting>(WAITING_MAX)
   const underWay = new Set<Promise<void>>()
   const retries = new Map<NodeJS.Timeout, Waiting>()
+  const { tell, allTold } = createTeller(log)
   let isClosing = false
 
-  const giveUp = ({ message }: Waiting, reason: string): void =>
-    log.error({ to: message.to, reason }, 'an email could not be sent')
+  const giveUp = (waiting: Waiting, reason: string): void => {
+    log.error({ to: waiting.message.to, reason }, 'an email could not be sent')
+    tell(waiting, 'given_up')
+  }
   const add = (waiting: Waiting): void => {
     const kept = waiting.sender === waiting.message.to ? 0 : OF_NO_SHOP
     if (isClosing) giveUp(waiting, 'the service stops')
@@ -92,9 +109,10 @@ function openUnmarkedMail(options: { smtpUrl: string | null; from: string; log: 
     }
   }
   const deliver = async (waiting: Waiting): Promise<void> => {
-    const { message, attempts } = waiting
+    const { message, attempts, hooks } = waiting
     try {
-      await transport.sendMail({ from, ...message, subject: message.subject.replace(LINE_BREAK, ' ') })
+      if (hooks !== undefined && !(await hooks.isStillDue())) return tell(waiting, 'not_due')
+      await transport.sendMail({ from, ...written(message) })
     } catch (error) {
       const retryMs = isClosing || isFinal(error) ? undefined : RETRY_AFTER_MS[attempts]
       if (retryMs === undefined) giveUp(waiting, describeError(error))
@@ -103,6 +121,7 @@ function openUnmarkedMail(options: { smtpUrl: string | null; from: string; log: 
       else retryLater({ ...waiting, attempts: attempts + 1 }, retryMs)
     }
   }
+  const roomOf = (sender: string): number => WAITING_MAX.perKey - queue.sizeOf(sender) - retriesOf(sender)
   const retriesOf = (sender: string): number =>
     [...retries.values()].filter((waiting) => waiting.sender === sender).length
   const retryLater = (waiting: Waiting, ms: number): void => {
@@ -124,13 +143,17 @@ function openUnmarkedMail(options: { smtpUrl: string | null; from: string; log: 
   return {
     // How long a mail server takes would show a stranger whether an address is known.
     // With the API's login a shop can be given any id, somebody's address too.
-    send: async (message, shop) =>
-      add({ message, sender: shop === undefined ? message.to : `shop ${shop}`, attempts: 0 }),
-    hasRoom: (emails) => room() >= emails,
+    send: async (message, shop, hooks) =>
+      add({ message, sender: shop === undefined ? message.to : senderOf(shop), attempts: 0, hooks }),
+    hasRoom: (emails, shop) =>
+      shop === undefined
+        ? room() >= emails
+        : room() - OF_NO_SHOP >= emails && roomOf(senderOf(shop)) >= emails,
     close: async () => {
       isClosing = true
       giveUpWaiting()
       await Promise.all(underWay)
+      await allTold()
     },
   }
 }
@@ -148,7 +171,44 @@ export const smtpTransport = (smtpUrl: string, { requireTLS = false } = {}) =>
     disableUrlAccess: true,
   })
 
-type Waiting = { readonly message: Email; readonly sender: string; readonly attempts: number }
+/** Tells whoever handed an email over that it was not sent. */
+function createTeller(log: Log) {
+  const underWay = new Set<Promise<void>>()
+  return {
+    tell: ({ hooks }: Waiting, reason: 'not_due' | 'given_up'): void => {
+      if (hooks === undefined) return
+      const telling = hooks
+        .onNotSent(reason)
+        .catch((error: unknown) => log.warn({ err: error }, 'that an email was not sent was not recorded'))
+        .finally(() => underWay.delete(telling))
+      underWay.add(telling)
+    },
+    allTold: async (): Promise<void> => void (await Promise.all(underWay)),
+  }
+}
+
+type Waiting = {
+  readonly message: Email
+  readonly sender: string
+  readonly attempts: number
+  readonly hooks: EmailHooks | undefined
+}
+
+const senderOf = (shop: string): string => `shop ${shop}`
+
+/** The fields of an email that the mail server gets, each on one line but the text. */
+function written({ to, subject, text, unsubscribeUrl }: Email) {
+  const list = {
+    'List-Unsubscribe': `<${unsubscribeUrl}>`,
+    'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+  }
+  return {
+    to,
+    subject: subject.replace(LINE_BREAK, ' '),
+    text,
+    ...(unsubscribeUrl === undefined ? {} : { headers: list }),
+  }
+}
 
 const isFinal = (error: unknown): boolean =>
   error instanceof Error &&
@@ -171,6 +231,10 @@ export class FairQueue<Item> {
 
   get size(): number {
     return this.#size
+  }
+
+  sizeOf(key: string): number {
+    return this.#waiting.get(key)?.length ?? 0
   }
 
   /** False where its key, or the queue, is full. */

@@ -86,3 +86,48 @@ test('a shop whose id is somebody’s address crowds out no email to them', asyn
   await silent.close()
   await closing
 })
+
+test('what is no longer due is not sent, and whoever handed an email over is told what became of it', async () => {
+  const silent = await startSilentServer()
+  const log = pino({ level: 'silent' })
+  const mail = openMail({
+    smtpUrl: `smtp://127.0.0.1:${silent.port}`,
+    from: 'Paylink <no-reply@pay.example>',
+    log,
+  })
+  const told: string[] = []
+  const hooks = (name: string, isStillDue: () => Promise<boolean>) => ({
+    isStillDue,
+    onNotSent: async (reason: string) => void told.push(`${name} ${reason}`),
+  })
+  const email = { to: 'a@shop.example', subject: 'Hello', text: 'Hello' }
+  await mail.send(
+    email,
+    'mer_a',
+    hooks('paid', async () => false),
+  )
+  await until(() => told.length === 1, { what: 'it is not due' })
+  expect([told, silent.connections()]).toEqual([['paid not_due'], 0])
+  // A database that is away is an attempt that failed, not an answer.
+  await mail.send(
+    email,
+    'mer_a',
+    hooks('retried', () => Promise.reject(new Error('away'))),
+  )
+  await mail.send(
+    email,
+    'mer_a',
+    hooks('silent', async () => true),
+  )
+  await until(() => silent.connections() > 0, { what: 'the server is asked' })
+  expect(told).toHaveLength(1)
+  expect([mail.hasRoom?.(500, 'mer_a'), mail.hasRoom?.(490, 'mer_a'), mail.hasRoom?.(500, 'mer_b')]).toEqual([
+    false,
+    true,
+    true,
+  ])
+  const closing = mail.close()
+  await silent.close()
+  await closing
+  expect(told.sort()).toEqual(['paid not_due', 'retried given_up', 'silent given_up'])
+})
