@@ -1,4 +1,5 @@
 import { ASSET_IDS, ASSETS, type AssetId, type KeyFamily } from './assets.ts'
+import { BUYER_EMAIL_SETTINGS, BUYER_LANGUAGES, type BuyerEmailRules } from './checkout/buyer-emails.ts'
 import { type Finality, hasBlockTags, isFinalityFor } from './finality.ts'
 import type { ConfirmationsByAsset } from './invoice/types.ts'
 
@@ -35,6 +36,8 @@ export type PaymentRules = {
   readonly reopenExpired: boolean
   /** Whether buyers may ask for the receipt by email. */
   readonly receiptEmails: boolean
+  /** What buyers whom an invoice names are emailed. */
+  readonly buyerEmails: BuyerEmailRules
   /** Whether an address for SOL gets what an account must hold, for wallets that pay no address that holds nothing. */
   readonly solanaFundedAddresses: boolean
   /** Base units that payouts may take out of the balance in a day; absent: no limit. */
@@ -77,6 +80,12 @@ export function readPaymentRules(document: unknown): PaymentRules {
     confirmations: readByAsset(fields.confirmations, readTiers),
     reopenExpired: fields.reopen_expired === true,
     receiptEmails: fields.receipt_emails === true,
+    buyerEmails: {
+      link: fields[BUYER_EMAIL_SETTINGS.link] === true,
+      reminder: fields[BUYER_EMAIL_SETTINGS.reminder] === true,
+      receipt: fields[BUYER_EMAIL_SETTINGS.receipt] === true,
+      language: BUYER_LANGUAGES.find((tag) => tag === fields.buyer_email_language) ?? 'en',
+    },
     solanaFundedAddresses: fields.solana_funded_addresses === true,
     payoutDailyLimits: readByAsset(fields.payout_daily_limits, readUnits),
   }

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import { countShopsThatWriteToBuyers } from '../db/checkout/buyer-emails.ts'
 import { readBackendPid, readDoctorFacts } from '../db/doctor.ts'
 import { countShortfalls, type ShortBalances } from '../db/ledger/ledger.ts'
 import { latestMigration } from '../postgres/migrate.ts'
@@ -46,6 +47,7 @@ export async function inspectDatabase(config: Config, pool: Pool): Promise<Findi
     await keyFinding(config, pool),
     deliveriesFinding(facts),
     ...ledgerFindings(await countShortfalls(pool)),
+    ...(config.smtpUrl === null ? buyerEmailFindings(await countShopsThatWriteToBuyers(pool)) : []),
     facts.awaiting === 0
       ? ok('Webhooks: no event awaits an endpoint')
       : notice(
@@ -88,6 +90,15 @@ async function keyFinding(config: Config, pool: Pool): Promise<Finding> {
     if (!(error instanceof StartRefused)) throw error
     return fault(error.message)
   }
+}
+
+function buyerEmailFindings(shops: number): Finding[] {
+  if (shops === 0) return []
+  return [
+    fault(
+      `Email: off, and ${shops} merchants have their buyers emailed: none of these emails is sent; set SMTP_URL`,
+    ),
+  ]
 }
 
 /** Test mode's chains are taken back on purpose. */

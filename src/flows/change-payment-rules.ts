@@ -1,4 +1,5 @@
 import { ASSET_IDS, ASSETS, type AssetId } from '../core/assets.ts'
+import type { BuyerLanguage } from '../core/checkout/buyer-emails.ts'
 import { type Finality, isFinalityFor } from '../core/finality.ts'
 import { parseCoinAmount, parseUsd } from '../core/money.ts'
 import {
@@ -23,6 +24,10 @@ type RuleChanges = {
   readonly confirmations?: { readonly [asset in AssetId]?: readonly Finality[] | undefined } | undefined
   readonly reopen_expired?: boolean | undefined
   readonly receipt_emails?: boolean | undefined
+  readonly buyer_link_emails?: boolean | undefined
+  readonly buyer_reminder_emails?: boolean | undefined
+  readonly buyer_receipt_emails?: boolean | undefined
+  readonly buyer_email_language?: BuyerLanguage | undefined
   readonly solana_funded_addresses?: boolean | undefined
   readonly payout_daily_limits?: { readonly [asset in AssetId]?: string | undefined } | undefined
 }

@@ -8,9 +8,11 @@ import { findReopening, loadInvoice } from '../db/invoices/invoices.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
+import type { Keyring } from '../secrets/keyring.ts'
 import { commitNewInvoice } from './steps/commit-new-invoice.ts'
 import type { OpenInvoiceLimit } from './steps/open-invoice-limit.ts'
 import { isBeingPaid } from './steps/payment-under-way.ts'
+import { queueBuyerEmails } from './steps/queue-buyer-emails.ts'
 
 type ReopenInvoiceDeps = {
   /** Connections of the API's role. */
@@ -19,6 +21,9 @@ type ReopenInvoiceDeps = {
   readonly issuedAddresses: IssuedAddressCheck
   readonly openInvoices: OpenInvoiceLimit
   readonly serviceFeeBps: number
+  readonly keyring: Keyring
+  /** Origin of the site. */
+  readonly baseUrl: string
   readonly marketOf: (tenant: Tenant) => Promise<Market>
   readonly notifier: { deliveriesWaiting(): void }
 }
@@ -66,6 +71,7 @@ export async function reopenInvoice(deps: ReopenInvoiceDeps, input: OwnInvoice):
       requestId: null,
     })
     if (created.kind === 'no_address') return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
+    await queueBuyerEmails(tx, deps, created.invoice, market.rules.buyerEmails)
     const { deliveries } = await created.written
     deps.openInvoices.created(tenant, paymentLinkId === null ? 'shop' : 'buyer')
     return { kind: 'invoice', tenant, invoiceId: created.invoice.id, deliveries }

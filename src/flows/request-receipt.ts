@@ -1,10 +1,10 @@
 import type { OwnInvoice } from '../core/checkout/checkout-pages.ts'
 import { type ReceiptRequest, receiptRequestContext } from '../core/checkout/receipt-request.ts'
-import { mailboxOf } from '../core/people/canonical-email.ts'
 import { putReceiptRequest } from '../db/checkout/receipt-requests.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { withTransaction } from '../postgres/transaction.ts'
 import type { Keyring } from '../secrets/keyring.ts'
+import { recipientOf } from '../secrets/unsubscribe-token.ts'
 
 /** How often a buyer may give another address for one invoice. */
 const CHANGES_MAX = 5
@@ -14,7 +14,7 @@ export async function requestReceipt(
   { pool, keyring }: { pool: Pool; keyring: Keyring },
   { tenant, invoiceId, ...request }: OwnInvoice & ReceiptRequest,
 ): Promise<boolean> {
-  const recipient = keyring.mac('receipt recipient', Buffer.from(mailboxOf(request.email)))
+  const recipient = recipientOf(keyring, request.email)
   const context = receiptRequestContext(tenant.merchantId, invoiceId)
   const sealed = keyring.seal(Buffer.from(JSON.stringify(request)), context)
   return withTransaction(pool, tenant, (tx) =>

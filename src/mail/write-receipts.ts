@@ -1,49 +1,52 @@
 import { z } from 'zod'
 import { ASSET_IDS } from '../core/assets.ts'
+import type { BuyerEmailKind, NotSentReason } from '../core/checkout/buyer-emails.ts'
 import { type ReceiptFacts, receiptRequestContext } from '../core/checkout/receipt-request.ts'
-import { NO_SELLER, sellerLines } from '../core/receipt/seller.ts'
+import { NO_SELLER, type Seller, sellerLines } from '../core/receipt/seller.ts'
+import { loadSeller } from '../db/checkout/branding.ts'
 import {
-  countReceiptsSent,
   type DueReceipt,
   endReceiptRequest,
   findReceiptPlace,
   forgetReceiptRequests,
-  isMembersAddress,
   listDueReceipts,
   type ReceiptPlace,
+  takeBackReceipt,
 } from '../db/checkout/receipt-requests.ts'
+import { loadMerchantName } from '../db/people/merchants.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Log } from '../runtime/log.ts'
-import { repeat } from '../runtime/repeat.ts'
 import type { Opener } from '../secrets/keyring.ts'
 import type { Email, Mail } from './mail.ts'
+import { attempt, whyNotAsked, whyNotToBuyer } from './may-write.ts'
 import { priceShape } from './notice-emails.ts'
 import { plainText } from './plain-text.ts'
 
-type ReceiptDeps = {
+export type ReceiptDeps = {
   readonly pool: Pool
   readonly mail: Mail
   readonly log: Log
   readonly keyring: Opener
   /** The email in the language of the buyer's page. */
   readonly write: (facts: ReceiptFacts) => Omit<Email, 'to'>
+  /** Whether there is a mail server. */
+  readonly sendsMail: boolean
+  readonly onEnd?: (kind: BuyerEmailKind, reason: NotSentReason | null) => void
 }
 
-const EVERY_MS = 10_000
 const RECEIPTS_MAX = 100
 /** Requests that a round looks at: of very many that nobody pays, each is looked at in some later round. */
 const LOOKED_AT_MAX = 5_000
 const FORGOTTEN_MAX = 1_000
-/** Emails that one address gets in a day, from all shops together. */
-const RECIPIENT_DAY_MAX = 20
 
 /** Of the seller's name and of each line of the address. */
 const SELLER_LINE_MAX = 200
 
 const requestShape = z.object({
-  email: z.email(),
+  email: z.string(),
   language: z.string(),
-  merchantName: z.string(),
+  // What the shop asked for has neither name nor seller: both are looked up.
+  merchantName: z.string().nullable().default(null),
   item: z.string().nullable(),
   // A request of before there were sellers' details has none.
   seller: z
@@ -54,6 +57,7 @@ const requestShape = z.object({
     })
     .default(NO_SELLER),
   url: z.string(),
+  unsubscribeUrl: z.string().nullable().default(null),
 })
 const paidShape = z.object({
   data: z.object({
@@ -76,23 +80,22 @@ export async function writeReceipts(
   deps: ReceiptDeps,
   place: { after: ReceiptPlace | null } = { after: null },
 ): Promise<number> {
-  const { pool, mail, log } = deps
+  const { pool, mail } = deps
   await forgetReceiptRequests(pool, FORGOTTEN_MAX)
   let emails = 0
   const { after } = place
   const upTo = await findReceiptPlace(pool, after, LOOKED_AT_MAX)
   const found = await listDueReceipts(pool, { after, upTo, limit: RECEIPTS_MAX })
   for (const due of found) {
-    const { merchantId, invoiceId } = due
-    let message: Email | null = null
-    try {
-      message = await emailOf(deps, due)
-    } catch (error) {
-      log.error({ err: error, invoiceId }, 'no receipt was mailed: what was asked for cannot be read')
-    }
-    const ended = await endReceiptRequest(pool, due, message === null ? 'refused' : 'sent')
-    if (message === null || !ended) continue
-    await mail.send(message, merchantId)
+    const message = await emailOf(deps, due)
+    const reason = typeof message === 'string' ? message : null
+    if (!(await endReceiptRequest(pool, due, reason))) continue
+    deps.onEnd?.('receipt', reason)
+    if (typeof message === 'string') continue
+    await mail.send(message, due.merchantId, {
+      isStillDue: async () => true,
+      onNotSent: () => takeBackReceipt(pool, due, 'mail_server'),
+    })
     emails += 1
   }
   // Where there may be more among those that were looked at, they are looked at again.
@@ -100,17 +103,44 @@ export async function writeReceipts(
   return emails
 }
 
-/** Null where the address may not be written to. */
-async function emailOf({ pool, keyring, write }: ReceiptDeps, due: DueReceipt): Promise<Email | null> {
-  const { merchantId, invoiceId, livemode, recipient, sealed, body } = due
+/** Or why it may not be sent. Throws only what a later round may find better: an email that cannot be written is refused. */
+async function emailOf(deps: ReceiptDeps, due: DueReceipt): Promise<Email | NotSentReason> {
+  const { pool, write, log } = deps
+  const { merchantId, invoiceId } = due
+  const read = attempt(log, invoiceId, () => readRequest(deps, due))
+  if (read === null) return 'unreadable'
+  const { request, paid } = read
+  const { email, unsubscribeUrl } = request
+  const to = { ...due, email }
+  const reason =
+    unsubscribeUrl === null
+      ? await whyNotAsked(pool, to)
+      : await whyNotToBuyer(pool, { ...to, kind: 'receipt' }, deps.sendsMail)
+  if (reason !== null) return reason
+  const named = request.merchantName !== null
+  const merchantName = request.merchantName ?? (await loadMerchantName(pool, merchantId)) ?? ''
+  const seller = named ? request.seller : await loadSeller(pool, merchantId)
+  const written = attempt(log, invoiceId, () => write(factsOf(due, request, paid, { merchantName, seller })))
+  if (written === null) return 'unreadable'
+  return { to: email, ...written, ...(unsubscribeUrl === null ? {} : { unsubscribeUrl }) }
+}
+
+function readRequest({ keyring }: ReceiptDeps, { merchantId, invoiceId, sealed, body }: DueReceipt) {
   const opened = keyring.open(sealed, receiptRequestContext(merchantId, invoiceId)).toString('utf8')
-  const { email, language, merchantName, item, seller, url } = requestShape.parse(JSON.parse(opened))
-  // Anybody can make test invoices, and pay them for nothing.
-  if (!livemode && !(await isMembersAddress(pool, merchantId, email))) return null
-  if ((await countReceiptsSent(pool, recipient)) >= RECIPIENT_DAY_MAX) return null
-  const { data } = paidShape.parse(JSON.parse(body.toString('utf8')))
-  const order = data.order_reference ?? data.external_reference
-  const facts: ReceiptFacts = {
+  return {
+    request: requestShape.parse(JSON.parse(opened)),
+    paid: paidShape.parse(JSON.parse(body.toString('utf8'))).data,
+  }
+}
+
+function factsOf(
+  { livemode, invoiceId }: DueReceipt,
+  { language, item, url, unsubscribeUrl }: z.output<typeof requestShape>,
+  paid: z.output<typeof paidShape>['data'],
+  { merchantName, seller }: { readonly merchantName: string; readonly seller: Seller },
+): ReceiptFacts {
+  const order = paid.order_reference ?? paid.external_reference
+  return {
     livemode,
     language,
     merchantName: plainText(merchantName, 'Paylink'),
@@ -120,24 +150,13 @@ async function emailOf({ pool, keyring, write }: ReceiptDeps, due: DueReceipt): 
       .map((line) => plainText(line, '', SELLER_LINE_MAX))
       .filter((line) => line !== ''),
     taxNumber: seller.taxNumber === null ? null : plainText(seller.taxNumber, '') || null,
-    price: data.price,
-    usdAmount: data.usd_amount,
-    asset: data.asset,
-    received: data.amount_confirmed,
-    paidAtMs: Date.parse(data.paid_at),
+    price: paid.price,
+    usdAmount: paid.usd_amount,
+    asset: paid.asset,
+    received: paid.amount_confirmed,
+    paidAtMs: Date.parse(paid.paid_at),
     invoiceId,
     url,
+    unsubscribeUrl,
   }
-  return { to: email, ...write(facts) }
-}
-
-/** Writes receipts round after round until it is stopped. */
-export function startReceipts(deps: ReceiptDeps): { stop(): Promise<void> } {
-  const place = { after: null }
-  return repeat(() => writeReceipts(deps, place), {
-    everyMs: EVERY_MS,
-    firstMs: EVERY_MS,
-    onError: (error) =>
-      deps.log.warn({ err: error }, 'receipts could not be emailed; the next round tries again'),
-  })
 }

@@ -11,6 +11,7 @@ import { reopenInvoice } from '../flows/reopen-invoice.ts'
 import { requestReceipt } from '../flows/request-receipt.ts'
 import type { OpenInvoiceLimit } from '../flows/steps/open-invoice-limit.ts'
 import { switchAsset } from '../flows/switch-asset.ts'
+import { readUnsubscribe, unsubscribe } from '../flows/unsubscribe.ts'
 import { clientBlockOf, publicAddressOf } from '../http/api/client-address.ts'
 import { createMarketReader } from '../http/api/market.ts'
 import type { NetworkStates, NetworkView } from '../http/api/network-states.ts'
@@ -122,6 +123,8 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
       const url = `${deps.baseUrl}/i/${tokenOf(request)}/receipt?lang=${request.language}`
       return requestReceipt(flowDeps, { ...request, url })
     },
+    readUnsubscribe: (token) => inTurn(() => readUnsubscribe(deps, token)),
+    unsubscribe: (token) => inTurn(() => unsubscribe(deps, token)),
     solanaTransfer: async ({ livemode, ...transfer }) => {
       const state = (await deps.networks.read()).stateOf(networkOf('SOL', livemode))
       if (state === null || state.status !== 'ok' || state.hash === null || state.height === null) return null

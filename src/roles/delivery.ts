@@ -2,9 +2,10 @@ import { EVENT_FORMATS } from '../compat/event-formats.ts'
 import { countThrottled, readOldestDue } from '../db/delivery/endpoint-queues.ts'
 import { startDeliveryWorker } from '../delivery/worker.ts'
 import { mailFrom, openMail } from '../mail/mail.ts'
+import { startBuyerEmails } from '../mail/write-buyer-emails.ts'
 import { startNotices } from '../mail/write-notices.ts'
-import { startReceipts } from '../mail/write-receipts.ts'
 import type { Opener } from '../secrets/keyring.ts'
+import { buyerEmail } from '../web/checkout/buyer-email.ts'
 import { receiptEmail } from '../web/checkout/receipt-email.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
@@ -47,10 +48,19 @@ export async function startDeliveryRole(
   const { baseUrl, smtpUrl, staging } = config
   const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log, staging })
   const notices = startNotices({ pool, log, baseUrl, mail })
-  const receipts = startReceipts({ pool, log, mail, keyring, write: receiptEmail })
+  const buyerEmails = startBuyerEmails({
+    pool,
+    log,
+    mail,
+    keyring,
+    write: receiptEmail,
+    writeInvoice: buyerEmail,
+    sendsMail: smtpUrl !== null,
+    onEnd: (kind, reason) => metrics.buyerEmails.inc({ kind, outcome: reason ?? 'sent' }),
+  })
   return {
     stop: async () => {
-      await Promise.all([worker.stop(), notices.stop(), receipts.stop()])
+      await Promise.all([worker.stop(), notices.stop(), buyerEmails.stop()])
       await mail.close()
     },
   }

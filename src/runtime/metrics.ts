@@ -12,6 +12,8 @@ export type Metrics = {
   readonly deliveryAttempts: Counter<'code'>
   /** Label end: what becomes of the delivery. */
   readonly deliveriesUnrecorded: Counter<'end'>
+  /** Labels kind and outcome: `sent`, or why not, both of bounded lists. */
+  readonly buyerEmails: Counter<'kind' | 'outcome'>
   /** A value that is read at each scrape; without a label if there is only one. */
   gauge(name: string, help: string, read: () => Promise<readonly GaugeValue[]>): void
 }
@@ -42,6 +44,12 @@ export function createMetrics(log: Log): Metrics {
       name: 'paylink_delivery_unrecorded_total',
       help: 'Webhook attempts whose outcome the database refused, by what becomes of the delivery',
       labelNames: ['end'],
+      registers: [registry],
+    }),
+    buyerEmails: new Counter({
+      name: 'paylink_buyer_emails_total',
+      help: 'Emails to buyers by kind, handed to the mail server or refused',
+      labelNames: ['kind', 'outcome'],
       registers: [registry],
     }),
     gauge: (name, help, read) => {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ASSET_IDS } from '../core/assets.ts'
+import { BUYER_EMAIL_KINDS, BUYER_LANGUAGES, NOT_SENT_REASONS } from '../core/checkout/buyer-emails.ts'
 import { CURRENCIES } from '../core/rates/currencies.ts'
 import { coinAmount, idView, instant, line, lines, text, timestamp } from './fields.ts'
 import { assetName, paymentAssetName } from './invoice.ts'
@@ -47,6 +48,16 @@ const tier = z.union([z.int().min(1).max(1_000), z.enum(['safe', 'finalized'])])
 const tiers = z.tuple([tier, tier, tier])
 const window = z.literal([15, 30, 60, 180, 720, 1440])
 
+/** Emails to the `customer_email` of new invoices. */
+const buyerEmailRules = {
+  buyer_link_emails: z.boolean().meta({ description: 'The link, when an invoice is created.' }),
+  buyer_reminder_emails: z.boolean().meta({
+    description: 'A reminder with a quarter of the time left, where that time is two hours or more.',
+  }),
+  buyer_receipt_emails: z.boolean().meta({ description: 'The receipt, once it is paid.' }),
+  buyer_email_language: z.enum(BUYER_LANGUAGES),
+}
+
 export const paymentRulesView = z
   .object({
     object: z.literal('payment_rules'),
@@ -64,6 +75,7 @@ export const paymentRulesView = z
     }),
     reopen_expired: z.boolean(),
     receipt_emails: z.boolean(),
+    ...buyerEmailRules,
     solana_funded_addresses: z.boolean(),
     payout_daily_limits: z.record(z.string(), z.string()).meta({
       description: 'Coins that payouts may take out of the balance in 24 hours, by asset; absent: no limit.',
@@ -80,6 +92,7 @@ export const updatePaymentRulesBody = z.strictObject({
   confirmations: z.partialRecord(assetName, tiers).optional(),
   reopen_expired: z.boolean().optional(),
   receipt_emails: z.boolean().optional(),
+  ...z.object(buyerEmailRules).partial().shape,
   solana_funded_addresses: z.boolean().optional(),
   payout_daily_limits: z.partialRecord(assetName, coinAmount).optional(),
 })
@@ -160,6 +173,22 @@ export const invoiceNoteView = z
   .meta({ id: 'InvoiceNote' })
 
 /** `PATCH /invoices/:id/note`. */
+export const buyerEmailsView = z
+  .object({
+    object: z.literal('buyer_emails'),
+    data: z.array(
+      z.object({
+        kind: z.enum(BUYER_EMAIL_KINDS),
+        status: z.enum(['waiting', 'sent', 'not_sent']),
+        reason: z.enum(NOT_SENT_REASONS).nullable().meta({ description: 'Why it was not sent.' }),
+        at: timestamp.nullable().meta({
+          description: 'When it was sent or refused, or will be due; null where it waits for the payment.',
+        }),
+      }),
+    ),
+  })
+  .meta({ id: 'BuyerEmails' })
+
 export const updateInvoiceNoteBody = z
   .strictObject({ text: text(0, 2_000) })
   .meta({ id: 'UpdateInvoiceNote' })

@@ -44,6 +44,7 @@ const round = () => {
     log: deps.log,
     keyring: deps.keyring,
     write: receiptEmail,
+    sendsMail: true,
   })
 }
 
@@ -248,6 +249,7 @@ test('the email has words of its own in every language, and carries no link of a
     paidAtMs: Date.UTC(2026, 10, 21, 13, 5),
     invoiceId: 'inv_1',
     url: 'https://pay.example.com/i/t/receipt',
+    unsubscribeUrl: null,
   } as const
   const written = LANGUAGES.map(({ tag }) => receiptEmail({ ...facts, language: tag }))
   expect(new Set(written.map(({ text }) => text)).size).toBe(LANGUAGES.length)

@@ -16,6 +16,8 @@ test('a shop turns receipts on, its own people try one in test mode, and the who
     await dashboard.writeSealed('update person set email_verified = true where email = $1', [email])
     await open('/settings/rules')
     await page.getByLabel('Buyers may ask for the receipt by email').check()
+    await page.getByLabel('The link, when the invoice is created').check()
+    await page.getByLabel('Language of these emails').selectOption('Deutsch')
     await photograph(page, 'receipt-setting')
     await page.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByRole('status').getByText('saved').waitFor()
@@ -35,6 +37,29 @@ test('a shop turns receipts on, its own people try one in test mode, and the who
     expect(server.addressees.at(-1)).toBe(email)
     // The text follows the subject.
     await until(() => server.lines.join('\n').includes('order-12'), { what: 'the receipt names the order' })
+    // The link goes to whom the invoice names, and the dashboard says so; a stranger gets none in test mode.
+    const named = { ...body, customer_email: email }
+    const [own, strange] = [
+      (await askFromPage(shop, 'POST', '/api/v1/invoices', named)).body,
+      (await askFromPage(shop, 'POST', '/api/v1/invoices', { ...body, customer_email: 'you@example.com' }))
+        .body,
+    ]
+    const linked = () => server.lines.some((line) => line.startsWith('Subject: [TEST] Zahlungsaufforderung'))
+    await until(linked, { what: 'the link is mailed', timeoutMs: MAILED_MS_MAX })
+    expect(server.addressees.filter((to) => to !== email)).toEqual([])
+    const card = page.locator('section', { has: page.getByRole('heading', { name: 'Emails to the buyer' }) })
+    await open(`/invoices/${own.id}`)
+    await card.getByText(/^Sent /).waitFor()
+    await open(`/invoices/${strange.id}`)
+    await card.getByText('Not sent: in test mode only confirmed addresses of your team get emails').waitFor()
+    await photograph(page, 'buyer-email-not-sent')
+    await until(() => server.lines.some((line) => line.includes('List-Unsubscribe:')), { what: 'headers' })
+    const unsubscribe =
+      /List-Unsubscribe: <([^>]+)>/.exec(server.lines.join(' ').replace(/\s+/g, ' '))?.[1] ?? ''
+    await buyer.page.goto(unsubscribe.replace(/^https?:\/\/[^/]+/, dashboard.url))
+    await photograph(buyer.page, 'unsubscribe')
+    await buyer.page.locator('#action').click()
+    await expect.poll(() => buyer.page.locator('h1').textContent()).toBe('Sie sind abgemeldet')
     expect([alerts, buyer.alerts]).toEqual([[], []])
   } finally {
     await dashboard.close()

@@ -106,7 +106,7 @@ test("buyers, shops and card providers need no password of Umbrel's, and signing
   const open = (await readServices()).app_proxy.environment.PROXY_AUTH_WHITELIST.split(',')
   const isOpen = (path: string) =>
     open.some((pattern) => (pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern))
-  for (const path of ['/i/token', '/i/token/card', '/l/link', '/logo/mer_x/y.webp', '/embed.js'])
+  for (const path of ['/i/token', '/i/token/card', '/l/link', '/u/token', '/logo/mer_x/y.webp', '/embed.js'])
     expect([path, isBuyersPath(path), isOpen(path)]).toEqual([path, true, true])
   for (const path of ['/api/v1/invoices', '/onramp/moonpay/webhook', RECEIPT_KEYS_PATH])
     expect([path, isOpen(path)]).toEqual([path, true])

@@ -22,13 +22,15 @@ import { inMempool } from '../support/invoice.ts'
 const MINUTE_MS = 60_000
 
 let api: TestApi
-let deps: Parameters<typeof continueCheckout>[0] & Parameters<typeof switchAsset>[0]
+let deps: Parameters<typeof continueCheckout>[0] &
+  Parameters<typeof switchAsset>[0] &
+  Parameters<typeof reopenInvoice>[0]
 let tenant: Tenant
 beforeAll(async () => {
   api = await createTestApi()
-  const { pool, clock, keyring, notifier, issuedAddresses, openInvoices, serviceFeeBps } = api.deps
+  const { pool, clock, keyring, baseUrl, notifier, issuedAddresses, openInvoices, serviceFeeBps } = api.deps
   const marketOf = createMarketReader(api.deps)
-  deps = { pool, clock, keyring, notifier, issuedAddresses, openInvoices, serviceFeeBps, marketOf }
+  deps = { pool, clock, keyring, baseUrl, notifier, issuedAddresses, openInvoices, serviceFeeBps, marketOf }
 })
 beforeEach(async () => {
   tenant = { merchantId: (await api.addMerchant()).id, livemode: false }

@@ -120,7 +120,6 @@ test('the signed receipt has it, and that of an invoice without one keeps every 
 })
 
 test('an invoice that is reopened at a new price keeps it', async () => {
-  const { pool, clock, issuedAddresses, serviceFeeBps, openInvoices, notifier } = api.deps
   const { id } = (await create({ description: ITEM, external_reference: 'order-7' })).body
   await api.database.owner.query(
     `insert into payment_rules (merchant_id, livemode, rules, updated_at) values ($1, false, $2, now())`,
@@ -132,8 +131,7 @@ test('an invoice that is reopened at a new price keeps it', async () => {
   )
   api.time.advance(61 * 60_000)
   const marketOf = createMarketReader(api.deps)
-  const deps = { pool, clock, issuedAddresses, serviceFeeBps, openInvoices, notifier, marketOf }
-  const reopened = await reopenInvoice(deps, { tenant: tenant(), invoiceId: id })
+  const reopened = await reopenInvoice({ ...api.deps, marketOf }, { tenant: tenant(), invoiceId: id })
   if (reopened.kind !== 'invoice') throw new Error(reopened.kind)
   expect((await read(`/invoices/${reopened.invoiceId}`)).body).toMatchObject({
     description: ITEM,

@@ -28,6 +28,7 @@ const round = () =>
       log: silentLog,
       keyring: testKeyring,
       write: receiptEmail,
+      sendsMail: true,
     },
     place,
   )

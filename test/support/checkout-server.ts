@@ -45,6 +45,8 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
       reopenInvoice: notReady,
       solanaTransfer: async () => null,
       requestReceipt: async () => true,
+      readUnsubscribe: async () => null,
+      unsubscribe: async () => null,
       tokenOf: ({ invoiceId }) => invoiceId,
       readBranding: async () => branding,
       readLogo: async (_merchantId, digest) => logos.get(digest) ?? null,

@@ -7,6 +7,8 @@ import { createTenant, createVerifiedEndpoint, emitEvent } from '../support/webh
 const WRITTEN = [
   'approver_sighting UPDATE told_at',
   'attempt INSERT',
+  'buyer_email DELETE',
+  'buyer_email UPDATE ended_at, outcome, reason, sealed',
   'card_purchase UPDATE place, url',
   'delivery DELETE',
   'delivery UPDATE attempt, due_at, lapsed, lease_id, was_due_at',
@@ -25,7 +27,7 @@ const WRITTEN = [
   'person_session DELETE',
   'person_verification DELETE',
   'receipt_request DELETE',
-  'receipt_request UPDATE ended_at, outcome, sealed',
+  'receipt_request UPDATE ended_at, outcome, reason, sealed',
   'request_log DELETE',
   'secret_guess DELETE',
   'sign_in_rate DELETE',

@@ -40,6 +40,8 @@ export const NO_MONEY: { readonly [table: string]: string } = {
   card_purchase: 'what is reported, sold or logged; no payout and no address is made from it',
   saved_view: 'what is reported, sold or logged; no payout and no address is made from it',
   invoice_note: 'what is reported, sold or logged; no payout and no address is made from it',
+  buyer_email: 'what is reported, sold or logged; no payout and no address is made from it',
+  buyer_optout: 'what is reported, sold or logged; no payout and no address is made from it',
   receipt_request: 'what is reported, sold or logged; no payout and no address is made from it',
   checkout_session: 'what is sold; whose it is, and for how much, nobody changes: see walls/rows-stay',
   payment_link: 'what is sold; whose it is, nobody changes: see walls/rows-stay',

@@ -35,4 +35,6 @@ export type ReceiptFacts = {
   readonly paidAtMs: number
   readonly invoiceId: string
   readonly url: string
+  /** Where the shop sends it to whom its invoice names; null where somebody asked for it. */
+  readonly unsubscribeUrl: string | null
 }

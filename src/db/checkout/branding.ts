@@ -32,6 +32,16 @@ export async function loadBranding(db: Queryable, merchantId: string): Promise<S
   return { colour, logo, seller }
 }
 
+/** Who sells, alone: delivery workers read no more of it. By the primary key. */
+export async function loadSeller(db: Queryable, merchantId: string): Promise<Seller> {
+  const { rows } = await db.query<Seller>(
+    `select legal_name as "legalName", postal_address as "postalAddress", tax_number as "taxNumber"
+     from branding where merchant_id = $1`,
+    [merchantId],
+  )
+  return rows[0] ?? NO_SELLER
+}
+
 /** The picture of that digest; null where the merchant has another one by now. Read by the primary key. */
 export async function loadLogo(
   db: Queryable,

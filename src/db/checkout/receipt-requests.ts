@@ -1,3 +1,4 @@
+import type { NotSentReason } from '../../core/checkout/buyer-emails.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
@@ -87,28 +88,31 @@ export async function listDueReceipts(
   return rows
 }
 
-/** Ends a request; false where another process did, or the buyer changed the address meanwhile. By primary key. */
+/** Ends a request, null being that it is sent; false where another process did, or the buyer changed the address meanwhile. By primary key. */
 export async function endReceiptRequest(
   db: Queryable,
   { merchantId, invoiceId, sealed }: DueReceipt,
-  outcome: 'sent' | 'refused',
+  reason: NotSentReason | null,
 ): Promise<boolean> {
   const { rowCount } = await db.query(
-    `update receipt_request set ended_at = now(), outcome = $3, sealed = null
+    `update receipt_request set ended_at = now(), outcome = $3, reason = $5, sealed = null
      where merchant_id = $1 and invoice_id = $2 and sealed = $4 and ended_at is null`,
-    [merchantId, invoiceId, outcome, sealed],
+    [merchantId, invoiceId, reason === null ? 'sent' : 'refused', sealed, reason],
   )
   return rowCount === 1
 }
 
-/** How many receipts an address was sent in the last day. Served by receipt_request_sent. */
-export async function countReceiptsSent(db: Queryable, recipient: Buffer): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    `select count(*)::int as count from receipt_request
-     where recipient = $1 and outcome = 'sent' and ended_at > now() - interval '1 day'`,
-    [recipient],
+/** A receipt that was handed over was not sent after all. By primary key. */
+export async function takeBackReceipt(
+  db: Queryable,
+  { merchantId, invoiceId }: DueReceipt,
+  reason: NotSentReason,
+): Promise<void> {
+  await db.query(
+    `update receipt_request set outcome = 'refused', reason = $3
+     where merchant_id = $1 and invoice_id = $2 and outcome = 'sent'`,
+    [merchantId, invoiceId, reason],
   )
-  return rows[0]?.count ?? 0
 }
 
 /** Whether an address is the confirmed one of a member of the shop. Served by the keys. */

@@ -2,6 +2,7 @@ import type { Route } from './route.ts'
 import { createApiKeyRoute, listApiKeysRoute, revokeApiKeyRoute } from './routes/api-keys.ts'
 import { listAssetsRoute, listRatesRoute } from './routes/assets.ts'
 import { listBalanceEntriesRoute, listBalancesRoute } from './routes/balances.ts'
+import { listBuyerEmailsRoute } from './routes/buyer-emails.ts'
 import {
   cancelCheckoutSessionRoute,
   createCheckoutSessionRoute,
@@ -83,6 +84,7 @@ export const ROUTES: readonly Route[] = [
   cancelInvoiceRoute,
   resolveInvoiceRoute,
   getInvoiceNoteRoute,
+  listBuyerEmailsRoute,
   updateInvoiceNoteRoute,
   listImportedInvoicesRoute,
   listCustomersRoute,

@@ -69,6 +69,10 @@ export function paymentRulesViewOf(
     ),
     reopen_expired: rules.reopenExpired,
     receipt_emails: rules.receiptEmails,
+    buyer_link_emails: rules.buyerEmails.link,
+    buyer_reminder_emails: rules.buyerEmails.reminder,
+    buyer_receipt_emails: rules.buyerEmails.receipt,
+    buyer_email_language: rules.buyerEmails.language,
     solana_funded_addresses: rules.solanaFundedAddresses,
     payout_daily_limits: coinsByAsset(rules.payoutDailyLimits),
   }

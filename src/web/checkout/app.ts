@@ -20,13 +20,14 @@ import type { LiveStreams } from './live-streams.ts'
 import { serveLogos } from './logos.ts'
 import { formFields, isOwnForm, languageOf } from './page-request.ts'
 import { missing, plainPage, refused } from './plain-pages.ts'
+import { serveUnsubscribe } from './unsubscribe-pages.ts'
 
 /** Whether a path is one of the buyers' pages. */
 export const isBuyersPath = (path: string): boolean =>
-  path === '/embed.js' || ['/i/', '/l/', '/logo/'].some((start) => path.startsWith(start))
+  path === '/embed.js' || ['/i/', '/l/', '/u/', '/logo/'].some((start) => path.startsWith(start))
 
 /**
- * The buyers' pages: invoices under `/i/`, payment links under `/l/`, logos, embed.js. The caller
+ * The buyers' pages: invoices under `/i/`, payment links under `/l/`, the end of emails under `/u/`, logos, embed.js. The caller
  * notifies `streams` of changes, and closes it so that a server can stop.
  */
 export function createCheckoutApp(deps: CheckoutDeps): { app: Hono; streams: LiveStreams } {
@@ -56,6 +57,7 @@ export function createCheckoutApp(deps: CheckoutDeps): { app: Hono; streams: Liv
   serveInvoicePages(app, deps, streams)
   if (deps.card !== undefined) serveCardPages(app, deps, deps.card)
   servePaymentPages(app, deps)
+  serveUnsubscribe(app, deps)
   serveLogos(app, deps)
   serveEmbed(app)
   app.all('*', missing)

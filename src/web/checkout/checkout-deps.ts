@@ -61,6 +61,10 @@ export type CheckoutDeps = {
   readonly reopenInvoice: (invoice: OwnInvoice) => Promise<ReopenedInvoice>
   /** Keeps where the receipt goes once the invoice is paid. False where that cannot be changed any more. */
   readonly requestReceipt: (request: OwnInvoice & Omit<ReceiptRequest, 'url'>) => Promise<boolean>
+  /** The shop whose emails an unsubscribing URL ends; null for a token that is none of ours. */
+  readonly readUnsubscribe: (token: string) => Promise<string | null>
+  /** Ends them for good; the shop, or null as above. */
+  readonly unsubscribe: (token: string) => Promise<string | null>
   /**
    * An unsigned transfer of SOL (base64), and its chain as the Wallet Standard names it. Null where `from` is no account, or
    * the chain is not read just now.

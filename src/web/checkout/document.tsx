@@ -107,6 +107,8 @@ type PlainText = {
   lead: string
   icon: IconName
   reload: 'never' | 'always'
+  /** The one button of its form, which is sent to the page's own URL. */
+  action?: string
 }
 
 /** A page of plain words, for everything that is not an invoice's page. */
@@ -122,6 +124,13 @@ export function renderPlainDocument(language: Language, text: PlainText): string
             <h1>{text.title}</h1>
             <p class="lead">{text.lead}</p>
           </section>
+          {text.action !== undefined && (
+            <form method="post">
+              <button type="submit" class="button" id="action">
+                {text.action}
+              </button>
+            </form>
+          )}
         </div>
       </main>
     </body>

@@ -1,3 +1,4 @@
+import type { BuyerLanguage } from '../../core/checkout/buyer-emails.ts'
 import ar from './messages/ar.json' with { type: 'json' }
 import de from './messages/de.json' with { type: 'json' }
 import en from './messages/en.json' with { type: 'json' }
@@ -23,7 +24,7 @@ type Messages = {
 /** A language in which the pages can speak, with its direction. */
 export type Language = {
   /** BCP 47 tag, for the `lang` attribute and for `?lang=`. */
-  readonly tag: string
+  readonly tag: BuyerLanguage
   /** What `Intl` formats by: digits that can be compared with those of the amounts to copy. */
   readonly locale: string
   readonly direction: 'ltr' | 'rtl'
@@ -32,7 +33,7 @@ export type Language = {
   readonly messages: Messages
 }
 
-const ltr = (tag: string, name: string, messages: Messages): Language => ({
+const ltr = (tag: BuyerLanguage, name: string, messages: Messages): Language => ({
   tag,
   locale: tag,
   direction: 'ltr',

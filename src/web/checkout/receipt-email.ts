@@ -2,9 +2,10 @@ import { ASSETS } from '../../core/assets.ts'
 import type { ReceiptFacts } from '../../core/checkout/receipt-request.ts'
 import { parseUsd, readableAmount } from '../../core/money.ts'
 import { total, usd, utcTime } from './amounts.ts'
-import { ENGLISH, fill, fillParts, languageNamed } from './language.ts'
+import { whyAndStop } from './buyer-email.ts'
+import { ENGLISH, fill, fillParts, type Language, languageNamed } from './language.ts'
 
-/** The email with a receipt, in the language of the page on which it was asked for. */
+/** The email with a receipt, in the language of the page on which it was asked for, or of the shop's emails. */
 export function receiptEmail(facts: ReceiptFacts): { subject: string; text: string } {
   const { merchantName: merchant, item, order, usdAmount, asset, received, invoiceId, url, livemode } = facts
   const language = languageNamed(facts.language) ?? ENGLISH
@@ -27,10 +28,15 @@ export function receiptEmail(facts: ReceiptFacts): { subject: string; text: stri
   const row = (term: string, value: string) => fillParts(messages.receipt_email_row, { term, value }).join('')
   const known = rows.flatMap(([term, text]) => (text === null ? [] : [row(term, text)]))
   const lead = fill(messages.receipt_email_lead, { merchant })
-  const parts = [lead, known.join('\n'), row(messages.receipt_heading, url), messages.receipt_email_why]
+  const parts = [lead, known.join('\n'), row(messages.receipt_heading, url), ...reasonOf(language, facts)]
   const subject = fill(messages.receipt_email_subject, { merchant })
   return {
     subject: livemode ? subject : `[TEST] ${subject}`,
     text: [...(livemode ? [] : [messages.test_banner]), ...parts].join('\n\n'),
   }
 }
+
+const reasonOf = (language: Language, { merchantName, unsubscribeUrl }: ReceiptFacts): readonly string[] =>
+  unsubscribeUrl === null
+    ? [language.messages.receipt_email_why]
+    : whyAndStop(language, merchantName, unsubscribeUrl)

@@ -1,8 +1,10 @@
 import type { z } from 'zod'
 import { priceIn, supportIn } from '../../../core/invoice/market.ts'
 import { type InvoicePlan, planInvoice, type RequestedTotal } from '../../../core/invoice/plan.ts'
+import type { PaymentRules } from '../../../core/payment-rules.ts'
 import type { LeasedAddress } from '../../../flows/steps/address-leases.ts'
 import { commitNewInvoice } from '../../../flows/steps/commit-new-invoice.ts'
+import { queueBuyerEmails } from '../../../flows/steps/queue-buyer-emails.ts'
 import type { Tx } from '../../../postgres/transaction.ts'
 import { createInvoiceBody, invoiceView } from '../../../wire/invoice.ts'
 import { invoiceViewOf, refuseReturnUrl } from '../../views/checkout-views.ts'
@@ -51,7 +53,7 @@ export const createInvoiceRoute = defineRoute({
         nowMs: deps.clock().getTime(),
       },
     )
-    return { plan, networks, isLimitReached }
+    return { plan, networks, isLimitReached, rules }
   },
 
   refuse: (_deps, { body, tenant }, { plan }) => {
@@ -59,23 +61,23 @@ export const createInvoiceRoute = defineRoute({
     if (plan.kind === 'refused') throw new ApiProblem(plan.code, { param: plan.param })
   },
 
-  ahead: (deps, request, { plan, networks, isLimitReached }) => {
+  ahead: (deps, request, { plan, networks, isLimitReached, rules }) => {
     if (plan.kind !== 'planned' || isLimitReached) return null
     refuseReturnUrl(request.body.return_url, request.tenant.livemode)
     const leased = deps.leases.take(plan.deposit, request.tenant.merchantId, deps.clock())
     if (leased === null) return null
     return {
-      create: (tx) => createPlanned(deps, request, tx, { plan, networks, leased }),
+      create: (tx) => createPlanned(deps, request, tx, { plan, networks, rules, leased }),
       giveBack: () => deps.leases.giveBack(plan.deposit, leased),
     }
   },
 
-  create: async (deps, request, tx, { plan, networks, isLimitReached }) => {
+  create: async (deps, request, tx, { plan, networks, isLimitReached, rules }) => {
     refuseReturnUrl(request.body.return_url, request.tenant.livemode)
     if (plan.kind === 'refused') throw new ApiProblem(plan.code, { param: plan.param })
     if (isLimitReached) throw new ApiProblem('open_invoice_limit_reached')
     if (plan.kind === 'unavailable') throw unavailable(plan)
-    return createPlanned(deps, request, tx, { plan, networks })
+    return createPlanned(deps, request, tx, { plan, networks, rules })
   },
 })
 
@@ -86,10 +88,11 @@ async function createPlanned(
   planned: {
     readonly plan: Extract<InvoicePlan, { kind: 'planned' }>
     readonly networks: NetworkView
+    readonly rules: PaymentRules
     readonly leased?: LeasedAddress
   },
 ): Promise<Created<z.output<typeof invoiceView>>> {
-  const { plan, networks, leased } = planned
+  const { plan, networks, rules, leased } = planned
   const created = await commitNewInvoice(tx, {
     tenant,
     plan,
@@ -110,10 +113,11 @@ async function createPlanned(
   if (created.kind === 'no_address') {
     throw new ApiProblem('asset_unavailable', { param: 'asset', headers: NO_ADDRESS_HEADERS })
   }
+  const emails = queueBuyerEmails(tx, deps, created.invoice, rules.buyerEmails)
   let deliveries = 0
   return {
     view: invoiceViewOf(deps, networks, created.invoice, NO_LINKS),
-    written: created.written.then((queued) => {
+    written: Promise.all([created.written, emails]).then(([queued]) => {
       deliveries = queued.deliveries
     }),
     afterCommit: () => {

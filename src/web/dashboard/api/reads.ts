@@ -7,6 +7,7 @@ import type {
   AuditEntry,
   Balance,
   BalanceEntry,
+  BuyerEmails,
   CheckoutSession,
   Customer,
   ImportedInvoice,
@@ -61,6 +62,9 @@ export const reviewsOf = (mode: Mode) =>
 export const importedInvoicesOf = (mode: Mode, query: Query = {}) =>
   read<List<ImportedInvoice>>(mode, '/imported-invoices', query, SLOW_MS)
 export const invoiceOf = (mode: Mode, id: string) => readOne<Invoice>(mode, `/invoices/${id}`)
+export const buyerEmailsOf = (mode: Mode, id: string) =>
+  readOne<BuyerEmails>(mode, `/invoices/${id}/buyer-emails`, SLOW_MS)
+
 export const invoiceNoteOf = (mode: Mode, id: string) =>
   readOne<InvoiceNote>(mode, `/invoices/${id}/note`, SLOW_MS)
 export const assetsOf = (mode: Mode) => read<List<Asset>>(mode, '/assets', {}, SLOW_MS)

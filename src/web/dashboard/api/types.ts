@@ -3,6 +3,7 @@ import type { assetView, balanceEntryView, balanceView, rateView } from '../../.
 import type {
   apiKeyView,
   auditEntryView,
+  buyerEmailsView,
   createApiKeyBody,
   createdApiKeyView,
   customerView,
@@ -55,6 +56,7 @@ import type {
 /** The API's resources as the dashboard reads them: what `wire` says, and nothing of its own. */
 
 export type Invoice = z.output<typeof invoiceView>
+export type BuyerEmails = z.output<typeof buyerEmailsView>
 export type InvoiceNote = z.output<typeof invoiceNoteView>
 export type SavedViews = z.output<typeof savedViewsView>
 export type UpdateSavedViews = z.input<typeof updateSavedViewsBody>

@@ -18,6 +18,7 @@ import { RawCard } from '../parts/raw.tsx'
 import { Read, ResourcePage } from '../parts/read.tsx'
 import { Share } from '../parts/share.tsx'
 import { formatMoment, Time, useTick } from '../parts/time.tsx'
+import { BuyerEmailsCard } from './invoice-buyer-emails.tsx'
 import { InvoiceNoteCard } from './invoice-note.tsx'
 import { Payments } from './invoice-payments.tsx'
 import { NewInvoiceDialog } from './new-invoice.tsx'
@@ -71,6 +72,7 @@ function Shown({ invoice }: { invoice: Invoice }) {
               />
             </div>
           </Card>
+          {invoice.customer_email === null ? null : <BuyerEmailsCard invoiceId={invoice.id} />}
           <InvoiceNoteCard invoiceId={invoice.id} />
           <Card title="Timeline">
             <Read read={events}>{({ data }) => <Timeline invoice={invoice} events={data} />}</Read>

@@ -13,6 +13,7 @@ import { faultOf, Note } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Read } from '../parts/read.tsx'
 import { isWindow, WINDOW_LABELS, WINDOWS } from '../parts/windows.ts'
+import { type BuyerEmailRules, BuyerEmailRulesCard, buyerEmailRulesOf } from './rules-buyer-emails.tsx'
 import { TierCard, type Tiers } from './rules-tiers.tsx'
 import { ToleranceCard } from './rules-tolerance.tsx'
 
@@ -44,6 +45,7 @@ type Form = {
   readonly over: PaymentRules['tolerance_over']
   readonly reopen: boolean
   readonly receipts: boolean
+  readonly emails: BuyerEmailRules
   readonly funded: boolean
   readonly minimums: Amounts
   readonly limits: Amounts
@@ -56,6 +58,7 @@ const formOf = (rules: PaymentRules): Form => ({
   over: rules.tolerance_over,
   reopen: rules.reopen_expired,
   receipts: rules.receipt_emails,
+  emails: buyerEmailRulesOf(rules),
   funded: rules.solana_funded_addresses,
   minimums: rules.minimums,
   limits: rules.payout_daily_limits,
@@ -71,6 +74,7 @@ function bodyOf({
   over,
   reopen,
   receipts,
+  emails,
   funded,
   minimums,
   limits,
@@ -82,6 +86,7 @@ function bodyOf({
     tolerance_over: over,
     reopen_expired: reopen,
     receipt_emails: receipts,
+    ...emails,
     solana_funded_addresses: funded,
     minimums: filled(minimums),
     payout_daily_limits: filled(limits),
@@ -163,6 +168,11 @@ function RulesForm({
           />
         </div>
       </Card>
+      <BuyerEmailRulesCard
+        rules={form.emails}
+        isWithoutMail={isWithoutMail}
+        onChange={(emails) => change({ emails: { ...form.emails, ...emails } })}
+      />
       <ToleranceCard under={form.under} over={form.over} error={save.error} onChange={change} />
       <AmountsCard
         title="Daily payout limit"
