@@ -32,6 +32,7 @@ LIVE_LITECOIN_RPC_URL=
 LIVE_ETHEREUM_RPC_URL=
 LIVE_BASE_RPC_URL=
 LIVE_ARBITRUM_RPC_URL=
+LIVE_POLYGON_RPC_URL=
 LIVE_SOLANA_RPC_URL=
 # Every other variable of docs/operating.md that is yours to choose may stand here too.
 END

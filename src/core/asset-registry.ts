@@ -41,7 +41,7 @@ export type AssetTerms = {
   readonly keyFamily: KeyFamily
   readonly decimals: number
   /** The symbol whose US dollar price is fetched from the exchanges. */
-  readonly priceSymbol: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'SOL' | 'USDT'
+  readonly priceSymbol: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'SOL' | 'USDT' | 'POL'
   /** Smallest invoice in base units; a merchant may raise it. Null: read from the chain (Solana's rent-exempt minimum). */
   readonly minimum: bigint | null
   /** A transfer below this many base units is recorded, but starts nothing and blocks nothing. */
@@ -215,5 +215,41 @@ export const ASSET_REGISTRY = {
       outputIndex: 2,
     },
     sumIndex: -12,
+  }),
+  POL_POLYGON: ownCoinOf('polygon', {
+    priceSymbol: 'POL',
+    // Some ten times its sweep at 200 gwei.
+    minimum: 50_000_000_000_000_000n,
+    dustBelow: 1_000_000_000_000_000n,
+    isOnByDefault: false,
+    sumIndex: -13,
+  }),
+  USDC_POLYGON: dollarsOn('polygon', 'USDC', {
+    // The hot wallet pays for its sweep, some 100,000 gas: a cent at 200 gwei, where POL is at half a dollar.
+    minimum: 250_000n,
+    dustBelow: 10_000n,
+    isOnByDefault: false,
+    token: {
+      // Circle's own, not the bridged USDC.e.
+      contracts: {
+        live: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
+        test: '0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582',
+      },
+      standard: 'eip3009',
+      outputIndex: 1,
+    },
+    sumIndex: -14,
+  }),
+  USDT_POLYGON: dollarsOn('polygon', 'USDT', {
+    // Its sweep takes a third more than that of USDC.
+    minimum: 250_000n,
+    dustBelow: 10_000n,
+    isOnByDefault: false,
+    token: {
+      contracts: { live: '0xc2132D05D31c914a87C6611C10748AEb04B58e8F', test: null },
+      standard: 'eip20',
+      outputIndex: 2,
+    },
+    sumIndex: -15,
   }),
 } satisfies { readonly [id: string]: AssetTerms }

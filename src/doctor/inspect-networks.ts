@@ -12,6 +12,7 @@ import { publishedTopics } from '../chain/utxo/notifications.ts'
 import { isEsploraUrl } from '../chain/utxo/open-provider.ts'
 import { RpcClient } from '../chain/utxo/rpc-client.ts'
 import { ASSETS } from '../core/assets.ts'
+import { evmNetworkOf } from '../core/chain/evm-networks.ts'
 import { type EvmToken, evmTokensOf } from '../core/chain/evm-parameters.ts'
 import { realmOf } from '../core/chain/realm.ts'
 import { formatCoinAmount } from '../core/money.ts'
@@ -286,7 +287,7 @@ async function inspectEvmProvider(node: EvmChainNode, url: string): Promise<Find
     const version = await client.rpc.call('web3_clientVersion', [], z.string())
     const chainId = await client.chainId()
     const tip = await client.headerAt('latest')
-    const safe = await client.headerAt('safe')
+    const safe = await client.headerAt(evmNetworkOf(node.chain).safeTag)
     const finalized = await client.headerAt('finalized')
     const findings = [ok(`${who} is ${version}, chain id ${chainId}`)]
     if (tip === null || safe === null || finalized === null) {

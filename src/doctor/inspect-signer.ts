@@ -242,16 +242,20 @@ export async function inspectLongWaits(pool: Pool, clock: Clock): Promise<Findin
   )
 }
 
-function findingsOf({ network, address, own, isLow, isNeeded }: GasBalance, isSandbox: boolean): Finding[] {
+function findingsOf(
+  { network, address, native, own, isLow, isNeeded }: GasBalance,
+  isSandbox: boolean,
+): Finding[] {
   const wallet = `${network}: the hot wallet ${encodeEvmAddress(address)}`
-  const fix = `send it ether on ${network}`
-  const ether = (wei: bigint) => `${formatCoinAmount(wei, ASSETS.ETH_BASE.decimals)} ETH`
+  const { symbol, decimals } = ASSETS[native]
+  const fix = `send it ${symbol} on ${network}`
+  const coin = (wei: bigint) => `${formatCoinAmount(wei, decimals)} ${symbol}`
   if (own < 0n)
-    return [fault(`${wallet} lacks ${ether(-own)} of what merchants have in it: payouts wait; ${fix}`)]
+    return [fault(`${wallet} lacks ${coin(-own)} of what merchants have in it: payouts wait; ${fix}`)]
   const tokens = HOT_WALLETS.find((each) => each.network === network)?.tokens ?? []
   if (tokens.length === 0) return []
   const symbols = [...new Set(tokens.map((id) => ASSETS[id].symbol))].join(' or ')
-  const held = `${wallet} has ${ether(own)} for gas`
+  const held = `${wallet} has ${coin(own)} for gas`
   if (!isLow) return [ok(held)]
   if (isSandbox) return [ok(`${held}; ${SANDBOX_SENDS}`)]
   return [

@@ -44,7 +44,14 @@ const coinbase: Exchange = {
   name: 'coinbase',
   baseUrl: 'https://api.exchange.coinbase.com',
   // Coinbase has no USDC-USD market: it changes one for the other at par, which says nothing of the price.
-  markets: { BTC: 'BTC-USD', LTC: 'LTC-USD', ETH: 'ETH-USD', SOL: 'SOL-USD', USDT: 'USDT-USD' },
+  markets: {
+    BTC: 'BTC-USD',
+    LTC: 'LTC-USD',
+    ETH: 'ETH-USD',
+    SOL: 'SOL-USD',
+    USDT: 'USDT-USD',
+    POL: 'POL-USD',
+  },
   pathOf: (market) => `/products/${market}/ticker`,
   read: (body) => {
     const parsed = coinbaseTicker.safeParse(body)
@@ -81,6 +88,7 @@ const kraken: Exchange = {
     USDC: 'USDCUSD',
     SOL: 'SOLUSD',
     USDT: 'USDTUSD',
+    POL: 'POLUSD',
   },
   // One market a request: an unknown one fails the whole list it stands in.
   pathOf: (market) => `/0/public/Ticker?pair=${market}`,
@@ -124,6 +132,7 @@ const bitstamp: Exchange = {
     USDC: 'usdcusd',
     SOL: 'solusd',
     USDT: 'usdtusd',
+    POL: 'polusd',
   },
   pathOf: (market) => `/api/v2/ticker/${market}/`,
   read: (body, market) => {

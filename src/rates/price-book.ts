@@ -295,6 +295,7 @@ const SANDBOX_USD: { readonly [name in PriceSymbol]: string } = {
   USDC: '1',
   SOL: '200',
   USDT: '1',
+  POL: '0.5',
 }
 
 const SANDBOX_SOURCE = 'sandbox'

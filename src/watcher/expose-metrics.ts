@@ -86,7 +86,7 @@ function exposeMoney({ metrics, pool, networks, clock }: Sources): void {
   }
   metrics.gauge(
     'paylink_hot_wallet_low',
-    '1 where a hot wallet has too little ether, for the gas of USDC payouts or for what merchants have in it, so that they wait',
+    '1 where a hot wallet has too little of the coin of its network, for the gas of payouts in tokens or for what merchants have in it, so that they wait',
     () => lowOf(readGasBalance),
   )
   metrics.gauge(

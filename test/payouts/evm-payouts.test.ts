@@ -220,7 +220,7 @@ test('ether lost to a reverted payout is reported to the operator; the next payo
     await ethereum.anvil.mine(1)
   }
   expect((await ethereum.load(tenant, next.id)).status).toBe('approved')
-  const alarms = ethereum.logged.filter((line) => line.includes('lacks ether that merchants have in it'))
+  const alarms = ethereum.logged.filter((line) => line.includes('lacks ETH that merchants have in it'))
   expect(alarms).toEqual([expect.stringContaining(`"wei":"-${lack}"`)])
   const faults = async () =>
     (await inspectHotWallets(ethereum.database.owner, [])).filter(({ kind }) => kind === 'fault')
@@ -232,7 +232,7 @@ test('ether lost to a reverted payout is reported to the operator; the next payo
   const done = await ethereum.until(tenant, next.id, 'confirmed')
   expect(await ethereum.holds('ETH', next.destination)).toBe(ETHER - done.networkFee)
   await tracker.pass()
-  expect(ethereum.logged.some((line) => line.includes('has enough ether again'))).toBe(true)
+  expect(ethereum.logged.some((line) => line.includes('has enough ETH again'))).toBe(true)
   expect(await faults()).toEqual([])
 })
 

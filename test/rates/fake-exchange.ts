@@ -30,6 +30,7 @@ const DEFAULT_PRICES: readonly (readonly [RegExp, string])[] = [
   [/USDC/i, '0.9999'],
   [/SOL/i, '201.3'],
   [/USDT/i, '1.0002'],
+  [/POL/i, '0.4987'],
 ]
 
 /** The default price of a market, whatever the exchange calls it. */
@@ -78,11 +79,11 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
 function marketOf(name: ExchangeName, url: string): string | null {
   switch (name) {
     case 'coinbase':
-      return /^\/products\/((?:BTC|LTC|ETH|SOL|USDT)-USD)\/ticker$/.exec(url)?.[1] ?? null
+      return /^\/products\/((?:BTC|LTC|ETH|SOL|USDT|POL)-USD)\/ticker$/.exec(url)?.[1] ?? null
     case 'kraken':
-      return /^\/0\/public\/Ticker\?pair=((?:XBT|LTC|ETH|SOL|USDC|USDT)USD)$/.exec(url)?.[1] ?? null
+      return /^\/0\/public\/Ticker\?pair=((?:XBT|LTC|ETH|SOL|USDC|USDT|POL)USD)$/.exec(url)?.[1] ?? null
     case 'bitstamp':
-      return /^\/api\/v2\/ticker\/((?:btc|ltc|eth|sol|usdc|usdt)usd)\/$/.exec(url)?.[1] ?? null
+      return /^\/api\/v2\/ticker\/((?:btc|ltc|eth|sol|usdc|usdt|pol)usd)\/$/.exec(url)?.[1] ?? null
   }
 }
 

@@ -37,6 +37,9 @@ const PRICES: { readonly [asset in AssetId]: string } = {
   USDC_ARBITRUM: '1',
   USDT_ETHEREUM: '1',
   USDT_ARBITRUM: '1',
+  POL_POLYGON: '0.5',
+  USDC_POLYGON: '1',
+  USDT_POLYGON: '1',
 }
 
 export type TestApi = {

@@ -38,7 +38,7 @@ export function evmLies(anvil: Anvil, asset: AssetId, mode: NativeMode): readonl
     },
     {
       name: 'is on another chain',
-      outcome: { told: /is on chain 1, and (ethereum|base|arbitrum)-test is chain/ },
+      outcome: { told: /is on chain 1, and (ethereum|base|arbitrum|polygon)-test is chain/ },
       tell: (proxy) => {
         proxy.lie('eth_chainId', () => '0x1')
         proxy.lie('eth_getBlockByNumber', () => {

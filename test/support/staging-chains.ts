@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { address } from '@solana/kit'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
-import { ASSETS, type AssetId } from '../../src/core/assets.ts'
+import { ASSETS, type AssetId, isToken, tokensOf } from '../../src/core/assets.ts'
+import { EVM_CHAINS, type EvmChain, evmNetworkOf } from '../../src/core/chain/evm-networks.ts'
 import { tokenTransferCall } from '../../src/core/checkout/wallet-transaction.ts'
 import { parseCoinAmount } from '../../src/core/money.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -14,7 +15,8 @@ import { startNode } from './litecoind.ts'
 import { temporaryFolder } from './sandbox-state.ts'
 import { SolanaPayer } from './solana-payer.ts'
 
-const [ETHEREUM_ID, BASE_ID, ARBITRUM_ID] = [41_337, 41_338, 41_339]
+/** Of a private chain, which is neither public nor the sandbox's. */
+const chainIdOf = (chain: EvmChain): number => 10_000 + evmNetworkOf(chain).sandboxChainId
 
 /** Private chains of every kind, as an operator rehearses on, and who pays on them. */
 export type StagingChains = {
@@ -40,37 +42,38 @@ export async function startStagingChains(): Promise<StagingChains> {
   const remove = (one: { remove(): Promise<void> }) => one.remove()
   const bitcoin = await started(startNode('bitcoin'), remove)
   const litecoin = await started(startNode('litecoin'), remove)
-  const ethereum = await started(startAnvil({ chainId: ETHEREUM_ID }), remove)
-  const base = await started(startAnvil({ chainId: BASE_ID }), remove)
-  const arbitrum = await started(startAnvil({ chainId: ARBITRUM_ID }), remove)
-  const holder = (await base.rpc<string[]>('eth_accounts')).at(-1) ?? ''
-  const tokens = {
-    USDC_BASE: await base.deploy(tokenCode(holder)),
-    USDC_ETHEREUM: await ethereum.deploy(tokenCode(holder)),
-    USDC_ARBITRUM: await arbitrum.deploy(tokenCode(holder)),
-    USDT_ETHEREUM: await ethereum.deploy(tokenCode(holder, TEST_USDT_BYTECODE)),
-    USDT_ARBITRUM: await arbitrum.deploy(tokenCode(holder, TEST_USDT_BYTECODE)),
+  const anvils = new Map<EvmChain, Anvil>()
+  for (const chain of EVM_CHAINS)
+    anvils.set(chain, await started(startAnvil({ chainId: chainIdOf(chain) }), remove))
+  const anvilOf = (asset: AssetId): Anvil => {
+    const anvil = [...anvils].find(([chain]) => chain === ASSETS[asset].chain)?.[1]
+    if (anvil === undefined) throw new Error(`${asset} is on no anvil`)
+    return anvil
   }
-  const isOfToken = (asset: AssetId): asset is keyof typeof tokens => Object.hasOwn(tokens, asset)
+  const holder = (await anvilOf('ETH').rpc<string[]>('eth_accounts')).at(-1) ?? ''
+  const tokens = new Map<AssetId, string>()
+  for (const asset of EVM_CHAINS.flatMap(tokensOf)) {
+    const code = ASSETS[asset].symbol === 'USDT' ? tokenCode(holder, TEST_USDT_BYTECODE) : tokenCode(holder)
+    tokens.set(asset, await anvilOf(asset).deploy(code))
+  }
   const folder = await started(temporaryFolder(), remove)
   const log = createLogger('silent')
   const solana = await started(startSolanaChain({ dataDir: folder.path, clock: systemClock, log }), (one) =>
     one.stop(),
   )
   const payer = await SolanaPayer.fund(solana.rpcUrl)
-  const evm = {
-    ETH: ethereum,
-    ETH_BASE: base,
-    USDC_BASE: base,
-    USDC_ETHEREUM: ethereum,
-    ETH_ARBITRUM: arbitrum,
-    USDC_ARBITRUM: arbitrum,
-    USDT_ETHEREUM: ethereum,
-    USDT_ARBITRUM: arbitrum,
-  }
   const nodes = { BTC: bitcoin, LTC: litecoin }
   const genesisOf = async (anvil: Anvil) =>
     (await anvil.rpc<{ hash: string }>('eth_getBlockByNumber', ['0x0', false])).hash
+
+  const ofEvm: [string, string][] = []
+  for (const [chain, anvil] of anvils) {
+    const name = `LIVE_${chain.toUpperCase()}`
+    ofEvm.push([`${name}_RPC_URL`, anvil.url], [`${name}_GENESIS`, await genesisOf(anvil)])
+    ofEvm.push([`${name}_CHAIN_ID`, String(chainIdOf(chain))])
+    for (const asset of tokensOf(chain))
+      ofEvm.push([`${name}_${ASSETS[asset].symbol}_ADDRESS`, tokens.get(asset) ?? ''])
+  }
 
   return {
     environment: {
@@ -79,20 +82,7 @@ export async function startStagingChains(): Promise<StagingChains> {
       LIVE_BITCOIN_GENESIS: await bitcoin.rpc<string>('getblockhash', [0]),
       LIVE_LITECOIN_RPC_URL: litecoin.rpcUrl,
       LIVE_LITECOIN_GENESIS: await litecoin.rpc<string>('getblockhash', [0]),
-      LIVE_ETHEREUM_RPC_URL: ethereum.url,
-      LIVE_ETHEREUM_GENESIS: await genesisOf(ethereum),
-      LIVE_ETHEREUM_CHAIN_ID: String(ETHEREUM_ID),
-      LIVE_BASE_RPC_URL: base.url,
-      LIVE_BASE_GENESIS: await genesisOf(base),
-      LIVE_BASE_CHAIN_ID: String(BASE_ID),
-      LIVE_BASE_USDC_ADDRESS: tokens.USDC_BASE,
-      LIVE_ETHEREUM_USDC_ADDRESS: tokens.USDC_ETHEREUM,
-      LIVE_ETHEREUM_USDT_ADDRESS: tokens.USDT_ETHEREUM,
-      LIVE_ARBITRUM_RPC_URL: arbitrum.url,
-      LIVE_ARBITRUM_GENESIS: await genesisOf(arbitrum),
-      LIVE_ARBITRUM_CHAIN_ID: String(ARBITRUM_ID),
-      LIVE_ARBITRUM_USDC_ADDRESS: tokens.USDC_ARBITRUM,
-      LIVE_ARBITRUM_USDT_ADDRESS: tokens.USDT_ARBITRUM,
+      ...Object.fromEntries(ofEvm),
       LIVE_SOLANA_RPC_URL: solana.rpcUrl,
       LIVE_SOLANA_GENESIS: await payer.client.getGenesisHash().send(),
     },
@@ -101,10 +91,10 @@ export async function startStagingChains(): Promise<StagingChains> {
       if (units === null) throw new Error(`no amount: ${amount}`)
       if (asset === 'BTC' || asset === 'LTC') await nodes[asset].pay(to, amount)
       else if (asset === 'SOL') await payer.pay(address(to), units)
-      else if (!isOfToken(asset)) await evm[asset].send({ to, value: units })
+      else if (!isToken(asset)) await anvilOf(asset).send({ to, value: units })
       else {
         const data = tokenTransferCall(to, units)
-        await evm[asset].rpc('eth_sendTransaction', [{ from: holder, to: tokens[asset], data }])
+        await anvilOf(asset).rpc('eth_sendTransaction', [{ from: holder, to: tokens.get(asset), data }])
       }
     },
     strangersAddress: async (asset) => {
@@ -119,12 +109,13 @@ export async function startStagingChains(): Promise<StagingChains> {
           0n
         )
       if (asset === 'SOL') return (await payer.client.getBalance(address(at)).send()).value
-      if (!isOfToken(asset)) return BigInt(await evm[asset].rpc<string>('eth_getBalance', [at, 'latest']))
+      const anvil = anvilOf(asset)
+      if (!isToken(asset)) return BigInt(await anvil.rpc<string>('eth_getBalance', [at, 'latest']))
       const data = `0x70a08231${at.slice(2).toLowerCase().padStart(64, '0')}`
-      return BigInt(await evm[asset].rpc<string>('eth_call', [{ to: tokens[asset], data }, 'latest']))
+      return BigInt(await anvil.rpc<string>('eth_call', [{ to: tokens.get(asset), data }, 'latest']))
     },
     mine: async () => {
-      await Promise.all([bitcoin, litecoin, ethereum, base, arbitrum].map((chain) => chain.mine(1)))
+      await Promise.all([bitcoin, litecoin, ...anvils.values()].map((chain) => chain.mine(1)))
     },
     close: async () => {
       for (const close of closing) await close()

@@ -18,6 +18,7 @@ const settingsForm = InputSpec.of({
   LIVE_ETHEREUM_RPC_URL: node('Ethereum node'),
   LIVE_BASE_RPC_URL: node('Base node'),
   LIVE_ARBITRUM_RPC_URL: node('Arbitrum One node'),
+  LIVE_POLYGON_RPC_URL: node('Polygon node'),
   LIVE_SOLANA_RPC_URL: node('Solana node'),
   SMTP_URL: Value.text({
     name: 'Mail server',

@@ -10,6 +10,7 @@ const shape = z.object({
   LIVE_ETHEREUM_RPC_URL: z.string().catch(''),
   LIVE_BASE_RPC_URL: z.string().catch(''),
   LIVE_ARBITRUM_RPC_URL: z.string().catch(''),
+  LIVE_POLYGON_RPC_URL: z.string().catch(''),
   LIVE_SOLANA_RPC_URL: z.string().catch(''),
   SMTP_URL: z.string().catch(''),
 })

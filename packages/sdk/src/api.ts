@@ -14,7 +14,7 @@ export type ApprovePayout = {
 }
 
 export type Asset = {
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON'
   readonly object: 'asset'
   readonly livemode: boolean
   readonly name: string
@@ -61,7 +61,7 @@ export type Attempt = {
 
 export type Balance = {
   /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `WSOL`, wrapped SOL. */
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'WSOL'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'WSOL'
   readonly object: 'balance'
   readonly livemode: boolean
   /** Final and yours to pay out. */
@@ -87,7 +87,7 @@ export type BalanceEntry = {
   readonly object: 'balance_entry'
   readonly livemode: boolean
   /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `WSOL`, wrapped SOL. */
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'WSOL'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'WSOL'
   /** Which of the balances of this asset it moved. */
   readonly account: 'available' | 'pending' | 'suspense' | 'reserved' | 'shortfall'
   /** Coins that came in, or, with a minus, went out. */
@@ -188,7 +188,7 @@ export type CreateInvoice = {
   /** Total in coins in place of dollars; needs `asset`, refuses `usd_amount`. */
   readonly amount?: string | undefined
   /** Starting coin; your default coin unless given. */
-  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | undefined
+  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | undefined
   /** Whether the buyer may change the coin. */
   readonly allow_asset_selection?: boolean | undefined
   readonly customer_email?: string | undefined
@@ -215,7 +215,7 @@ export type CreatePaymentLink = {
     readonly currency: 'AUD' | 'BRL' | 'CAD' | 'CHF' | 'CNY' | 'CZK' | 'DKK' | 'EUR' | 'GBP' | 'HKD' | 'HUF' | 'IDR' | 'ILS' | 'INR' | 'ISK' | 'JPY' | 'KRW' | 'MXN' | 'MYR' | 'NOK' | 'NZD' | 'PHP' | 'PLN' | 'RON' | 'SEK' | 'SGD' | 'THB' | 'TRY' | 'ZAR'
   } | undefined
   /** The coin to begin with; your default coin of the moment unless given. */
-  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | undefined
+  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | undefined
   /** Whether checkout sessions, and buyers by `?usd=` or `?amount=&currency=`, give the total. */
   readonly allow_dynamic_amount?: boolean | undefined
   /** For tips, donations and top-ups: what buyers may pay where they say how much. Only with `allow_dynamic_amount`. */
@@ -238,11 +238,11 @@ export type CreatePayout = {
   /** What leaves your balance, in coins. The network fee is taken from it. */
   readonly amount: string
   /** The destination's asset unless given; it cannot be another one. */
-  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | undefined
+  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | undefined
 }
 
 export type CreatePayoutDestination = {
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON'
   /** Where the money goes. Checked for the network of the mode and for typing errors. */
   readonly address: string
   /** What it is to you, such as "Treasury". */
@@ -374,7 +374,7 @@ export type Invoice = {
     }[]
   } | null
   readonly amount_source: 'merchant' | 'buyer'
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON'
   /** Canonical decimal in coin units. */
   readonly amount: string
   /** Canonical decimal in coin units. */
@@ -438,7 +438,7 @@ export type Invoice = {
   /** What came in amounts too small to be a payment: recorded, and otherwise ignored. */
   readonly dust: readonly {
     /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `WSOL`, wrapped SOL. */
-    readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'WSOL'
+    readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'WSOL'
     readonly transfers_count: number
     /** Canonical decimal in coin units. */
     readonly amount: string
@@ -461,7 +461,7 @@ export type PayTestInvoice = {
 export type Payment = {
   readonly id: string
   /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `WSOL`, wrapped SOL. */
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'WSOL'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'WSOL'
   readonly txid: string
   readonly output_index: number
   /** Canonical decimal in coin units. */
@@ -498,7 +498,7 @@ export type PaymentLink = {
     readonly currency: string
   } | null
   /** Null: your default coin of the moment. */
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | null
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | null
   readonly allow_dynamic_amount: boolean
   /** For tips, donations and top-ups: what buyers may pay where they say how much. */
   readonly buyer_amount: {
@@ -519,7 +519,7 @@ export type Payout = {
   readonly object: 'payout'
   readonly livemode: boolean
   readonly status: 'requested' | 'approved' | 'submitted' | 'confirmed' | 'rejected' | 'failed'
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON'
   /** What left the available balance. */
   readonly amount: string
   /** Taken from the amount: an estimate until the payout is submitted, then what it is. */
@@ -547,7 +547,7 @@ export type PayoutDestination = {
   readonly id: string
   readonly object: 'payout_destination'
   readonly livemode: boolean
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON'
   readonly address: string
   readonly name: string
   /** From then on payouts may go there: a day after it was added in live mode. */
@@ -561,7 +561,7 @@ export type PayoutDestination = {
 export type PayoutQuote = {
   readonly object: 'payout_quote'
   readonly livemode: boolean
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON'
   /** What would leave the available balance. */
   readonly amount: string
   /** Taken from the amount: an estimate of this moment. */
@@ -591,7 +591,7 @@ export type QueuedDelivery = {
 }
 
 export type Rate = {
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON'
   readonly object: 'rate'
   readonly livemode: boolean
   readonly available: boolean
@@ -957,7 +957,7 @@ export type Operations = {
       /** Return items newer than this one. */
       readonly ending_before?: string | undefined
       /** Only entries in this asset. */
-      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'WSOL' | undefined
+      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'WSOL' | undefined
       /** Only entries of this balance. */
       readonly account?: 'available' | 'pending' | 'suspense' | 'reserved' | 'shortfall' | undefined
       /** Only what moved `GET /balances?at=` this time to what it is now. */
@@ -1094,7 +1094,7 @@ export type Operations = {
       /** Return items newer than this one. */
       readonly ending_before?: string | undefined
       readonly status?: 'awaiting_payment' | 'payment_detected' | 'confirming' | 'partially_paid' | 'paid' | 'overpaid' | 'expired' | 'cancelled' | 'manual_review' | undefined
-      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | undefined
+      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | undefined
       /** Only invoices that wait for your decision: under review, overpaid, or still paid in part after the deadline, and not dismissed since the last payment. Of each kind the newest 1,000. */
       readonly attention?: 'open' | undefined
       readonly external_reference?: string | undefined
@@ -1138,7 +1138,7 @@ export type Operations = {
       /** Return items newer than this one. */
       readonly ending_before?: string | undefined
       /** Only destinations of this asset. */
-      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | undefined
+      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | undefined
     }
     readonly body: undefined
     readonly answer: undefined
@@ -1156,7 +1156,7 @@ export type Operations = {
       readonly ending_before?: string | undefined
       readonly status?: 'requested' | 'approved' | 'submitted' | 'confirmed' | 'rejected' | 'failed' | undefined
       /** Only payouts in this asset. */
-      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | undefined
+      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | undefined
       /** Part of an id, address, transaction id or name of a destination, in any case of letters; among the newest 10,000. */
       readonly q?: string | undefined
     }

@@ -238,7 +238,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
   async #requestBlockTags(checkpoint: BlockRef): Promise<BlockTags | null> {
     const [finalized, safe] = await Promise.all([
       this.#node.headerAt('finalized'),
-      this.#node.headerAt('safe'),
+      this.#node.headerAt(evmNetworkOf(this.#options.chain).safeTag),
     ])
     // Asked last: our block being on the node's chain now, what was tagged before is below it or beside nothing of ours.
     const ours = await this.#node.headerAt(checkpoint.height)

@@ -37,11 +37,19 @@ export type EvmNetwork = {
   readonly probeIntervalMs: number
   /** Blocks that a reorganisation may take back at most; a deeper one halts the network. */
   readonly reorgDepthMax: number
+  /** The tag of what is unlikely to be taken back, for smaller payments; what never is has `finalized` everywhere. */
+  readonly safeTag: 'safe' | 'finalized'
   readonly dataFee: DataFee
-  /** Wei per gas for the block's maker: where a node suggests none of its own, and the most that is believed of it. */
-  readonly tip: { readonly usual: bigint; readonly max: bigint }
+  /**
+   * Wei per gas for the block's maker: where a node suggests none of its own, the least that blocks take, and the most that
+   * is believed of it.
+   */
+  readonly tip: { readonly usual: bigint; readonly min: bigint; readonly max: bigint }
+  /** Wei per gas: no price above this is believed or paid. */
+  readonly gasPriceMax: bigint
 }
 
+const GWEI = 1_000_000_000n
 const ETHER = { name: 'Ether', symbol: 'ETH', decimals: 18 }
 
 /**
@@ -73,8 +81,10 @@ export const EVM_NETWORKS = {
     probeIntervalMs: 2_000,
     // Four epochs: what two of them have voted for is never taken back, and no fork has been longer.
     reorgDepthMax: 128,
+    safeTag: 'safe',
     dataFee: 'none',
-    tip: { usual: 1_000_000_000n, max: 100_000_000_000n },
+    tip: { usual: GWEI, min: 0n, max: 100n * GWEI },
+    gasPriceMax: 1_000n * GWEI,
   },
   base: {
     title: 'Base',
@@ -100,9 +110,11 @@ export const EVM_NETWORKS = {
     probeIntervalMs: 500,
     // Four minutes of blocks of 200 ms (its Denim upgrade, November 2026; before, two seconds).
     reorgDepthMax: 1_280,
+    safeTag: 'safe',
     dataFee: 'op_stack',
     // A block has room there nearly always, and a thousandth of a gwei is common.
-    tip: { usual: 10_000_000n, max: 5_000_000_000n },
+    tip: { usual: GWEI / 100n, min: 0n, max: 5n * GWEI },
+    gasPriceMax: 1_000n * GWEI,
   },
   arbitrum: {
     title: 'Arbitrum One',
@@ -128,8 +140,42 @@ export const EVM_NETWORKS = {
     probeIntervalMs: 500,
     // Four minutes of blocks of 250 ms. Only a sequencer that takes back what it said reorganises what is not on Ethereum yet.
     reorgDepthMax: 960,
+    safeTag: 'safe',
     dataFee: 'in_gas',
     // The sequencer takes who comes first, and tips are ignored (docs.arbitrum.io, Gas and fees).
-    tip: { usual: 0n, max: 0n },
+    tip: { usual: 0n, min: 0n, max: 0n },
+    gasPriceMax: 1_000n * GWEI,
+  },
+  polygon: {
+    title: 'Polygon',
+    main: {
+      name: 'main',
+      title: 'Polygon',
+      chainId: 137,
+      rpcUrl: 'https://polygon.drpc.org',
+      explorer: 'https://polygonscan.com',
+    },
+    publicProviders: ['https://polygon.drpc.org', 'https://polygon-bor-rpc.publicnode.com'],
+    testnet: {
+      name: 'amoy',
+      title: 'Polygon Amoy',
+      chainId: 80_002,
+      rpcUrl: 'https://polygon-amoy.drpc.org',
+      explorer: 'https://amoy.polygonscan.com',
+    },
+    sandboxChainId: 31_340,
+    currency: { name: 'POL', symbol: 'POL', decimals: 18 },
+    // Sixty blocks of two seconds: where none come for longer, nobody can pay.
+    headAgeMsMax: 120_000,
+    probeIntervalMs: 1_000,
+    // Half an hour. What a milestone has is never taken back (PIP-11), and one comes every few seconds; where none came, the
+    // longest fork had 157 blocks (February 2023), and a checkpoint on Ethereum has some 512.
+    reorgDepthMax: 1_024,
+    // Its nodes know no `safe` block ("safe block not found": bor, eth/api_backend.go); `finalized` is the last milestone's.
+    safeTag: 'finalized',
+    dataFee: 'none',
+    // Blocks take no tip below 25 gwei (PIP-35; bor, BorDefaultMinerGasPrice). Busy days have had thousands, of a cheap coin.
+    tip: { usual: 30n * GWEI, min: 25n * GWEI, max: 2_000n * GWEI },
+    gasPriceMax: 10_000n * GWEI,
   },
 } as const satisfies { readonly [chain: string]: EvmNetwork }

@@ -6,7 +6,6 @@ import {
   gasCostOf,
   gasPriceOf,
   inToken,
-  MAX_FEE_MAX,
   replacingPrice,
   TOKEN_SWEEP_GAS,
   TOKEN_TRANSFER_GAS,
@@ -19,15 +18,19 @@ import {
 
 const wei = fc.bigInt({ min: 0n, max: 10n ** 13n })
 const gas = fc.bigInt({ min: 0n, max: 10n ** 20n })
-const market = fc.record({ baseFee: wei, tip: wei, l1Fee: wei, dataGas: gas })
+const gasPriceMax = 10n ** 12n
+const market = fc.record({
+  ...{ baseFee: wei, tip: wei, l1Fee: wei, dataGas: gas },
+  gasPriceMax: fc.constant(gasPriceMax),
+})
 
 test('a price covers the base fee, its tip is part of it, and it is never above what is believed', () => {
   fc.assert(
     fc.property(market, (now) => {
       const price = gasPriceOf(now)
       expect(price.tip).toBeLessThanOrEqual(price.maxFee)
-      expect(price.maxFee).toBeLessThanOrEqual(MAX_FEE_MAX)
-      if (price.maxFee < MAX_FEE_MAX) expect(price.maxFee).toBeGreaterThanOrEqual(now.baseFee)
+      expect(price.maxFee).toBeLessThanOrEqual(gasPriceMax)
+      if (price.maxFee < gasPriceMax) expect(price.maxFee).toBeGreaterThanOrEqual(now.baseFee)
     }),
   )
 })
@@ -60,7 +63,7 @@ test('at three gwei and 3,000 dollars for ether a sweep costs 90 cents, rounded 
   const ether = { price: 3_000n * 10n ** 12n, decimals: 18 }
   const gwei = 10n ** 9n
   const cost = tokenSweepCostOf(
-    { baseFee: 2n * gwei, tip: gwei, l1Fee: 0n, dataGas: 0n },
+    { baseFee: 2n * gwei, tip: gwei, l1Fee: 0n, dataGas: 0n, gasPriceMax },
     { isDelegated: false },
   )
   expect(inToken(cost, { native: ether, token: dollar })).toBe(900_000n)

@@ -6,11 +6,14 @@ type GasMarket = {
   readonly tip: bigint
   /** Base: the most a transaction pays for its data on Ethereum and to the chain's operator; 0 elsewhere. */
   readonly l1Fee: bigint
+  /** Wei per gas: no price above this is believed or paid. */
+  readonly gasPriceMax: bigint
   /** Where gas pays for it: what the data of a plain transfer takes on Ethereum, in gas; 0 elsewhere. */
   readonly dataGas: bigint
 }
 
 type DataGas = Pick<GasMarket, 'dataGas'>
+type Fees = Pick<GasMarket, 'baseFee' | 'tip' | 'gasPriceMax'>
 
 /** The two fee fields of an EIP-1559 transaction, in wei per unit of gas. */
 export type GasPrice = { readonly maxFee: bigint; readonly tip: bigint }
@@ -51,8 +54,6 @@ const DATA_GAS_ROOM = { times: 3n, parts: 2n }
 export const DATA_COST_MAX = 10n ** 15n
 /** The most gas that a payment of native coin may use: at an address with code, or for an account that is new. */
 export const DESTINATION_GAS_MAX = 400_000n
-/** No price above this is believed or paid. */
-export const MAX_FEE_MAX = 1_000_000_000_000n
 /** Nodes replace a pending transaction for a tenth more in both fields; we add an eighth, a tenth with room. */
 const BUMP_PARTS = 8n
 
@@ -60,8 +61,8 @@ const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other
 const higher = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
 /** A price that stays good while the base fee grows by half, which takes four full blocks at least (EIP-1559: an eighth each). */
-export function gasPriceOf({ baseFee, tip }: Pick<GasMarket, 'baseFee' | 'tip'>): GasPrice {
-  const maxFee = lower((baseFee * 3n) / 2n + tip, MAX_FEE_MAX)
+export function gasPriceOf({ baseFee, tip, gasPriceMax }: Fees): GasPrice {
+  const maxFee = lower((baseFee * 3n) / 2n + tip, gasPriceMax)
   return { maxFee, tip: lower(tip, maxFee) }
 }
 
@@ -126,7 +127,7 @@ export function inToken(amount: bigint, { native, token }: { native: Priced; tok
 }
 
 /** The lowest price that replaces a transaction at `last`; more if the market asks for more. */
-export function replacingPrice(last: GasPrice, market: Pick<GasMarket, 'baseFee' | 'tip'>): GasPrice {
+export function replacingPrice(last: GasPrice, market: Fees): GasPrice {
   const wanted = gasPriceOf(market)
   const grown = (fee: bigint): bigint => fee + (fee + BUMP_PARTS - 1n) / BUMP_PARTS
   return { maxFee: higher(grown(last.maxFee), wanted.maxFee), tip: higher(grown(last.tip), wanted.tip) }

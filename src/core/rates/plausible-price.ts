@@ -3,7 +3,7 @@ import { parsePrice } from '../money.ts'
 
 export type PriceSymbol = Asset['priceSymbol']
 
-export const PRICE_SYMBOLS: readonly PriceSymbol[] = ['BTC', 'LTC', 'ETH', 'USDC', 'SOL', 'USDT']
+export const PRICE_SYMBOLS: readonly PriceSymbol[] = ['BTC', 'LTC', 'ETH', 'USDC', 'SOL', 'USDT', 'POL']
 
 /**
  * US dollars between which a coin's price may lie. Far wider than any market moves: what is outside is a mistake of units (the pair turned over, cents, thousands, another coin), and two exchanges can make the same one.
@@ -15,6 +15,7 @@ const PLAUSIBLE_USD: { readonly [name in PriceSymbol]: readonly [lowest: string,
   USDC: ['0.5', '2'],
   SOL: ['1', '50000'],
   USDT: ['0.5', '2'],
+  POL: ['0.005', '40'],
 }
 
 /**

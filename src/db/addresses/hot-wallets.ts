@@ -16,6 +16,8 @@ export type HotWallet = {
   readonly baseFee: bigint
   readonly tip: bigint
   readonly l1Fee: bigint
+  /** Of the network: no price above it is believed. */
+  readonly gasPriceMax: bigint
   /** Gas of a plain transfer's data, where gas pays for it (`in_gas` of the registry). */
   readonly dataGas: bigint
   /** Gas of a plain payment that creates an account. */
@@ -101,6 +103,7 @@ export async function loadHotWallet(db: Queryable, network: Network): Promise<Ke
     baseFee: row.base_fee,
     tip: row.tip,
     l1Fee: row.l1_fee,
+    gasPriceMax: networkFactsOf(row.network)?.gasPriceMax ?? 0n,
     dataGas: row.data_gas ?? 0n,
     newAccountGas: row.new_account_gas ?? TRANSFER_GAS,
     tokens: rows.flatMap(tokenOf),

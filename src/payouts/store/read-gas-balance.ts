@@ -9,6 +9,8 @@ export type GasBalance = {
   readonly network: Network
   /** 20 bytes. */
   readonly address: Buffer
+  /** In what its gas is paid. */
+  readonly native: AssetId
   /** Its ether that is no merchant's, wei. Below 0 it lacks what payouts that failed have cost it. */
   readonly own: bigint
   readonly isLow: boolean
@@ -37,7 +39,8 @@ export async function readGasBalance(db: Queryable, network: Network): Promise<G
   const { native: asset, tokens } = of
   const own = wallet.balance - (await sumHotObligations(db, { network, asset, headNonce: wallet.nonce }))
   const { address } = wallet
-  if (own < 0n || tokens.length === 0) return { network, address, own, isLow: own < 0n, isNeeded: own < 0n }
+  if (own < 0n || tokens.length === 0)
+    return { network, address, native: asset, own, isLow: own < 0n, isNeeded: own < 0n }
   const isNeeded = await hasTokenMoney(db, tokens, network.endsWith('-live'))
-  return { network, address, own, isLow: isLowOnGas(own, wallet), isNeeded }
+  return { network, address, native: asset, own, isLow: isLowOnGas(own, wallet), isNeeded }
 }

@@ -3,7 +3,7 @@ import { encodeEvmAddress, parseEvmAddress } from '../../../chain/evm/address.ts
 import { tokenTransfer } from '../../../chain/evm/contract-call.ts'
 import { EvmRpcError } from '../../../chain/evm/evm-rpc.ts'
 import { hotWalletOf } from '../../../chain/evm/hot-wallet.ts'
-import { isToken, keyspaceOfNetwork } from '../../../core/assets.ts'
+import { ASSETS, isToken, keyspaceOfNetwork } from '../../../core/assets.ts'
 import { TOKEN_TRANSFER_GAS } from '../../../core/payout/gas.ts'
 import { isWithinFee } from '../../../core/payout/lost-payment.ts'
 import { netAmountOf, type Payout } from '../../../core/payout/payout.ts'
@@ -322,7 +322,7 @@ class GasAlarm {
     return true
   }
 
-  #reportBalance({ address, own, isLow, isNeeded }: GasBalance): void {
+  #reportBalance({ address, native, own, isLow, isNeeded }: GasBalance): void {
     const { network, log } = this.#parts
     const isShort = own < 0n
     // What leaves between two questions to a node looks like a lack for one look.
@@ -332,13 +332,14 @@ class GasAlarm {
     if (lack === this.#raised || isDoubtful) return
     this.#raised = lack
     const about = { network, address: encodeEvmAddress(address), wei: own.toString() }
-    if (lack === null) log.info(about, 'the hot wallet has enough ether again')
+    const coin = ASSETS[native].symbol
+    if (lack === null) log.info(about, `the hot wallet has enough ${coin} again`)
     else
       log.error(
         about,
         lack === 'gas'
-          ? 'the hot wallet is low on gas: payouts of tokens wait until somebody sends it ether'
-          : 'the hot wallet lacks ether that merchants have in it: payouts wait until somebody sends it so much',
+          ? `the hot wallet is low on gas: payouts of tokens wait until somebody sends it ${coin}`
+          : `the hot wallet lacks ${coin} that merchants have in it: payouts wait until somebody sends it so much`,
       )
   }
 }

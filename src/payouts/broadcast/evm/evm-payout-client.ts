@@ -49,6 +49,7 @@ export type EvmAccount = {
   readonly baseFee: bigint
   readonly tip: bigint
   readonly l1Fee: bigint
+  readonly gasPriceMax: bigint
   /** Gas of a plain transfer's data, where gas pays for it. */
   readonly dataGas: bigint
   /** Gas of a plain payment that creates an account. */
@@ -133,6 +134,7 @@ export class EvmPayoutClient {
         baseFee: head.baseFeePerGas ?? 0n,
         tip: await this.#tip(),
         l1Fee: await this.#l1Fee(),
+        gasPriceMax: evmNetworkOf(this.#chain).gasPriceMax,
         dataGas: this.#dataFee === 'in_gas' ? await dataGasOf(this.#node, account) : 0n,
         newAccountGas: await newAccountGasOf(this.#node, account, this.#dataFee),
         tokens: await this.#tokensOf(account),
@@ -276,10 +278,10 @@ export class EvmPayoutClient {
   }
 
   async #tip(): Promise<bigint> {
-    const { usual, max } = evmNetworkOf(this.#chain).tip
+    const { usual, min, max } = evmNetworkOf(this.#chain).tip
     try {
       const suggested = await this.#node.rpc.call('eth_maxPriorityFeePerGas', [], quantity)
-      return suggested > max ? max : suggested
+      return suggested < min ? min : suggested > max ? max : suggested
     } catch (error) {
       if (error instanceof EvmRpcError && error.kind === 'no_such_method') return usual
       throw error
@@ -289,8 +291,8 @@ export class EvmPayoutClient {
   async #l1Fee(): Promise<bigint> {
     if (this.#dataFee !== 'op_stack') return 0n
     const { isolated } = await this.parameters()
-    const { where } = this.#node.rpc
-    return placeOnEthereum((to, data) => this.#read(to, data), { isolated, where })
+    const [{ where }, { gasPriceMax }] = [this.#node.rpc, evmNetworkOf(this.#chain)]
+    return placeOnEthereum((to, data) => this.#read(to, data), { isolated, where, gasPriceMax })
   }
 
   /** Without those that, on a private chain, nobody has put there. */

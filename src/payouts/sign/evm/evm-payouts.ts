@@ -211,7 +211,7 @@ async function isFunded(
 }
 
 const LACKS_OWN_ETHER =
-  'a payout to a contract waits: the hot wallet lacks ether of its own for the gas, should the contract refuse it; send it some (paylink doctor shows its address), or it fails after a day'
+  'a payout to a contract waits: the hot wallet lacks coin of its own for the gas, should the contract refuse it; send it some (paylink doctor shows its address), or it fails after a day'
 
 /** Whether a payment to a contract may revert: its gas is then the hot wallet's, and may not be what other merchants have there. */
 async function mayRevert(

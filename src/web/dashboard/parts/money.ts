@@ -51,7 +51,9 @@ type Coin = {
 function coinOf(id: PaidAssetName): Coin {
   const { chain, symbol, name, networkName, token } = ALL_ASSETS[id]
   const isOnSeveral =
-    token !== null || Object.values(ALL_ASSETS).some((other) => other.id !== id && other.symbol === symbol)
+    token !== null ||
+    id.startsWith(`${symbol}_`) ||
+    Object.values(ALL_ASSETS).some((other) => other.id !== id && other.symbol === symbol)
   return {
     chain,
     symbol,

@@ -1,0 +1,4 @@
+import { evmDriver } from '../support/evm-driver.ts'
+import { describeChainConformance } from './suite.ts'
+
+describeChainConformance(evmDriver('USDC_POLYGON'))
