@@ -89,7 +89,7 @@ async function inspectStored(config: Config): Promise<Finding[]> {
       ...(await inspectFeePayers(pool, sandboxNetworks)),
       ...(await inspectLostPayouts(pool)),
       ...(await inspectApprovalKey(config, pool)),
-      ...(await inspectOutcomes(config, pool)),
+      ...(await inspectOutcomes(config, pool, systemClock)),
       ...(await inspectStoppedPayouts(pool, systemClock)),
       ...(await inspectFrozenDeposits(pool)),
       ...(await inspectLongWaits(pool, systemClock)),

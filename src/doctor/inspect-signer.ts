@@ -6,6 +6,7 @@ import { listAccountKeys } from '../db/addresses/account-keys.ts'
 import { listFollowedWithoutAddresses } from '../db/addresses/address-availability.ts'
 import { countRefusedBatches, findBatchOf } from '../db/addresses/address-batches.ts'
 import { listPooledAddresses } from '../db/addresses/address-pool.ts'
+import { listHotWalletNetworks, loadHotWallet } from '../db/addresses/hot-wallets.ts'
 import {
   loadApprovalKey,
   loadPinnedApprovalKey,
@@ -25,7 +26,7 @@ import { createLogger } from '../runtime/log.ts'
 import { openApprovalKey } from '../secrets/approval-key.ts'
 import { createIssuedAddresses } from '../secrets/issued-addresses.ts'
 import { openKeyring } from '../secrets/keyring.ts'
-import { findOutcomeKey } from '../secrets/outcome-key.ts'
+import { findOutcomeKey, isReadingSealed } from '../secrets/outcome-key.ts'
 import { readSecretKey } from '../secrets/secret-key.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
@@ -65,6 +66,7 @@ export async function inspectApprovalKey(
 export async function inspectOutcomes(
   config: Pick<Config, 'dataDir' | 'secretKey' | 'watcherKey'>,
   pool: Pool,
+  clock: Clock,
 ): Promise<Finding[]> {
   const own = (await findOutcomeKey(config))?.publicKey.toString('hex') ?? null
   const known = (await loadPinnedOutcomeKey(pool))?.toString('hex') ?? null
@@ -81,8 +83,25 @@ export async function inspectOutcomes(
         `${network}: ${count} sweeps that are called done or payouts that are called failed, such as ${first}, have no seal of the watcher, and the signer does not count them: see that the watcher runs and has WATCHER_KEY (paylink watcher-key); if it does, its log says what the chain has`,
       ),
     )
+  const since = new Date(clock().getTime() - READ_WITHIN_MS)
+  for (const network of await listHotWalletNetworks(pool, since))
+    if (!(await isHotWalletSealed(pool, network, known)))
+      findings.push(
+        fault(
+          `${network}: what the watcher read of the hot wallet has no seal that the signer knows, and no payout there is signed: see that the watcher is of this release and has WATCHER_KEY (paylink watcher-key)`,
+        ),
+      )
   if (findings.length > 0 || known === null) return findings
   return [ok(`Outcomes: the signer knows the watcher's key ${known}`)]
+}
+
+/** What nobody has read for longer is of a network that is not in use any more. */
+const READ_WITHIN_MS = 3_600_000
+
+/** Where no key is known yet, any seal will do. */
+async function isHotWalletSealed(pool: Pool, network: Network, known: string | null): Promise<boolean> {
+  const { text, seal } = (await loadHotWallet(pool, network))?.sealed ?? { text: '', seal: null }
+  return seal !== null && (known === null || isReadingSealed(Buffer.from(known, 'hex'), text, seal))
 }
 
 /** Of each kind; more say nothing new. */

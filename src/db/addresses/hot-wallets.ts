@@ -119,6 +119,15 @@ export async function loadHotWallet(db: Queryable, network: Network): Promise<Ke
   }
 }
 
+/** The networks whose hot wallet was read since a time. Reads hot_wallet, of a row a network. */
+export async function listHotWalletNetworks(db: Queryable, since: Date): Promise<Network[]> {
+  const { rows } = await db.query<{ network: Network }>(
+    'select network from hot_wallet where updated_at > $1 order by network',
+    [since],
+  )
+  return rows.map(({ network }) => network)
+}
+
 const networkFactsOf = (network: Network) => {
   const chain = EVM_CHAINS.find((each) => network.startsWith(`${each}-`))
   return chain === undefined ? null : evmNetworkOf(chain)
