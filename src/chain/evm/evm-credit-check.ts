@@ -6,10 +6,12 @@ import { AddressSet } from '../address-set.ts'
 import { BalanceScan, directCredits } from './balance-scan.ts'
 import type { BlockReader, NativeMode } from './block-reader.ts'
 import type { BlockTraces } from './block-traces.ts'
-import type { EvmHeader, EvmTraces } from './evm-answers.ts'
+import type { EvmBlock, EvmHeader, EvmReceipt } from './evm-answers.ts'
 import type { EvmNode } from './evm-node.ts'
 import { isTooMuch } from './evm-rpc.ts'
 import { creditsOfTraces, creditsOfWithdrawals } from './native-credits.ts'
+
+type ReadWhole = { readonly block: EvmBlock; readonly receipts: readonly EvmReceipt[] }
 
 /**
  * Looks for native coin in a block once more: by the node's own traces, or by what transactions pay themselves and the
@@ -56,14 +58,7 @@ export class EvmCreditCheck implements CreditCheck {
     const watched = new AddressSet()
     watched.add(addresses)
     try {
-      const traces = (await this.#modeOf(header)) === 'traces' ? await this.#tracesOf(header) : null
-      if (traces === null) return await this.#unverifiedByBalances(hash, claims, { addresses, watched })
-      const untraced = unverifiedIn(claims, this.#tracedCredits(header, traces, watched))
-      if (!untraced.some(({ txid }) => txid === hash)) return untraced
-      // What a balance showed and no transaction is named for may be in no trace: fees that Arbitrum's bridge gives back.
-      const gains = await this.#creditsByBalances(hash, { addresses, watched })
-      const traced = claims.filter((claim) => !untraced.includes(claim))
-      return beyondTraces(hash, untraced, { gains, traced })
+      return await this.#unverifiedIn(header, claims, { addresses, watched })
     } catch (error) {
       // A node that has put the block's state or receipts away answers that it cannot, in whatever words.
       if (isTooMuch(error) || error instanceof BlockDataMissing) return null
@@ -71,45 +66,53 @@ export class EvmCreditCheck implements CreditCheck {
     }
   }
 
-  /** What transactions pay themselves is proved without traces, for whatever reason there are none. */
-  async #tracesOf(header: EvmHeader): Promise<EvmTraces | null> {
+  /** Balances are asked for only where nothing else explains all: old ones are soon put away. */
+  async #unverifiedIn<Claim extends Credit>(
+    header: EvmHeader,
+    claims: readonly Claim[],
+    of: { readonly addresses: readonly Uint8Array[]; readonly watched: AddressSet },
+  ): Promise<readonly Claim[]> {
+    const { hash } = header
+    const traced = await this.#tracedCredits(header, of.watched)
+    if (traced === null) {
+      const read = await this.#withReceipts(hash)
+      const direct = directCredits(this.#asset, of.watched, read.block, read.receipts)
+      if (unverifiedIn(claims, direct).length === 0) return []
+      return unverifiedIn(claims, await this.#creditsByBalances(read, of))
+    }
+    const untraced = unverifiedIn(claims, traced)
+    if (!untraced.some(({ txid }) => txid === hash)) return untraced
+    // What a balance showed and no transaction is named for may be in no trace: fees that Arbitrum's bridge gives back.
+    const gains = await this.#creditsByBalances(await this.#withReceipts(hash), of)
+    return beyondTraces(hash, untraced, {
+      gains,
+      traced: claims.filter((claim) => !untraced.includes(claim)),
+    })
+  }
+
+  /** Null where there are no traces: what transactions pay themselves is proved without, for whatever reason. */
+  async #tracedCredits(header: EvmHeader, watched: AddressSet): Promise<FoundTransfer[] | null> {
+    if ((await this.#modeOf(header)) !== 'traces') return null
     try {
-      return await this.#traces.of(header)
+      const traces = await this.#traces.of(header)
+      if (traces === null) return null
+      const withdrawn = creditsOfWithdrawals(header, this.#asset, watched)
+      return [...creditsOfTraces(header, traces, this.#asset, watched), ...withdrawn]
     } catch (error) {
       if (error instanceof BlockDataMissing) return null
       throw error
     }
   }
 
-  #tracedCredits(header: EvmHeader, traces: EvmTraces, watched: AddressSet): FoundTransfer[] {
-    return [
-      ...creditsOfTraces(header, traces, this.#asset, watched),
-      ...creditsOfWithdrawals(header, this.#asset, watched),
-    ]
-  }
-
-  /** Balances are asked for only where the transactions themselves do not explain all: old ones are soon put away. */
-  async #unverifiedByBalances<Claim extends Credit>(
-    hash: string,
-    claims: readonly Claim[],
-    { addresses, watched }: { readonly addresses: readonly Uint8Array[]; readonly watched: AddressSet },
-  ): Promise<readonly Claim[]> {
-    const { block, receipts } = await this.#withReceipts(hash)
-    const unexplained = unverifiedIn(claims, directCredits(this.#asset, watched, block, receipts))
-    if (unexplained.length === 0) return []
-    return unverifiedIn(claims, await this.#creditsByBalances(hash, { addresses, watched }))
-  }
-
   async #creditsByBalances(
-    hash: string,
+    { block, receipts }: ReadWhole,
     { addresses, watched }: { readonly addresses: readonly Uint8Array[]; readonly watched: AddressSet },
   ): Promise<readonly FoundTransfer[]> {
-    const { block, receipts } = await this.#withReceipts(hash)
     const scan = new BalanceScan(this.#node, this.#asset, watched)
     return (await scan.creditsIn([block], async () => receipts, addresses)).flat()
   }
 
-  async #withReceipts(hash: string) {
+  async #withReceipts(hash: string): Promise<ReadWhole> {
     const block = await this.#node.blockOf(hash)
     return { block, receipts: block.transactions.length === 0 ? [] : await this.#node.receiptsOf(block) }
   }
