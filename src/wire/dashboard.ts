@@ -52,7 +52,7 @@ const window = z.literal([15, 30, 60, 180, 720, 1440])
 const buyerEmailRules = {
   buyer_link_emails: z.boolean().meta({ description: 'The link, when an invoice is created.' }),
   buyer_reminder_emails: z.boolean().meta({
-    description: 'A reminder with a quarter of the time left, where that time is two hours or more.',
+    description: 'A reminder with a quarter of the time left, if there are two hours or more to pay.',
   }),
   buyer_receipt_emails: z.boolean().meta({ description: 'The receipt, once it is paid.' }),
   buyer_email_language: z.enum(BUYER_LANGUAGES),

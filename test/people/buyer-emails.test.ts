@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { loadConfig } from '../../src/config/config.ts'
 import { BUYER_LANGUAGES } from '../../src/core/checkout/buyer-emails.ts'
 import { parseCoinAmount } from '../../src/core/money.ts'
+import { inspectDatabase } from '../../src/doctor/inspect-database.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { type Email, type Mail, openMail } from '../../src/mail/mail.ts'
 import { writeInvoiceEmails } from '../../src/mail/write-buyer-emails.ts'
@@ -243,6 +245,10 @@ test('in test mode strangers get nothing, and the dashboard says why', async () 
   const own = await makeInvoice(shop, { customer_email: email }, shop.testKey)
   expect(await round()).toBe(1)
   expect(sent.map(({ to, subject }) => [to, subject.slice(0, 6)])).toEqual([[email, '[TEST]']])
+  const { owner, ownerUrl } = people.api.database
+  const found = await inspectDatabase(loadConfig({ DATABASE_URL: ownerUrl }), owner)
+  const off = expect.stringMatching(/^Email: off, and \d+ merchants have their buyers emailed/)
+  expect(found).toContainEqual({ kind: 'fault', text: off })
   const list = async (id: string) =>
     (await browser.ask('GET', `/api/v1/invoices/${id}/buyer-emails`, undefined, { 'paylink-mode': 'test' }))
       .body.data

@@ -41,7 +41,7 @@ export async function queueBuyerEmails(
           ...(rules.reminder && remindMs !== null ? [kept('reminder', remindMs)] : []),
         ]
   const receipt = { email, language, item, url: `${url}/receipt?lang=${language}`, unsubscribeUrl }
-  const inserts = Promise.all([
+  await Promise.all([
     emails.length === 0 ? null : insertBuyerEmails(tx, tenant, id, recipient, emails),
     rules.receipt
       ? putReceiptRequest(tx, tenant, {
@@ -52,7 +52,4 @@ export async function queueBuyerEmails(
         })
       : null,
   ])
-  // The caller may fail before it waits.
-  inserts.catch(() => {})
-  await inserts
 }

@@ -19,7 +19,7 @@ const KINDS = [
   ['buyer_link_emails', 'The link, when the invoice is created'],
   [
     'buyer_reminder_emails',
-    'A reminder, with a quarter of the time left, where that time is 2 hours or more',
+    'A reminder with a quarter of the time left, if there are 2 hours or more to pay',
   ],
   ['buyer_receipt_emails', 'The receipt, once it is paid'],
 ] as const
