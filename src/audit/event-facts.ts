@@ -11,15 +11,16 @@ const UNITS = Object.entries(COINS)
   .map(([asset, { decimals }]) => `when '${asset}' then ${10n ** BigInt(decimals)}`)
   .join(' ')
 /** An amount of an event in base units. */
-const units = (amount: string, asset: string): string => `(${amount})::numeric * (case ${asset} ${UNITS} end)`
+export const units = (amount: string, asset: string): string =>
+  `(${amount})::numeric * (case ${asset} ${UNITS} end)`
 
 /** Final at some time: two postings at least, the first when it came into a block. */
-const WAS_FINAL = `(f.status = 'confirmed' or f.ledger_postings >= 2)`
+export const WAS_FINAL = `(f.status = 'confirmed' or f.ledger_postings >= 2)`
 const isSum = (row: string): string => `(${row}.transfers <> 1 or ${row}.is_block_sum)`
 
 const POSTING = `'dep:' || f.network || ':' || f.txid || ':' || f.output_index || ':'`
 /** The amounts with which a payment was posted, from first to last. By primary key. */
-const POSTED = `from generate_series(1, f.ledger_postings) n join ledger_entry l on l.merchant_id = f.merchant_id
+export const POSTED = `from generate_series(1, f.ledger_postings) n join ledger_entry l on l.merchant_id = f.merchant_id
   and l.transfer_id = any (array[${POSTING} || n, ${POSTING} || f.invoice_id || ':' || n])`
 /** The most that a payment ever brought: one whose amount has changed was posted, taken back and posted again. */
 const MOST = `case when f.ledger_postings <= 2 or ${isSum('f')} then f.amount
@@ -33,13 +34,15 @@ const CAME = `(select bool_or(${isSum('f')}) as in_sums, sum(${MOST}) as most, s
   ${OF_INVOICE} and f.asset = e.asset) came`
 
 /** Of every event its data, read once; a check reads one page of bodies after another. What is no object says nothing. */
-const EVENTS_OF = (kind: 'invoice' | 'payout'): string =>
-  `(select body.merchant_id, body.id, body.resource_id, body.event_type, data.*
-    from (select merchant_id, id, resource_id, event_type, convert_from(body, 'UTF8')::json -> 'data' as data
+const EVENTS_OF = (kind: 'invoice' | 'payout' | 'deposit'): string =>
+  `(select body.merchant_id, body.id, body.resource_id, body.event_type, body.sequence, data.*
+    from (select merchant_id, id, resource_id, event_type, sequence, convert_from(body, 'UTF8')::json -> 'data' as data
       from event where event_type like '${kind}.%' offset 0) body
     cross join lateral json_to_record(case json_typeof(body.data) when 'object' then body.data else '{}' end) as data(
       status text, asset text, amount text, usd_amount text, price json, amount_detected text, amount_confirmed text, payments json,
-      expiry_reading json, destination text, txid text, submitted_at text, confirmed_at text, failure_code text)) e`
+      expiry_reading json, destination text, txid text, submitted_at text, confirmed_at text, failure_code text,
+      network text, address text, customer_reference text)) e`
+export const depositEvents = EVENTS_OF('deposit')
 
 /** A time of a payout, as exactly as events have it. */
 const exactly = (column: string): string => `date_trunc('milliseconds', p.${column})`

@@ -48,7 +48,7 @@ export const INVOICE_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'taken_address_has_its_invoice',
-    rule: 'every address that was taken from the pool belongs to an invoice',
+    rule: 'every address that was taken from the pool belongs to an invoice or a deposit account',
     sql: `select null::text as merchant_id, a.keyspace || '/' || a.idx as subject, 'was taken for no invoice' as detail
       from address a left join deposit_address d using (keyspace, idx)
       where a.assigned_at is not null and d.idx is null`,
@@ -144,7 +144,8 @@ const EVENTS_KEPT_DAYS = 90
 const KEPT_SINCE = `now() - interval '${EVENTS_KEPT_DAYS} days'`
 /** What numbers its events. */
 const COUNTING = `select merchant_id, id, created_at, event_count from invoice
-  union all select merchant_id, id, created_at, event_count from payout`
+  union all select merchant_id, id, created_at, event_count from payout
+  union all select merchant_id, id, created_at, event_count from deposit`
 
 /**
  * The bytes of an event begin as core/event/envelope writes them; between the two parts stand the 24 characters of a time.
@@ -184,7 +185,7 @@ export const EVENT_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'events_are_counted',
-    rule: 'every invoice and payout knows how many events it had',
+    rule: 'every invoice, payout and deposit knows how many events it had',
     sql: `select r.merchant_id, r.id as subject,
         'says ' || r.event_count || ' and the last event is ' || coalesce(e.last, 0) as detail
       from (${COUNTING}) r left join (

@@ -12,6 +12,10 @@ const postingNumber = (
 ): string => `case when length(split_part(${column}, ':', -1)) between 1 and 9
   and translate(split_part(${column}, ':', -1), '0123456789', '') = '' then split_part(${column}, ':', -1)::int end`
 
+/** For what the operator keeps something, and how much of it. */
+const FEES_AGREED = `select merchant_id, id, livemode, service_fee_bps from invoice where service_fee_bps > 0
+  union all select merchant_id, id, livemode, service_fee_bps from deposit_account where service_fee_bps > 0`
+
 /** The ledger against itself and against the transfers it stands for. */
 export const LEDGER_CHECKS: readonly AuditCheck[] = [
   {
@@ -150,13 +154,12 @@ export const LEDGER_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'service_fee_is_as_agreed',
-    rule: 'the operator keeps of every available payment what its invoice says, and of nothing else',
+    rule: 'the operator keeps of every available payment what its invoice or deposit account says, and of nothing else',
     sql: `select t.merchant_id, t.id as subject, coalesce(f.total, 0) || ' is kept and ' || t.agreed || ' was agreed' as detail
       from (
         select t.merchant_id, t.id, t.asset,
           case when t.ledger_bucket = 'available' then div(t.amount * i.service_fee_bps, 10000) else 0 end as agreed
-        from invoice i join transfer t on t.merchant_id = i.merchant_id and t.invoice_id = i.id
-        where i.service_fee_bps > 0
+        from (${FEES_AGREED}) i join transfer t on t.merchant_id = i.merchant_id and t.invoice_id = i.id
       ) t left join (
         select l.merchant_id, l.payment_id, e.asset, sum(e.amount) as total
         from ledger_transfer l join ledger_entry e on e.merchant_id = l.merchant_id and e.transfer_id = l.id
@@ -167,7 +170,7 @@ export const LEDGER_CHECKS: readonly AuditCheck[] = [
       union all
       select l.merchant_id, l.id, 'is kept and nothing was agreed' from ledger_transfer l
       where l.kind in ('service_fee', 'service_fee_return') and not exists (
-        select from invoice i where i.merchant_id = l.merchant_id and i.id = l.invoice_id and i.service_fee_bps > 0
+        select from (${FEES_AGREED}) i where i.merchant_id = l.merchant_id and i.id = l.invoice_id
           and i.livemode = l.livemode)`,
   },
   {

@@ -20,6 +20,7 @@ import { auditCoins } from './audit-coins.ts'
 import { auditInvoices } from './audit-invoices.ts'
 import { auditOutcomes } from './audit-outcomes.ts'
 import type { ChainAudit } from './chain-audit.ts'
+import { DEPOSIT_CHECKS } from './deposit-checks.ts'
 import { EVENT_FACT_CHECKS } from './event-facts.ts'
 import { EVENT_CHECKS, INVOICE_CHECKS } from './invoice-checks.ts'
 import { LEDGER_CHECKS } from './ledger-checks.ts'
@@ -52,6 +53,7 @@ const QUERY_CHECKS: readonly AuditCheck[] = [
   ...INVOICE_CHECKS,
   ...EVENT_CHECKS,
   ...EVENT_FACT_CHECKS,
+  ...DEPOSIT_CHECKS,
 ]
 /** Every invoice by the core's rules takes about as long as so many queries. */
 const INVOICES_WEIGHT = 2

@@ -4,6 +4,7 @@ import { loadLastAudit } from '../audit/last-audit.ts'
 import { startBackups } from '../backup/keep-backing-up.ts'
 import { type Config, givenSettings } from '../config/config.ts'
 import { sealOlderAccess } from '../flows/seal-access.ts'
+import { createDepositAddressLimit } from '../flows/steps/deposit-address-limit.ts'
 import { createOpenInvoiceLimit } from '../flows/steps/open-invoice-limit.ts'
 import { createNetworkStates } from '../http/api/network-states.ts'
 import { createRequestRecorder } from '../http/api/request-recorder.ts'
@@ -257,6 +258,11 @@ function openShared(context: SiteContext, stops: StopList) {
     max: config.openInvoicesMax,
     elapsedMs: () => performance.now(),
   })
+  const depositAddresses = createDepositAddressLimit({
+    pool,
+    max: config.depositAddressesMax,
+    elapsedMs: () => performance.now(),
+  })
   const seals = openAccessSeals(keyring, log)
   metrics.gauge(
     'paylink_access_rows_refused',
@@ -275,6 +281,7 @@ function openShared(context: SiteContext, stops: StopList) {
     notifier,
     issuedAddresses,
     openInvoices,
+    depositAddresses,
     sandbox,
   }
 }

@@ -80,6 +80,8 @@ export type Config = {
   readonly signUp: SignUp
   /** Unpaid invoices that a merchant may have open in one mode. */
   readonly openInvoicesMax: number
+  /** Customers of a merchant that may have permanent addresses in one mode. */
+  readonly depositAddressesMax: number
   /** File with the 32 bytes that encrypt the signer's seed; null: generated once and kept in `dataDir`. */
   readonly signerKeyFile: string | null
   /**
@@ -116,12 +118,14 @@ export type CompatApiName = (typeof COMPAT_API_NAMES)[number]
 const PORT_MAX = 65_535
 const RATE_LIMIT_MAX = 100_000
 const OPEN_INVOICES_LIMIT = 1_000_000
+const DEPOSIT_ADDRESSES_LIMIT = 2_000_000
 /** A tenth of each payment: more is surely a typing error. */
 const SERVICE_FEE_BPS_MAX = 1_000
 
 const port = wholeNumber(1, PORT_MAX)
 const rateLimit = wholeNumber(1, RATE_LIMIT_MAX)
 const openInvoices = wholeNumber(1, OPEN_INVOICES_LIMIT)
+const depositAddresses = wholeNumber(1, DEPOSIT_ADDRESSES_LIMIT)
 const basisPoints = wholeNumber(0, SERVICE_FEE_BPS_MAX)
 const postgresUrl = urlOf('postgres:', 'postgresql:').refine((text) => new URL(text).pathname.length > 1)
 /** A comma-separated list of names, each at most once. */
@@ -166,6 +170,7 @@ const VARIABLES = {
   RATE_LIMIT_TEST: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
   SIGN_UP: must(`one of ${SIGN_UPS.join(', ')}`, z.enum(SIGN_UPS)),
   OPEN_INVOICES_MAX: must(`a whole number from 1 to ${OPEN_INVOICES_LIMIT}`, openInvoices),
+  DEPOSIT_ADDRESSES_MAX: must(`a whole number from 1 to ${DEPOSIT_ADDRESSES_LIMIT}`, depositAddresses),
   SIGNER_KEY_FILE: must('the path of a file', z.string()),
   ADDRESS_KEYS_FILE: must('the path of a file', z.string()),
   APPROVAL_KEY_FILE: must('the path of a file', z.string()),
@@ -221,6 +226,7 @@ export function loadConfig(env: Environment): Config {
     rateLimits: { live: read(env, 'RATE_LIMIT_LIVE') ?? 100, test: read(env, 'RATE_LIMIT_TEST') ?? 100 },
     signUp: read(env, 'SIGN_UP') ?? (sandbox ? 'open' : 'closed'),
     openInvoicesMax: read(env, 'OPEN_INVOICES_MAX') ?? 20_000,
+    depositAddressesMax: read(env, 'DEPOSIT_ADDRESSES_MAX') ?? 100_000,
     signerKeyFile: readPath(env, 'SIGNER_KEY_FILE'),
     addressKeysFile: readPath(env, 'ADDRESS_KEYS_FILE') ?? join(dataDir, 'address-keys.json'),
     approvalKeyFile: readPath(env, 'APPROVAL_KEY_FILE') ?? join(dataDir, 'approval-key'),

@@ -20,6 +20,8 @@ export const ID_PREFIXES = {
   auditEntry: 'aud',
   requestLog: 'log',
   payment: 'pay',
+  depositAddress: 'da',
+  deposit: 'dep',
   balanceEntry: 'ent',
   cardPurchase: 'card',
   maintenance: 'cho',

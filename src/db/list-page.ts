@@ -34,6 +34,8 @@ export async function loadPage<Row extends { id: string }>(
       | 'payout'
       | 'payout_destination'
       | 'transfer'
+      | 'deposit_account'
+      | 'deposit'
     readonly columns: string
   },
   position: ListPosition,

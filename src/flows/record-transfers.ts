@@ -1,3 +1,4 @@
+import { isIdOf } from '../core/ids.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
 import { isOfSum, keyOfTransfer } from '../core/invoice/block-sums.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
@@ -10,9 +11,10 @@ import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../runtime/new-id.ts'
 import { commitAdvance } from './steps/commit-advance.ts'
 import type { Shortfall } from './steps/post-transfers.ts'
+import { recordDeposits } from './steps/record-deposits.ts'
 
 /**
- * Applies to an invoice where its transfers stand on chain. One transaction: transfers, invoice, ledger, events and
+ * Applies to an invoice, or to a deposit account, where its transfers stand on chain. One transaction: transfers, invoice, ledger, events and
  * deliveries. Applying the same facts again changes nothing. What the chain took back is recorded even if it was
  * already paid out: `shortfalls` says how much, for an alarm.
  */
@@ -26,6 +28,7 @@ export async function recordTransfers(
   },
   input: {
     tenant: Tenant
+    /** Or the deposit account's, whose address was paid. */
     invoiceId: string
     /** All of one network. */
     facts: readonly TransferFact[]
@@ -34,6 +37,8 @@ export async function recordTransfers(
   },
 ): Promise<{ changed: boolean; deliveries: number; shortfalls: readonly Shortfall[] }> {
   const { tenant, invoiceId, facts, tipHeight } = input
+  if (isIdOf('depositAddress', invoiceId))
+    return recordDeposits(deps, { tenant, accountId: invoiceId, facts, tipHeight: input.tipHeight })
   const network = facts[0]?.network
   return withTransaction(deps.pool, tenant, async (tx) => {
     await deps.guard?.(tx)

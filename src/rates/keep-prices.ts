@@ -19,7 +19,7 @@ export async function keepPricesOnce({ pool, prices, clock }: KeptPricesDeps): P
   const known = [true, false].flatMap((livemode) =>
     PAYMENT_ASSET_IDS.flatMap((asset) => {
       const quote = prices.quote(pricedAs(asset), livemode)
-      return quote.kind === 'quote' ? [{ asset, livemode, price: quote.price }] : []
+      return quote.kind === 'quote' ? [{ asset, livemode, price: quote.price, evidence: quote.evidence }] : []
     }),
   )
   if (known.length > 0) await saveAssetPrices(pool, known, clock())

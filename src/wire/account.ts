@@ -68,11 +68,17 @@ export const balanceView = z
     }),
     reserved: amountView.meta({ description: 'Set aside for payouts under way.' }),
     frozen: z
-      .array(z.object({ invoice_id: idView('inv'), amount: amountView }))
+      .array(
+        z.object({
+          invoice_id: idView('inv').nullable(),
+          deposit_address_id: idView('da').nullable(),
+          amount: amountView,
+        }),
+      )
       .max(FROZEN_LISTED_MAX)
       .meta({
         description:
-          'Part of `available` that the issuer of the token lets nobody move from the address of that invoice, the largest first: no payout can be made of it.',
+          'Part of `available` that the issuer of the token lets nobody move from the address of that invoice, or that permanent address, the largest first: no payout can be made of it.',
       }),
     shortfall: amountView.meta({
       description:
@@ -153,6 +159,9 @@ export const balanceEntryView = z
         'What moved it: `deposit`, a payment on its way to your balance; `deposit_void`, one that the chain took back; `payout`, money set aside for one; `payout_return`, such money back; `payout_sent` and `network_fee`, what a confirmed payout paid; `service_fee`, what the operator keeps, and `service_fee_return`, such a fee given back; `shortfall`, what is missing because the chain took back money that was paid out, and `shortfall_repaid`, what made up for it. More may come.',
     }),
     invoice_id: idView('inv').nullable(),
+    deposit_id: idView('dep').nullable().meta({
+      description: 'What came to a permanent address; `invoice_id` is then null.',
+    }),
     payment_id: idView('pay').nullable(),
     payout_id: idView('po').nullable(),
     created_at: timestamp,

@@ -223,6 +223,11 @@ export const ERRORS = {
     message:
       'There are as many unpaid open invoices in this mode as this installation allows. Cancel some, or wait until they expire.',
   },
+  deposit_address_limit_reached: {
+    status: 409,
+    type: 'conflict_error',
+    message: 'As many customers have permanent addresses in this mode as this installation allows.',
+  },
   api_key_limit_reached: {
     status: 409,
     type: 'conflict_error',

@@ -3,6 +3,7 @@ export const SCOPE_AREAS = [
   'invoices',
   'payment_links',
   'checkout_sessions',
+  'deposits',
   'webhooks',
   'events',
   'payouts',

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { runAudit } from '../../src/audit/run-audit.ts'
 import type { ChainAdapter, FoundTransfer } from '../../src/chain/adapter.ts'
 import type { BlockRef } from '../../src/core/invoice/types.ts'
 import type { ChainDriver } from '../support/chain-driver.ts'
@@ -311,6 +312,32 @@ function describePayments(
     expect(await watched.eventsOf(invoice.id)).toEqual([...PAID_EVENTS, 'manual_review'])
   })
 
+  test('a payment to a permanent address is a deposit, and one that leaves the chain is reversed', async () => {
+    const watched = watchedChain()
+    const watcher = await watched.watchAtTip()
+    const account = await watched.openDepositAccount([watcher])
+    const before = await watched.availableBalance()
+    await watched.chain.pay(account.address, amount)
+    await watched.chain.mine(1)
+    const [told, toldAgain] = [
+      ['detected', 'confirmed'],
+      ['detected', 'confirmed', 'reversed', 'confirmed'],
+    ]
+    await watched.untilDeposits(account.id, [told])
+    const txid = await watched.chain.pay(account.address, 2n * amount)
+    await watched.chain.mine(2)
+    await watched.untilDeposits(account.id, [told, told])
+    expect(await watched.availableBalance()).toBe(before + 3n * amount)
+    await watched.chain.reorganise(2, txid)
+    await watched.untilDeposits(account.id, [told, [...told, 'reversed']])
+    expect(await watched.availableBalance()).toBe(before + amount)
+    await watched.chain.mine(1)
+    await watched.untilDeposits(account.id, [told, toldAgain])
+    expect(await watched.availableBalance()).toBe(before + 3n * amount)
+    const findings = (await runAudit(watched.database.owner, [])).flatMap((check) => check.findings)
+    expect(findings).toEqual([])
+  })
+
   test('a payment that a reorganisation moves to another block never leaves the invoice', async () => {
     const watched = watchedChain()
     const watcher = await watched.watchAtTip()
@@ -417,11 +444,13 @@ function describeKills(
     const watched = watchedChain()
     const before = await watched.availableBalance()
     const [kept, moved] = [await watched.openInvoice([]), await watched.openInvoice([])]
+    const account = await watched.openDepositAccount([])
     const killed = await KilledWatcher.start(watched)
     const held = await holdCheckpoints(watched)
     const from = await watched.state()
     await watched.chain.pay(kept.address, amount)
     await watched.chain.pay(moved.address, amount)
+    await watched.chain.pay(account.address, amount)
     await watched.chain.mine(1)
     await held.reached()
     await killed.kill()
@@ -434,7 +463,8 @@ function describeKills(
     expect((await watched.state()).hash).not.toBe(from.hash)
     for (const { id } of [kept, moved]) await watched.untilStatus(id, 'paid')
     for (const { id } of [kept, moved]) expect(await watched.eventsOf(id)).toEqual(PAID_EVENTS)
-    expect(await watched.availableBalance()).toBe(before + 2n * amount)
+    await watched.untilDeposits(account.id, [['detected', 'confirmed']])
+    expect(await watched.availableBalance()).toBe(before + 3n * amount)
   })
 
   test('a credit whose block left the chain after a kill and before the checkpoint is taken back', async () => {

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { DEPOSIT_EVENT_TYPES } from '../../src/core/deposit/deposit.ts'
 import {
   BACKOFF_FIRST_MS,
   BACKOFF_MAX_MS,
@@ -21,6 +22,7 @@ import { CONNECTIONS_PER_ENDPOINT } from '../../src/delivery/connection-pool.ts'
 import { OUTCOME_CODES } from '../../src/delivery/outcome-code.ts'
 import { RECEIVER_DEADLINE_MS, signatureHeader, signedHeaders } from '../../src/delivery/send.ts'
 import { CONCURRENCY_DEFAULT } from '../../src/delivery/worker.ts'
+import { depositView } from '../../src/wire/deposit.ts'
 import { invoiceView } from '../../src/wire/invoice.ts'
 import { payoutView } from '../../src/wire/payout.ts'
 import { eventExamples } from '../support/event-examples.ts'
@@ -56,19 +58,22 @@ test('docs/events.md has a section for every event that there is, with the body 
   expect([...documented.keys()]).toEqual([
     ...INVOICE_EVENT_TYPES,
     ...PAYOUT_EVENT_TYPES,
+    ...DEPOSIT_EVENT_TYPES,
     VERIFICATION_EVENT_TYPE,
   ])
   const examples = eventExamples()
   for (const [type, body] of documented) expect({ type, body }).toEqual({ type, body: examples.get(type) })
 })
 
-test('every example is what the API’s schema says of an invoice or a payout', () => {
+test('every example is what the API’s schema says of an invoice, a payout or a deposit', () => {
   const invoice = invoiceView.omit({ checkout_url: true, payment_link_name: true }).strict()
   const payout = payoutView.strict()
+  const deposit = depositView.strict()
   for (const [type, example] of eventExamples()) {
     if (type === VERIFICATION_EVENT_TYPE) continue
     const { data } = example as { data: object }
-    expect((type.startsWith('payout.') ? payout : invoice).parse(data)).toEqual(data)
+    const schema = type.startsWith('deposit.') ? deposit : type.startsWith('payout.') ? payout : invoice
+    expect(schema.parse(data)).toEqual(data)
   }
 })
 

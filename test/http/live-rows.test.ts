@@ -37,6 +37,8 @@ beforeAll(async () => {
       requestLog: id,
       payoutDestination: id,
       payout: id,
+      depositAddress: id,
+      deposit: id,
     })
   }
   ids = worlds.flatMap((world) => Object.values(world))

@@ -70,6 +70,28 @@ test('USDC is fetched from addresses without ether and paid out whole; the hot w
 })
 
 test.each(['ETH_BASE', 'USDC_BASE'] as const)(
+  'what came in %s to a permanent address is swept and paid out, and so is what comes after that',
+  async (asset) => {
+    const unit = asset === 'ETH_BASE' ? ETHER : USDC
+    await base.fuelHotWallet()
+    const tenant = await seedMerchant(base.database)
+    const account = await base.openDepositAccount(tenant)
+    for (const round of [1, 2]) {
+      await base.payAccount(tenant, { ...account, asset, amount: 3n * unit })
+      await base.payAccount(tenant, { ...account, asset, amount: 2n * unit })
+      const { id } = await base.payout(tenant, asset, '5')
+      await base.until(tenant, id, 'confirmed')
+      expect([round, await base.balances(tenant)]).toEqual([
+        round,
+        expect.objectContaining({ available: 0n, reserved: 0n }),
+      ])
+    }
+    const findings = (await runAudit(base.database.owner, [])).flatMap((check) => check.findings)
+    expect(findings.filter(({ merchantId }) => merchantId === tenant.merchantId)).toEqual([])
+  },
+)
+
+test.each(['ETH_BASE', 'USDC_BASE'] as const)(
   'a payout in %s to another merchant’s invoice, or to the address it is swept from, is a payment there',
   async (asset) => {
     const unit = asset === 'ETH_BASE' ? ETHER : USDC

@@ -14,6 +14,7 @@ import {
   WebhookRejected,
 } from '../../packages/sdk/src/webhooks/rejected.ts'
 import { verify } from '../../packages/sdk/src/webhooks/verify.ts'
+import { DEPOSIT_EVENT_TYPES } from '../../src/core/deposit/deposit.ts'
 import { PAYOUT_EVENT_TYPES, VERIFICATION_EVENT_TYPE } from '../../src/core/endpoint/subscriptions.ts'
 import { EVENT_SCHEMA_VERSION, eventBody } from '../../src/core/event/envelope.ts'
 import {
@@ -304,6 +305,10 @@ describe('the types', () => {
     for (const type of PAYOUT_EVENT_TYPES) {
       const body = bodyOf(type)
       expect(check(body, headersOf(body))).toMatchObject({ kind: 'payout', event_type: type })
+    }
+    for (const type of DEPOSIT_EVENT_TYPES) {
+      const body = bodyOf(type)
+      expect(check(body, headersOf(body))).toMatchObject({ kind: 'deposit', event_type: type })
     }
     for (const type of ['invoice.to_come', 'payout.to_come', 'refund.created']) {
       const body = bodyOf(type)

@@ -5,6 +5,7 @@ import type { AssetId } from '../../src/core/assets.ts'
 import { formatPrice, parsePrice } from '../../src/core/money.ts'
 import { createApiKey } from '../../src/flows/create-api-key.ts'
 import { createMerchant } from '../../src/flows/create-merchant.ts'
+import { createDepositAddressLimit } from '../../src/flows/steps/deposit-address-limit.ts'
 import { createOpenInvoiceLimit } from '../../src/flows/steps/open-invoice-limit.ts'
 import { type ApiApp, createApiApp } from '../../src/http/api/app.ts'
 import type { ApiDeps } from '../../src/http/api/deps.ts'
@@ -88,7 +89,7 @@ export type TestAnswer = {
 /** The API on a database of its own, with fixed prices, filled address pools on regtest, and a clock that a test moves. */
 export async function createTestApi(
   changes: Partial<TestApi['deps']> = {},
-  { openInvoicesMax = 20_000 } = {},
+  { openInvoicesMax = 20_000, depositAddressesMax = 1_000 } = {},
 ): Promise<TestApi> {
   const database = await createTestDatabase()
   const time = createTestTime()
@@ -116,6 +117,11 @@ export async function createTestApi(
     openInvoices: createOpenInvoiceLimit({
       pool: database.pools.api,
       max: openInvoicesMax,
+      elapsedMs: time.elapsedMs,
+    }),
+    depositAddresses: createDepositAddressLimit({
+      pool: database.pools.api,
+      max: depositAddressesMax,
       elapsedMs: time.elapsedMs,
     }),
     networks: createNetworkStates(database.pools.api, time.elapsedMs),

@@ -1,10 +1,12 @@
+import { advanceDeposits, type KnownDeposits } from '../../src/core/deposit/advance.ts'
+import { renderDeposit } from '../../src/core/deposit/deposit.ts'
 import { eventBody } from '../../src/core/event/envelope.ts'
 import { formatId, type IdKind, uuidv7 } from '../../src/core/ids.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import { advancePayout, type Payout, type PayoutInput, requestEffects } from '../../src/core/payout/payout.ts'
 import { renderPayout } from '../../src/core/payout/render.ts'
 import { verificationEvent } from '../../src/flows/verify-endpoint.ts'
-import { inBlock, inMempool, makeInvoice } from './invoice.ts'
+import { gone, inBlock, inMempool, makeInvoice } from './invoice.ts'
 import { InvoiceStory } from './invoice-story.ts'
 
 const CREATED_AT_MS = Date.parse('2026-11-21T12:00:00.000Z')
@@ -73,7 +75,56 @@ export function eventExamples(): ReadonlyMap<string, object> {
   )
   const verification = verificationExample(invoice.merchantId, idOf)
   for (const event of payoutExamples(invoice.merchantId, idOf)) examples.set(event.event_type, event)
+  for (const event of depositExamples(invoice.merchantId, idOf)) examples.set(event.event_type, event)
   return examples.set(verification.event_type, verification)
+}
+
+/** A deposit that is seen and final, and is gone in the end. */
+function depositExamples(merchantId: string, idOf: (kind: IdKind, now: Date) => string) {
+  const at = (minutes: number) => CREATED_AT_MS + minutes * MINUTE_MS
+  const account = {
+    merchantId,
+    id: idOf('depositAddress', new Date(CREATED_AT_MS)),
+    livemode: false,
+    customerReference: 'customer-4711',
+    serviceFeeBps: 0,
+    createdAtMs: CREATED_AT_MS,
+  }
+  const rate = {
+    usdPerUnit: '83.567',
+    quotedAt: '2026-11-21T12:03:56.412Z',
+    sources: [{ name: 'kraken', usdPerUnit: '83.567', at: '2026-11-21T12:03:55.870Z' }],
+  }
+  const address = 'rltc1qw508d6qejxtdg4y5r3zarvary0c5xw7k5rn2vy'
+  const ids = [idOf('payment', new Date(at(4)))]
+  let known: KnownDeposits = { payments: [], records: new Map() }
+  return [
+    { minutes: 4, fact: inMempool(TXID, AMOUNT, { firstSeenMs: at(4) }) },
+    { minutes: 9, fact: inBlock(TXID, AMOUNT, 6, { firstSeenMs: at(4) }) },
+    { minutes: 40, fact: gone('reorged', TXID, AMOUNT) },
+  ].flatMap(({ minutes, fact }) =>
+    advanceDeposits(account, known, {
+      facts: [fact],
+      newPaymentIds: ids,
+      nowMs: at(minutes),
+      rateOf: () => rate,
+      finalityOf: () => 6,
+    }).flatMap(({ payment, record, events }) => {
+      if (record === null) return []
+      const eventCount = record.eventCount + events.length
+      known = { payments: [payment], records: new Map([[record.id, { ...record, eventCount }]]) }
+      return events.map(({ type, payment: then }, place) => {
+        const sequence = record.eventCount + place + 1
+        const id = idOf('event', new Date(at(minutes)))
+        const data = renderDeposit({ ...record, account, address, payment: then }, { tipHeightOf: () => 105 })
+        const envelope = { id, type, merchantId, resourceId: record.id, livemode: false, sequence }
+        const body: { event_type: string } = JSON.parse(
+          eventBody({ ...envelope, createdAtMs: at(minutes), requestId: null, data }),
+        )
+        return body
+      })
+    }),
+  )
 }
 
 /** A payout that is confirmed, one that is rejected, and one that fails after its approval. */

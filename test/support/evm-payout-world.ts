@@ -8,6 +8,7 @@ import { evmTokensOf, type TokenContracts } from '../../src/core/chain/evm-param
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { loadHotWallet } from '../../src/db/addresses/hot-wallets.ts'
+import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { EvmBroadcaster } from '../../src/payouts/broadcast/evm/evm-broadcaster.ts'
 import type { EvmPayoutChain } from '../../src/payouts/broadcast/evm/evm-broadcaster-parts.ts'
 import { EvmPayoutClient } from '../../src/payouts/broadcast/evm/evm-payout-client.ts'
@@ -20,7 +21,7 @@ import { sealReading } from '../../src/secrets/outcome-key.ts'
 import { type Anvil, hex, newEvmAddress, startAnvil } from './anvil.ts'
 import { bytecodeOf, callData } from './evm-contracts.ts'
 import { OUTCOME_KEY, type PayoutParts, type PayoutProcess, PayoutSteps } from './payout-steps.ts'
-import { seedInvoice, seedMerchant } from './seed.ts'
+import { seedDepositAccount, seedInvoice, seedMerchant } from './seed.ts'
 
 export type EvmAsset = Exclude<AssetId, 'BTC' | 'LTC' | 'SOL'>
 
@@ -154,16 +155,54 @@ export class EvmPayoutWorld extends PayoutSteps {
     await this.record(tenant, { ...place, invoiceId, amount })
   }
 
+  /** A customer's permanent address, the next of the account. */
+  async openDepositAccount(tenant: Tenant): Promise<{ readonly id: string; readonly address: string }> {
+    const { address, addressBytes } = await this.#nextAddress()
+    const own = { keyspace: 'evm-test', address, addressBytes } as const
+    return { id: await seedDepositAccount(this.database, tenant, {}, [own]), address }
+  }
+
+  /** Pays a permanent address, and records it as the watcher does once its block is final. */
+  async payAccount(
+    tenant: Tenant,
+    of: { readonly id: string; readonly address: string; readonly asset: EvmAsset; readonly amount: bigint },
+  ): Promise<void> {
+    const { id: invoiceId, address, asset, amount } = of
+    const txid = await this.pay(asset, address, amount)
+    await this.anvil.mine(1)
+    type Receipt = { readonly blockNumber: string; readonly blockHash: string }
+    const { blockNumber, blockHash } = await this.anvil.rpc<Receipt>('eth_getTransactionReceipt', [txid])
+    const timeMs = this.now.getTime()
+    const block = { height: Number(blockNumber), hash: blockHash, timeMs }
+    const place = { network: this.network, txid, outputIndex: ASSETS[asset].token?.outputIndex ?? 0 }
+    const depth = { state: 'block', block, confirmations: 64, tag: 'finalized' } as const
+    const fact = {
+      ...place,
+      ...depth,
+      asset,
+      amount,
+      firstSeenMs: timeMs,
+      minimumConfirmations: 1,
+      knownIn: null,
+    }
+    const deps = { pool: this.database.pools.watcher, clock: () => this.now }
+    await recordTransfers(deps, { tenant, invoiceId, facts: [fact], tipHeight: block.height + 63 })
+  }
+
+  async #nextAddress() {
+    const { rows } = await this.database.owner.query<{ next: number }>(
+      `select next_index as next from account_key where keyspace = 'evm-test'`,
+    )
+    const addressBytes = Buffer.from(this.#addresses(rows[0]?.next ?? 0))
+    return { address: encodeEvmAddress(addressBytes), addressBytes }
+  }
+
   /** An invoice that nobody has paid, at the next address of the account. */
   async openInvoice(
     tenant: Tenant,
     terms: Partial<Invoice>,
   ): Promise<Invoice & { addressBytes: Uint8Array }> {
-    const { rows } = await this.database.owner.query<{ next: number }>(
-      `select next_index as next from account_key where keyspace = 'evm-test'`,
-    )
-    const addressBytes = Buffer.from(this.#addresses(rows[0]?.next ?? 0))
-    const address = encodeEvmAddress(addressBytes)
+    const { address, addressBytes } = await this.#nextAddress()
     return {
       ...(await seedInvoice(this.database, tenant, { ...terms, address }, addressBytes)),
       addressBytes,

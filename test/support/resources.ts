@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
 import { insertRequests } from '../../src/db/requests/request-log.ts'
+import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { requestPayout } from '../../src/payouts/request-payout.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { newId } from '../../src/runtime/new-id.ts'
 import type { TestApi } from './api.ts'
+import { inBlock } from './invoice.ts'
 import { creditLitecoin } from './payout-money.ts'
-import { seedInvoice } from './seed.ts'
+import { seedDepositAccount, seedInvoice } from './seed.ts'
 
 export type ResourceKind =
   | 'invoice'
@@ -18,6 +20,8 @@ export type ResourceKind =
   | 'requestLog'
   | 'payoutDestination'
   | 'payout'
+  | 'depositAddress'
+  | 'deposit'
 
 /** Ids of one of each, of one tenant. */
 export type Resources = { readonly [kind in ResourceKind]: string }
@@ -66,6 +70,7 @@ export async function seedResources(api: TestApi, tenant: Tenant): Promise<Resou
     requestLog,
     ...checkout,
     ...(await seedPayout(api, tenant)),
+    ...(await seedDeposit(api, tenant)),
   }
 }
 
@@ -74,6 +79,32 @@ export const randomLitecoinAddress = (chain: 'main' | 'regtest'): string =>
   encodeAddress(chain === 'main' ? 'ltc' : 'rltc', randomBytes(20))
 
 const LTC = 100_000_000n
+
+/** A customer's permanent addresses, and a payment to one of them. */
+async function seedDeposit(
+  api: TestApi,
+  tenant: Tenant,
+): Promise<{ depositAddress: string; deposit: string }> {
+  const { owner, pools } = api.database
+  const addressBytes = randomBytes(20)
+  const own = {
+    keyspace: `litecoin-${tenant.livemode ? 'live' : 'test'}`,
+    address: encodeAddress(tenant.livemode ? 'ltc' : 'rltc', addressBytes),
+    addressBytes,
+  } as const
+  const depositAddress = await seedDepositAccount(api.database, tenant, {}, [own])
+  const network = tenant.livemode ? 'litecoin-live' : 'litecoin-test'
+  const fact = inBlock(randomBytes(32).toString('hex'), LTC, 1, { network })
+  const clock = () => api.time.now
+  await recordTransfers(
+    { pool: pools.watcher, clock },
+    { tenant, invoiceId: depositAddress, facts: [fact], tipHeight: 100 },
+  )
+  const { rows } = await owner.query<{ id: string }>('select id from deposit where account_id = $1', [
+    depositAddress,
+  ])
+  return { depositAddress, deposit: rows[0]?.id ?? '' }
+}
 
 /** Money, a destination that can be used, and a payout to it that waits for approval. */
 async function seedPayout(

@@ -37,6 +37,15 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   getCheckoutSession: { resource: 'checkoutSession' },
   // The second caller finds it cancelled.
   cancelCheckoutSession: { resource: 'checkoutSession', reached: [200, 409] },
+  // The second caller finds the customer's.
+  createDepositAddress: {
+    body: (own) => ({ customer_reference: `customer of ${own.event}` }),
+    reached: [201, 200],
+  },
+  listDepositAddresses: {},
+  getDepositAddress: { resource: 'depositAddress' },
+  listDeposits: {},
+  getDeposit: { resource: 'deposit' },
   listAssets: {},
   listRates: {},
   listBalances: {},

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { keyspaceOf } from '../../src/core/assets.ts'
+import { type KeyFamily, type Keyspace, keyspaceOf } from '../../src/core/assets.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
+import { addDepositAddress } from '../../src/db/addresses/deposit-addresses.ts'
+import { insertDepositAccount } from '../../src/db/deposits/deposit-accounts.ts'
 import { insertInvoice } from '../../src/db/invoices/invoices.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { newId } from '../../src/runtime/new-id.ts'
@@ -56,4 +58,38 @@ async function nextIndex(database: TestDatabase, keyspace: string): Promise<numb
   const index = rows[0]?.next_index
   if (index === undefined) throw new Error('no account key')
   return index
+}
+
+type SeededAddress = { readonly keyspace: Keyspace; readonly address: string; readonly addressBytes: Buffer }
+
+/** A deposit account written as the API writes it, with an address of each family unless others are given. */
+export async function seedDepositAccount(
+  database: TestDatabase,
+  tenant: Tenant,
+  { serviceFeeBps = 0, customerReference = 'customer-1' } = {},
+  addresses: readonly SeededAddress[] = FAMILIES.map((family) => someAddress(family, tenant.livemode)),
+): Promise<string> {
+  const { merchantId, livemode } = tenant
+  const id = newId('depositAddress', new Date())
+  const account = { merchantId, id, livemode, customerReference, serviceFeeBps, createdAtMs: Date.now() }
+  await withTransaction(database.owner, tenant, (tx) => insertDepositAccount(tx, account))
+  for (const { keyspace, address, addressBytes } of addresses) {
+    const idx = await nextIndex(database, keyspace)
+    await database.owner.query(
+      `insert into address (keyspace, idx, program, address, parameters, created_at, assigned_at)
+       values ($1, $2, $3, $4, 'regtest', now(), now())`,
+      [keyspace, idx, addressBytes, address],
+    )
+    const deposit = { keyspace, idx, address, addressBytes, invoiceId: id, now: new Date() }
+    await withTransaction(database.owner, tenant, (tx) => addDepositAddress(tx, tenant, deposit))
+  }
+  return id
+}
+
+const FAMILIES = ['bitcoin', 'litecoin', 'evm', 'solana'] as const
+
+function someAddress(family: KeyFamily, livemode: boolean): SeededAddress {
+  const addressBytes = randomBytes(20)
+  const keyspace = `${family}-${livemode ? 'live' : 'test'}` as const
+  return { keyspace, address: `${family}-${addressBytes.toString('hex')}`, addressBytes }
 }

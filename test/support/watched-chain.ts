@@ -1,11 +1,12 @@
 import type { ChainAdapter } from '../../src/chain/adapter.ts'
+import { keyspaceOfNetwork } from '../../src/core/assets.ts'
 import type { Invoice, InvoiceStatus } from '../../src/core/invoice/types.ts'
 import type { NetworkState } from '../../src/db/chain/network-state.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import type { FollowOptions } from '../../src/watcher/follow-network.ts'
 import type { ChainDriver, DrivenChain } from './chain-driver.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
-import { seedInvoice, seedMerchant } from './seed.ts'
+import { seedDepositAccount, seedInvoice, seedMerchant } from './seed.ts'
 import { until } from './until.ts'
 import { networkState, type Watching, watchWith } from './watched-network.ts'
 
@@ -95,6 +96,45 @@ export class WatchedChain<Driven extends DrivenChain = DrivenChain> {
     }
     const invoice = await seedInvoice(this.database, tenant, { ...terms, ...changes }, addressBytes)
     return { id: invoice.id, address }
+  }
+
+  /** A permanent address of a new customer, whose deposits are final after one block. */
+  async openDepositAccount(watchers: readonly Watching[]): Promise<OpenInvoice> {
+    const { address, addressBytes } = await this.chain.newAddress()
+    for (const { adapter } of watchers) adapter.watched.add([addressBytes])
+    const { asset, network } = this.driver
+    await this.database.owner.query(
+      `insert into payment_rules (merchant_id, livemode, rules, updated_at) values ($1, false, $2, now())
+       on conflict do nothing`,
+      [this.tenant.merchantId, JSON.stringify({ confirmations: { [asset]: [1, 1, 1] } })],
+    )
+    const own = { keyspace: keyspaceOfNetwork(network), address, addressBytes }
+    const id = await seedDepositAccount(this.database, this.tenant, { customerReference: address }, [own])
+    return { id, address }
+  }
+
+  /** What was told of the deposits of an account, one list for each, in their order on the chain. */
+  async depositEventsOf(accountId: string): Promise<string[][]> {
+    const { rows } = await this.database.owner.query<{ events: string[] }>(
+      `select array(select substr(e.event_type, 9) from event e
+         where e.merchant_id = d.merchant_id and e.resource_id = d.id order by e.sequence) as events
+       from deposit d where d.account_id = $1 order by d.created_at, d.id`,
+      [accountId],
+    )
+    return rows.map(({ events }) => events)
+  }
+
+  async untilDeposits(accountId: string, events: readonly string[][]): Promise<void> {
+    let last: string[][] = []
+    const areThere = async () => {
+      last = await this.depositEventsOf(accountId)
+      return JSON.stringify(last) === JSON.stringify(events)
+    }
+    try {
+      await until(areThere, { what: `what is told of deposits is ${JSON.stringify(events)}` })
+    } catch (error) {
+      throw new Error(`it is ${JSON.stringify(last)}`, { cause: error })
+    }
   }
 
   /** What the passing of time does to open invoices: their deadline is now. */

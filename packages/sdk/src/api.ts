@@ -72,9 +72,10 @@ export type Balance = {
   readonly suspense: string
   /** Set aside for payouts under way. */
   readonly reserved: string
-  /** Part of `available` that the issuer of the token lets nobody move from the address of that invoice, the largest first: no payout can be made of it. */
+  /** Part of `available` that the issuer of the token lets nobody move from the address of that invoice, or that permanent address, the largest first: no payout can be made of it. */
   readonly frozen: readonly {
-    readonly invoice_id: string
+    readonly invoice_id: string | null
+    readonly deposit_address_id: string | null
     /** Canonical decimal in coin units. */
     readonly amount: string
   }[]
@@ -117,6 +118,8 @@ export type BalanceEntry = {
   /** What moved it: `deposit`, a payment on its way to your balance; `deposit_void`, one that the chain took back; `payout`, money set aside for one; `payout_return`, such money back; `payout_sent` and `network_fee`, what a confirmed payout paid; `service_fee`, what the operator keeps, and `service_fee_return`, such a fee given back; `shortfall`, what is missing because the chain took back money that was paid out, and `shortfall_repaid`, what made up for it. More may come. */
   readonly type: string
   readonly invoice_id: string | null
+  /** What came to a permanent address; `invoice_id` is then null. */
+  readonly deposit_id: string | null
   readonly payment_id: string | null
   readonly payout_id: string | null
   /** ISO 8601 UTC with milliseconds. */
@@ -175,6 +178,11 @@ export type CreateCheckoutSession = {
   readonly expires_in_minutes?: number | undefined
   /** Your page to which the buyer goes back: a button on the payment’s page once nothing is to be sent any more. Https; in test mode also http on localhost. `{INVOICE_ID}` in it becomes the invoice’s id. Coming back proves no payment. */
   readonly return_url?: string | undefined
+}
+
+export type CreateDepositAddress = {
+  /** Your own reference of the customer. The same reference has the same addresses for ever. */
+  readonly customer_reference: string
 }
 
 export type CreateInvoice = {
@@ -253,7 +261,7 @@ export type CreateWebhookEndpoint = {
   /** https, a host name, port 443 or above 1023, no credentials. */
   readonly url: string
   /** Exact event types, or `["*"]` for all. */
-  readonly subscribed_events: readonly ('*' | 'invoice.created' | 'invoice.payment_detected' | 'invoice.confirming' | 'invoice.paid' | 'invoice.partially_paid' | 'invoice.overpaid' | 'invoice.expired' | 'invoice.manual_review' | 'payout.requested' | 'payout.approved' | 'payout.rejected' | 'payout.submitted' | 'payout.confirmed' | 'payout.failed')[]
+  readonly subscribed_events: readonly ('*' | 'invoice.created' | 'invoice.payment_detected' | 'invoice.confirming' | 'invoice.paid' | 'invoice.partially_paid' | 'invoice.overpaid' | 'invoice.expired' | 'invoice.manual_review' | 'payout.requested' | 'payout.approved' | 'payout.rejected' | 'payout.submitted' | 'payout.confirmed' | 'payout.failed' | 'deposit.detected' | 'deposit.confirmed' | 'deposit.reversed')[]
   /** The format of the bodies: Paylink’s own by default. `btcpay` and `coinbase_commerce` are for a receiver written for those services; they have invoice events only. */
   readonly format?: 'paylink' | 'btcpay' | 'coinbase_commerce' | undefined
   /** A secret that the receiver has already, in place of a new one; for the formats `btcpay` and `coinbase_commerce` alone. */
@@ -284,6 +292,68 @@ export type CreatedWebhookEndpoint = {
   readonly created_at: string
   /** Signs every event. Shown here only; the whole string, `whsec_` included, is the key. */
   readonly secret: string
+}
+
+export type Deposit = {
+  readonly id: string
+  readonly object: 'deposit'
+  readonly livemode: boolean
+  readonly deposit_address_id: string
+  readonly customer_reference: string
+  readonly address: string
+  readonly network: 'bitcoin-live' | 'bitcoin-test' | 'litecoin-live' | 'litecoin-test' | 'ethereum-live' | 'ethereum-test' | 'base-live' | 'base-test' | 'arbitrum-live' | 'arbitrum-test' | 'polygon-live' | 'polygon-test' | 'solana-live' | 'solana-test'
+  /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `WSOL`, wrapped SOL. */
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'WSOL'
+  /** Canonical decimal in coin units. */
+  readonly amount: string
+  /** What it was worth when it came. Null where no price was known, and while `review_reason` is not null. */
+  readonly usd_amount: string | null
+  /** The price when it came, and where it came from. */
+  readonly rate: {
+    readonly usd_per_unit: string
+    /** ISO 8601 UTC with milliseconds. */
+    readonly quoted_at: string
+    readonly sources: readonly {
+      readonly name: string
+      readonly usd_per_unit: string
+      /** ISO 8601 UTC with milliseconds. */
+      readonly at: string
+    }[]
+  } | null
+  /** `confirmed` is final: credit it then. `replaced` and `reorged`: it has left the mempool or the chain. */
+  readonly status: 'detected' | 'confirming' | 'confirmed' | 'replaced' | 'reorged'
+  readonly txid: string
+  readonly output_index: number
+  /** How many outputs of the transaction the amount sums. */
+  readonly transfers_count: number
+  readonly confirmations: number
+  /** Blocks that make the payment final; null where `finality` is a word of the chain. */
+  readonly confirmations_required: number | null
+  /** What makes the payment final: a count of blocks (`confirmations_required`), or that the chain itself calls its block `safe` or `finalized`. */
+  readonly finality: 'blocks' | 'safe' | 'finalized'
+  /** `wrong_asset`: a coin that Paylink does not pay out. It is in suspense, and no event tells of it. */
+  readonly review_reason: 'wrong_asset' | null
+  /** ISO 8601 UTC with milliseconds. */
+  readonly detected_at: string
+  readonly confirmed_at: string | null
+}
+
+export type DepositAddress = {
+  readonly id: string
+  readonly object: 'deposit_address'
+  readonly livemode: boolean
+  readonly customer_reference: string
+  /** One for each family of chains. A family that had none to give out is missing: ask again for the same customer. */
+  readonly addresses: readonly {
+    readonly family: 'bitcoin' | 'litecoin' | 'evm' | 'solana'
+    readonly address: string
+    /** Where money to this address is seen now. On any other network it is not. */
+    readonly networks: readonly ('bitcoin-live' | 'bitcoin-test' | 'litecoin-live' | 'litecoin-test' | 'ethereum-live' | 'ethereum-test' | 'base-live' | 'base-test' | 'arbitrum-live' | 'arbitrum-test' | 'polygon-live' | 'polygon-test' | 'solana-live' | 'solana-test')[]
+    /** The coins that you accept there now. */
+    readonly assets: readonly ('BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON')[]
+  }[]
+  /** ISO 8601 UTC with milliseconds. */
+  readonly created_at: string
 }
 
 export type Event = {
@@ -676,7 +746,7 @@ export type UpdateWebhookEndpoint = {
   /** A new URL has to be verified before events are sent to it. */
   readonly url?: string | undefined
   /** Exact event types, or `["*"]` for all. */
-  readonly subscribed_events?: readonly ('*' | 'invoice.created' | 'invoice.payment_detected' | 'invoice.confirming' | 'invoice.paid' | 'invoice.partially_paid' | 'invoice.overpaid' | 'invoice.expired' | 'invoice.manual_review' | 'payout.requested' | 'payout.approved' | 'payout.rejected' | 'payout.submitted' | 'payout.confirmed' | 'payout.failed')[] | undefined
+  readonly subscribed_events?: readonly ('*' | 'invoice.created' | 'invoice.payment_detected' | 'invoice.confirming' | 'invoice.paid' | 'invoice.partially_paid' | 'invoice.overpaid' | 'invoice.expired' | 'invoice.manual_review' | 'payout.requested' | 'payout.approved' | 'payout.rejected' | 'payout.submitted' | 'payout.confirmed' | 'payout.failed' | 'deposit.detected' | 'deposit.confirmed' | 'deposit.reversed')[] | undefined
 }
 
 export type WebhookEndpoint = {
@@ -756,6 +826,7 @@ export type ErrorCode =
   | 'endpoint_not_eligible'
   | 'rotation_in_progress'
   | 'open_invoice_limit_reached'
+  | 'deposit_address_limit_reached'
   | 'api_key_limit_reached'
   | 'destination_exists'
   | 'destination_limit_reached'
@@ -791,6 +862,9 @@ export type EventType =
   | 'payout.submitted'
   | 'payout.confirmed'
   | 'payout.failed'
+  | 'deposit.detected'
+  | 'deposit.confirmed'
+  | 'deposit.reversed'
 
 /** What each operation of the API takes and gives. */
 export type Operations = {
@@ -824,6 +898,14 @@ export type Operations = {
     readonly query: undefined
     readonly body: CreateCheckoutSession
     readonly answer: CheckoutSession
+    readonly item: undefined
+  }
+  /** Get a customer’s permanent addresses */
+  readonly createDepositAddress: {
+    readonly id: undefined
+    readonly query: undefined
+    readonly body: CreateDepositAddress
+    readonly answer: DepositAddress
     readonly item: undefined
   }
   /** Create an invoice */
@@ -896,6 +978,22 @@ export type Operations = {
     readonly query: undefined
     readonly body: undefined
     readonly answer: CheckoutSession
+    readonly item: undefined
+  }
+  /** Get a deposit */
+  readonly getDeposit: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: Deposit
+    readonly item: undefined
+  }
+  /** Get permanent addresses */
+  readonly getDepositAddress: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: DepositAddress
     readonly item: undefined
   }
   /** Get an event */
@@ -995,6 +1093,40 @@ export type Operations = {
     readonly body: undefined
     readonly answer: undefined
     readonly item: CheckoutSession
+  }
+  /** List permanent addresses */
+  readonly listDepositAddresses: {
+    readonly id: undefined
+    readonly query: {
+      /** Maximum items to return, from 1 to 100. Default: 10. */
+      readonly limit?: number | undefined
+      /** Return items older than this one. */
+      readonly starting_after?: string | undefined
+      /** Return items newer than this one. */
+      readonly ending_before?: string | undefined
+      /** Only those of this customer. */
+      readonly customer_reference?: string | undefined
+    }
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: DepositAddress
+  }
+  /** List deposits */
+  readonly listDeposits: {
+    readonly id: undefined
+    readonly query: {
+      /** Maximum items to return, from 1 to 100. Default: 10. */
+      readonly limit?: number | undefined
+      /** Return items older than this one. */
+      readonly starting_after?: string | undefined
+      /** Return items newer than this one. */
+      readonly ending_before?: string | undefined
+      /** Only those to these addresses. */
+      readonly deposit_address_id?: string | undefined
+    }
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: Deposit
   }
   /** List an endpoint’s delivery attempts */
   readonly listEndpointAttempts: {

@@ -37,6 +37,7 @@ export class Paylink {
   readonly webhookEndpoints: ReturnType<typeof webhookEndpoints>
   readonly balances: ReturnType<typeof balances>
   readonly payouts: ReturnType<typeof payouts>
+  readonly deposits: ReturnType<typeof deposits>
   readonly payoutDestinations: ReturnType<typeof payoutDestinations>
   readonly market: ReturnType<typeof market>
 
@@ -62,6 +63,7 @@ export class Paylink {
     this.webhookEndpoints = webhookEndpoints(api)
     this.balances = balances(api)
     this.payouts = payouts(api)
+    this.deposits = deposits(api)
     this.payoutDestinations = payoutDestinations(api)
     this.market = market(api)
   }
@@ -168,6 +170,18 @@ const balances = (api: Api) => ({
   list: (options?: RequestOptions) => api.list('listBalances', {}, options),
   entries: (query?: Query<'listBalanceEntries'>, options?: RequestOptions) =>
     api.list('listBalanceEntries', { query: query ?? {} }, options),
+})
+
+const deposits = (api: Api) => ({
+  /** The permanent addresses of a customer: the same ones whenever they are asked for. */
+  addresses: (body: Body<'createDepositAddress'>, options?: CreateOptions) =>
+    api.call('createDepositAddress', { body }, options),
+  getAddress: (id: string, options?: RequestOptions) => api.call('getDepositAddress', { id }, options),
+  listAddresses: (query?: Query<'listDepositAddresses'>, options?: RequestOptions) =>
+    api.list('listDepositAddresses', { query: query ?? {} }, options),
+  get: (id: string, options?: RequestOptions) => api.call('getDeposit', { id }, options),
+  list: (query?: Query<'listDeposits'>, options?: RequestOptions) =>
+    api.list('listDeposits', { query: query ?? {} }, options),
 })
 
 const payouts = (api: Api) => ({

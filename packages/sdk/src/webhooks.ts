@@ -1,5 +1,7 @@
 /** `paylink-sdk/webhooks`: everything that a receiver of events needs, on `node:crypto` alone. */
 export type {
+  DepositEvent,
+  DepositEventType,
   EndpointVerificationEvent,
   Envelope,
   InvoiceEvent,

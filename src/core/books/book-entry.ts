@@ -1,4 +1,5 @@
 import { COINS, type PaymentAsset } from '../assets.ts'
+import { isIdOf } from '../ids.ts'
 import type { RateEvidence } from '../invoice/types.ts'
 import type { LedgerAccount } from '../ledger/deposit.ts'
 import { formatCoinAmount, formatUsd } from '../money.ts'
@@ -20,6 +21,7 @@ export type BookEntry = {
   readonly rate: RateEvidence | null
   /** What it was worth then in the shop's own currency; null where that is the dollar. */
   readonly home: HomeValue | null
+  /** Or the deposit's to a permanent address. */
   readonly invoiceId: string | null
   /** The payout whose money moved, with the fee that it took beside what was sent, base units. */
   readonly payout: { readonly id: string; readonly networkFee: bigint } | null
@@ -86,12 +88,16 @@ export const ACCOUNT_NAMES = [
   ...['', 'network_fee', 'payout_sent'].map((kind) => accountName('chain', kind)),
 ]
 
+/** What money came as. */
+export const receivedAs = (id: string): 'deposit' | 'invoice' =>
+  isIdOf('deposit', id) ? 'deposit' : 'invoice'
+
 /** What an entry says besides its amounts, by name. */
 export function detailsOf(entry: BookEntry): readonly (readonly [string, string])[] {
   const { rate, usdCents, home } = entry
   return [
     ['transfer', entry.id],
-    ...(entry.invoiceId === null ? [] : [['invoice', entry.invoiceId] as const]),
+    ...(entry.invoiceId === null ? [] : [[receivedAs(entry.invoiceId), entry.invoiceId] as const]),
     ...(entry.payout === null ? [] : [['payout', entry.payout.id] as const]),
     ...(usdCents === null ? [] : [['usd', formatUsd(usdCents)] as const]),
     ...(rate === null ? [] : [['rate', `${rate.usdPerUnit} by ${sourcesOf(rate)}`] as const]),

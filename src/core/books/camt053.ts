@@ -8,6 +8,7 @@ import {
   dayOf,
   isOutside,
   rateDay,
+  receivedAs,
   sourcesOf,
 } from './book-entry.ts'
 
@@ -149,7 +150,7 @@ function entryLines(entry: StatementEntry, currency: Currency | 'USD'): readonly
     ...(resource === null
       ? []
       : [
-          `<Prtry>${text('Tp', entry.invoiceId === null ? 'payout' : 'invoice', 35)}${text('Ref', resource, 35)}</Prtry>`,
+          `<Prtry>${text('Tp', entry.invoiceId === null ? 'payout' : receivedAs(entry.invoiceId), 35)}${text('Ref', resource, 35)}</Prtry>`,
         ]),
     '</Refs>',
     `${amount}${indicator}`,

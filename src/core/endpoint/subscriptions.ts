@@ -1,3 +1,4 @@
+import { DEPOSIT_EVENT_TYPES } from '../deposit/deposit.ts'
 import { INVOICE_EVENT_TYPES } from '../invoice/types.ts'
 
 export const PAYOUT_EVENT_TYPES = [
@@ -10,7 +11,11 @@ export const PAYOUT_EVENT_TYPES = [
 ] as const
 
 /** What an endpoint may subscribe to (spec §6.1). */
-export const SUBSCRIBABLE_EVENT_TYPES = [...INVOICE_EVENT_TYPES, ...PAYOUT_EVENT_TYPES] as const
+export const SUBSCRIBABLE_EVENT_TYPES = [
+  ...INVOICE_EVENT_TYPES,
+  ...PAYOUT_EVENT_TYPES,
+  ...DEPOSIT_EVENT_TYPES,
+] as const
 
 /** The format of an endpoint's bodies: our own, or that of an older service whose receiver a shop keeps. */
 export const ENDPOINT_FORMATS = ['paylink', 'btcpay', 'coinbase_commerce'] as const

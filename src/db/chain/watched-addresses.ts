@@ -81,8 +81,11 @@ export async function findAddressOwners(
   }))
 }
 
+/** Permanent addresses are always open; of more than any network polls, none needs to be named. */
+const ACCOUNTS_LISTED_MAX = 5_000
+
 /**
- * Addresses that somebody may pay now: those of unsettled invoices until their horizon has passed, and those whose
+ * Addresses that somebody may pay now: permanent ones; those of unsettled invoices until their horizon has passed, and those whose
  * last transfer is not settled; and those that were paid in a block from `fromHeight` on, where blocks that were read
  * before are read again. One probe of invoice_by_mode for each merchant, since ids sort by time; transfer_unsettled;
  * transfer_by_height; deposit_address_by_invoice.
@@ -109,11 +112,21 @@ export async function listOpenAddresses(
        select merchant_id, invoice_id from transfer where network = $4 and status in ('detected', 'confirming')
        union
        select merchant_id, invoice_id from transfer where network = $4 and block_height >= $6
+       union
+       (select merchant_id, id from deposit_account where livemode = $1 limit $7)
      )
      select deposit_address.program as "addressBytes" from open
      join deposit_address on deposit_address.merchant_id = open.merchant_id
        and deposit_address.invoice_id = open.id and deposit_address.keyspace = $5`,
-    [network.endsWith('-live'), formatId('invoice', oldest), horizon, network, keyspace, fromHeight],
+    [
+      network.endsWith('-live'),
+      formatId('invoice', oldest),
+      horizon,
+      network,
+      keyspace,
+      fromHeight,
+      ACCOUNTS_LISTED_MAX,
+    ],
   )
   return rows.map((row) => row.addressBytes)
 }

@@ -7,7 +7,7 @@ import { type StoredInvoice, updateInvoice } from '../../db/invoices/invoices.ts
 import { insertPayments, updatePayments } from '../../db/invoices/transfers.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { newId } from '../../runtime/new-id.ts'
-import { postIndependent, postTransfers, type Shortfall } from './post-transfers.ts'
+import { postGroups, type Shortfall } from './post-transfers.ts'
 
 /**
  * Writes an advanced invoice with everything it causes: payments, events with their deliveries, ledger transfers. All
@@ -66,27 +66,21 @@ async function together<Work extends readonly Promise<unknown>[]>(work: readonly
 }
 
 /** Writes the ledger transfers of an advance, and returns what had been paid out before the chain took it back. */
-async function postInOrder(
+function postInOrder(
   tx: Tx,
   tenant: Tenant,
   { next, effects }: Extract<InvoiceAdvance, { kind: 'advanced' }>,
   createdAt: Date,
 ): Promise<Shortfall[]> {
   const postings = effects.filter((effect) => effect.kind === 'posting')
-  const groups = postings.map((posting) =>
-    depositTransfers(next, posting).map((transfer) => ({ ...transfer, createdAt })),
+  return postGroups(
+    tx,
+    tenant,
+    postings.map((posting) => ({
+      ...posting,
+      transfers: depositTransfers(next, posting).map((transfer) => ({ ...transfer, createdAt })),
+    })),
   )
-  // Payments that are posted for the first time depend on nothing that stands, nor on one another.
-  if (postings.every(({ number, to }) => number === 1 && to !== 'available')) {
-    await postIndependent(tx, tenant, groups)
-    return []
-  }
-  const shortfalls: Shortfall[] = []
-  for (const transfers of groups) {
-    const missing = await postTransfers(tx, tenant, transfers)
-    if (missing !== null) shortfalls.push(missing)
-  }
-  return shortfalls
 }
 
 /**

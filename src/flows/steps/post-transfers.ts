@@ -1,4 +1,5 @@
 import type { PaymentAsset } from '../../core/assets.ts'
+import type { LedgerBucket } from '../../core/invoice/types.ts'
 import { withValues } from '../../core/ledger/deposit.ts'
 import { coverMoves } from '../../core/ledger/shortfall.ts'
 import { loadAssetPrice } from '../../db/invoices/asset-prices.ts'
@@ -42,11 +43,38 @@ export async function postTransfers(
   return missing === undefined ? null : { asset, amount: missing.amount }
 }
 
+/** Writes the ledger transfers of several postings, and returns what had been paid out before the chain took it back. */
+export async function postGroups(
+  tx: Tx,
+  tenant: Tenant,
+  postings: readonly {
+    readonly number: number
+    readonly to: LedgerBucket
+    readonly transfers: readonly LedgerTransfer[]
+  }[],
+): Promise<Shortfall[]> {
+  // Payments that are posted for the first time depend on nothing that stands, nor on one another.
+  if (postings.every(({ number, to }) => number === 1 && to !== 'available')) {
+    await postIndependent(
+      tx,
+      tenant,
+      postings.map(({ transfers }) => transfers),
+    )
+    return []
+  }
+  const shortfalls: Shortfall[] = []
+  for (const { transfers } of postings) {
+    const missing = await postTransfers(tx, tenant, transfers)
+    if (missing !== null) shortfalls.push(missing)
+  }
+  return shortfalls
+}
+
 /**
  * The same for many events at once, none of which moves what is available or what another one moved. Sent together:
  * however many they are, the database is waited for twice.
  */
-export async function postIndependent(
+async function postIndependent(
   tx: Tx,
   tenant: Tenant,
   groups: readonly (readonly LedgerTransfer[])[],

@@ -1,6 +1,7 @@
 import type { IssuedAddressCheck } from '../../core/address-batch.ts'
 import type { AccessSeals } from '../../core/people/access-seals.ts'
 import type { EventFormats } from '../../delivery/event-format.ts'
+import type { DepositAddressLimit } from '../../flows/steps/deposit-address-limit.ts'
 import type { OpenInvoiceLimit } from '../../flows/steps/open-invoice-limit.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import type { CurrencyRates } from '../../rates/currency-rates.ts'
@@ -32,6 +33,8 @@ export type ApiDeps = {
   readonly issuedAddresses: IssuedAddressCheck
   /** How many unpaid invoices a merchant may have open. */
   readonly openInvoices: OpenInvoiceLimit
+  /** How many customers of a merchant may have permanent addresses. */
+  readonly depositAddresses: DepositAddressLimit
   /** The signer's public key to which codes are sealed that approve payouts; null until it has published one. */
   readonly signerSealKey?: () => Promise<Uint8Array | null>
   /** The operator's fee on payments to invoices created now, in basis points. */

@@ -12,6 +12,13 @@ import {
 import { createInvoiceRoute } from './routes/create-invoice.ts'
 import { listCustomersRoute } from './routes/customers.ts'
 import {
+  createDepositAddressRoute,
+  getDepositAddressRoute,
+  getDepositRoute,
+  listDepositAddressesRoute,
+  listDepositsRoute,
+} from './routes/deposits.ts'
+import {
   getEventRoute,
   listEventAttemptsRoute,
   listEventsRoute,
@@ -96,6 +103,11 @@ export const ROUTES: readonly Route[] = [
   listCheckoutSessionsRoute,
   getCheckoutSessionRoute,
   cancelCheckoutSessionRoute,
+  createDepositAddressRoute,
+  listDepositAddressesRoute,
+  getDepositAddressRoute,
+  listDepositsRoute,
+  getDepositRoute,
   listAssetsRoute,
   listRatesRoute,
   listBalancesRoute,

@@ -30,6 +30,7 @@ const MEMBER_SCOPES: readonly Scope[] = [
   'invoices:write',
   'payment_links:write',
   'checkout_sessions:write',
+  'deposits:write',
   'webhooks:write',
   'events:write',
   'payouts:write',

@@ -26,7 +26,17 @@ export const GUIDE_GROUPS: readonly { readonly title: string; readonly names: re
   },
   {
     title: 'Integrate',
-    names: ['receiving-webhooks', 'events', 'errors', 'receipts', 'buyer-emails', 'card', 'x402', 'mcp'],
+    names: [
+      'receiving-webhooks',
+      'events',
+      'errors',
+      'deposits',
+      'receipts',
+      'buyer-emails',
+      'card',
+      'x402',
+      'mcp',
+    ],
   },
   { title: 'Money', names: ['payouts', 'books', 'keys'] },
   {

@@ -173,6 +173,8 @@ const ID_KINDS = {
   'test/invoices': 'invoice',
   'payment-links': 'paymentLink',
   'checkout-sessions': 'checkoutSession',
+  'deposit-addresses': 'depositAddress',
+  deposits: 'deposit',
   'webhook-endpoints': 'webhookEndpoint',
   events: 'event',
   payouts: 'payout',

@@ -10,8 +10,9 @@ import {
   retainSearchParams,
   stringifySearchWith,
 } from '@tanstack/react-router'
-import { membersQuery, organizationsQuery, people, type Session, sessionQuery } from './api/people.ts'
+import { membersQuery, sessionQuery } from './api/people.ts'
 import { OFFLINE_MESSAGE, Problem } from './api/request.ts'
+import { chosenShop } from './app/chosen-shop.ts'
 import { Shell } from './app/shell.tsx'
 import { NotFound, OnePageFault, PageFault } from './pages/faults.tsx'
 import { Skeleton } from './parts/table.tsx'
@@ -98,19 +99,6 @@ const newShop = createRoute({
   path: 'new-shop',
   component: page(() => import('./pages/new-shop.tsx'), 'NewShopPage'),
 })
-
-/** The shop that the sign-in shows; another of theirs where they were taken out of that one; null where there is none. */
-async function chosenShop(queries: QueryClient, { session }: Session): Promise<string | null> {
-  const shops = await queries.ensureQueryData(organizationsQuery)
-  const chosen = shops.find(({ id }) => id === session.activeOrganizationId)
-  if (chosen !== undefined) return chosen.id
-  const [other] = shops
-  if (other === undefined) return null
-  await people.chooseOrganization(other.id)
-  await queries.invalidateQueries({ queryKey: sessionQuery.queryKey })
-  await queries.fetchQuery(sessionQuery)
-  return other.id
-}
 
 /** For whoever is, with a shop chosen; everybody else is led to where they can be. */
 const inside = createRoute({
@@ -267,6 +255,12 @@ const customers = createRoute({
   validateSearch: searchParams('q'),
   component: page(() => import('./pages/customers.tsx'), 'CustomersPage'),
 })
+const deposits = createRoute({
+  getParentRoute: () => inside,
+  path: 'deposits',
+  validateSearch: searchParams('customer', ...POSITION),
+  component: page(() => import('./pages/deposits.tsx'), 'DepositsPage'),
+})
 const branding = createRoute({
   getParentRoute: () => inside,
   path: 'settings/branding',
@@ -300,6 +294,7 @@ const routeTree = root.addChildren([
     invoice,
     attention,
     customers,
+    deposits,
     links,
     link,
     balances,

@@ -1,4 +1,4 @@
-import type { EventType, Invoice, Payout } from '../api.ts'
+import type { Deposit, EventType, Invoice, Payout } from '../api.ts'
 import { EVENT_TYPES } from '../tables.ts'
 
 /** The events of schema version 1 as a receiver gets them. Fields may be added at any time. */
@@ -21,6 +21,7 @@ export type Envelope = {
 
 export type InvoiceEventType = Extract<EventType, `invoice.${string}`>
 export type PayoutEventType = Extract<EventType, `payout.${string}`>
+export type DepositEventType = Extract<EventType, `deposit.${string}`>
 
 /** An invoice as events carry it: they are stored, and the link for the buyer is a secret. */
 export type InvoiceSnapshot = Omit<Invoice, 'checkout_url' | 'payment_link_name'>
@@ -43,6 +44,15 @@ export type PayoutEvent = {
   }
 }[PayoutEventType]
 
+/** Something happened to a deposit to a permanent address; `data` is the deposit at that moment. */
+export type DepositEvent = {
+  readonly [Type in DepositEventType]: Envelope & {
+    readonly kind: 'deposit'
+    readonly event_type: Type
+    readonly data: Deposit
+  }
+}[DepositEventType]
+
 /** An endpoint is being verified: answer 200 with `{"challenge": "<data.challenge>"}` and nothing else (spec §6.3). */
 export type EndpointVerificationEvent = Envelope & {
   readonly kind: 'endpoint_verification'
@@ -58,7 +68,7 @@ export type OtherEvent = Envelope & {
 }
 
 /** What `verify` returns: narrow it by `kind`, which the library adds, and then by `event_type`. */
-export type WebhookEvent = InvoiceEvent | PayoutEvent | EndpointVerificationEvent | OtherEvent
+export type WebhookEvent = InvoiceEvent | PayoutEvent | DepositEvent | EndpointVerificationEvent | OtherEvent
 
 const KNOWN: ReadonlySet<string> = new Set(EVENT_TYPES)
 
@@ -66,5 +76,6 @@ const KNOWN: ReadonlySet<string> = new Set(EVENT_TYPES)
 export function kindOf(eventType: string): WebhookEvent['kind'] {
   if (eventType === 'webhook.endpoint_verification') return 'endpoint_verification'
   if (!KNOWN.has(eventType)) return 'other'
+  if (eventType.startsWith('deposit.')) return 'deposit'
   return eventType.startsWith('payout.') ? 'payout' : 'invoice'
 }

@@ -1,5 +1,7 @@
 import { COINS, isAssetId, PAYMENT_ASSET_IDS } from '../../../core/assets.ts'
 import { homeValueOf } from '../../../core/books/home-value.ts'
+import { depositIdOf } from '../../../core/deposit/deposit.ts'
+import { isIdOf } from '../../../core/ids.ts'
 import { renderRate } from '../../../core/invoice/render.ts'
 import { balanceEntryId, positionOfEntry } from '../../../core/ledger/entry-id.ts'
 import { formatCoinAmount, formatUsd } from '../../../core/money.ts'
@@ -60,7 +62,7 @@ export const listBalancesRoute = defineRoute({
         frozen: frozen
           .filter((deposit) => deposit.asset === asset)
           .map(({ invoiceId, amount }) => ({
-            invoice_id: invoiceId,
+            ...ownerOf(invoiceId),
             amount: formatCoinAmount(amount, COINS[asset].decimals),
           })),
         shortfall: balanceOf('shortfall'),
@@ -101,11 +103,18 @@ export const listBalanceEntriesRoute = defineRoute({
   },
 })
 
+/** What an address belongs to. */
+const ownerOf = (id: string) =>
+  isIdOf('depositAddress', id)
+    ? { invoice_id: null, deposit_address_id: id }
+    : { invoice_id: id, deposit_address_id: null }
+
 const timeOf = (text: string | undefined): Date | null => (text === undefined ? null : new Date(text))
 
 function entryView(entry: LedgerEntryRow, livemode: boolean) {
   const { asset, account, amount, position, kind, usd_cents: usdCents } = entry
   const { decimals } = COINS[asset]
+  const isOfAccount = entry.invoice_id !== null && isIdOf('depositAddress', entry.invoice_id)
   return {
     id: balanceEntryId({ createdAtMs: entry.created_at.getTime(), livemode, position }),
     object: 'balance_entry' as const,
@@ -117,7 +126,8 @@ function entryView(entry: LedgerEntryRow, livemode: boolean) {
     usd_value: usdCents === null ? null : formatUsd(amount < 0n ? -usdCents : usdCents),
     home_value: homeView(entry),
     type: kind,
-    invoice_id: entry.invoice_id,
+    invoice_id: isOfAccount ? null : entry.invoice_id,
+    deposit_id: isOfAccount && entry.payment_id !== null ? depositIdOf(entry.payment_id) : null,
     payment_id: entry.payment_id,
     payout_id: entry.payout_id,
     created_at: entry.created_at.toISOString(),

@@ -10,6 +10,8 @@ import type {
   BuyerEmails,
   CheckoutSession,
   Customer,
+  Deposit,
+  DepositAddress,
   ImportedInvoice,
   Invoice,
   InvoiceNote,
@@ -106,5 +108,8 @@ export const requestLogOf = (mode: Mode, id: string) =>
   readOne<RequestLog>(mode, `/request-logs/${id}`, SLOW_MS)
 export const customersOf = (mode: Mode, query: Query = {}) =>
   read<List<Customer>>(mode, '/customers', query, SLOW_MS)
+export const depositsOf = (mode: Mode, query: Query = {}) => read<List<Deposit>>(mode, '/deposits', query)
+export const depositAddressesOf = (mode: Mode, query: Query = {}) =>
+  read<List<DepositAddress>>(mode, '/deposit-addresses', query)
 export const auditEntriesOf = (mode: Mode, query: Query = {}) =>
   read<List<AuditEntry>>(mode, '/audit-log', query)

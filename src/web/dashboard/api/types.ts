@@ -19,6 +19,7 @@ import type {
   updatePaymentRulesBody,
   updateSavedViewsBody,
 } from '../../../wire/dashboard.ts'
+import type { depositAddressView, depositView } from '../../../wire/deposit.ts'
 import type {
   attemptView,
   eventView,
@@ -107,6 +108,8 @@ export type Notices = z.output<typeof noticesView>
 export type UpdateNotices = z.input<typeof updateNoticesBody>
 export type RequestLog = z.output<typeof requestLogView>
 export type Customer = z.output<typeof customerView>
+export type Deposit = z.output<typeof depositView>
+export type DepositAddress = z.output<typeof depositAddressView>
 export type Statistics = z.output<typeof statisticsView>
 export type AuditEntry = z.output<typeof auditEntryView>
 

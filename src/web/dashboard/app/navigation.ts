@@ -13,6 +13,7 @@ export const NAVIGATION = [
       { to: '/attention', label: 'Needs review', icon: 'attention' },
       { to: '/customers', label: 'Customers', icon: 'customers' },
       { to: '/links', label: 'Payment links', icon: 'links' },
+      { to: '/deposits', label: 'Deposits', icon: 'coins' },
       { to: '/balances', label: 'Balances', icon: 'balances' },
       { to: '/payouts', label: 'Payouts', icon: 'payout' },
     ],

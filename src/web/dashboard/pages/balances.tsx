@@ -141,12 +141,16 @@ function FundsByCoin() {
                 <span className="quiet">{coinName(balance.asset)}</span>
                 <strong>{coinAndSymbol(balance.available, balance.asset)}</strong>
                 <small className="quiet">{['available', ...besides(balance)].join(', ')}</small>
-                {balance.frozen.map(({ invoice_id, amount }) => (
-                  <small key={invoice_id}>
+                {balance.frozen.map(({ invoice_id, deposit_address_id, amount }) => (
+                  <small key={invoice_id ?? deposit_address_id}>
                     {coinAmount(amount, balance.asset)} of it is frozen by its issuer:{' '}
-                    <Link to="/invoices/$id" params={{ id: invoice_id }}>
-                      the invoice
-                    </Link>
+                    {invoice_id === null ? (
+                      'at a permanent address'
+                    ) : (
+                      <Link to="/invoices/$id" params={{ id: invoice_id }}>
+                        the invoice
+                      </Link>
+                    )}
                   </small>
                 ))}
               </li>
@@ -210,7 +214,14 @@ function HomeValue({ entry: { home_value: value } }: { entry: BalanceEntry }) {
 }
 
 /** What made the entry, with the way to it. */
-function Cause({ entry: { invoice_id, payout_id, type } }: { entry: BalanceEntry }) {
+function Cause({ entry: { invoice_id, deposit_id, payout_id, type } }: { entry: BalanceEntry }) {
+  if (deposit_id !== null) {
+    return (
+      <Link to="/deposits" className="row-link">
+        {typeLabel(type)} <span className="wide">…{deposit_id.slice(-8)}</span>
+      </Link>
+    )
+  }
   if (invoice_id !== null) {
     return (
       <Link to="/invoices/$id" params={{ id: invoice_id }} className="row-link">

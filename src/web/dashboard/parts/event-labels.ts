@@ -18,6 +18,9 @@ export const EVENT_LABELS: { readonly [type in EventType]: string } = {
   'payout.submitted': 'Payout sent',
   'payout.confirmed': 'Payout completed',
   'payout.failed': 'Payout failed',
+  'deposit.detected': 'Deposit detected',
+  'deposit.confirmed': 'Deposit confirmed',
+  'deposit.reversed': 'Deposit reversed',
 }
 export const EVENT_TYPES = Object.keys(EVENT_LABELS) as EventType[]
 

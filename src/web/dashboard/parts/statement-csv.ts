@@ -17,6 +17,7 @@ export const STATEMENT_CSV_COLUMNS: readonly CsvColumn<BalanceEntry>[] = [
   ['home_value', ({ home_value }) => home_value?.amount ?? null],
   ['home_rate_usd', ({ home_value }) => home_value?.rate?.usd_per_unit ?? null],
   ['home_rate_source', ({ home_value, created_at }) => rateSource(home_value, created_at)],
+  ['deposit_id', ({ deposit_id }) => deposit_id],
 ]
 
 /** Who said the rate, and when; or that there is none. */
