@@ -24,8 +24,6 @@ type Token = {
    * each token of a chain, and never changed, for ids of transfers hold it.
    */
   readonly outputIndex: number
-  /** Whether programs may pay in it by x402, whose gas the hot wallet pays: of the tokens of a chain, one at most. */
-  readonly isX402?: true
   /** The function that says what part of 10,000 the issuer takes of each transfer; absent where none can be taken. */
   readonly fee?: string
 }
@@ -134,7 +132,6 @@ export const ASSET_REGISTRY = {
       },
       standard: 'eip3009',
       outputIndex: 1,
-      isX402: true,
     },
     sumIndex: -5,
   }),

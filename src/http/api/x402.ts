@@ -5,7 +5,7 @@ import { Busy } from '../../core/busy.ts'
 import { isKnownContract } from '../../core/chain/evm-parameters.ts'
 import { realmOfMode } from '../../core/chain/realm.ts'
 import { deriveStatus, isLive } from '../../core/invoice/status.ts'
-import { gasCostOf, gasPriceOf, TOKEN_SWEEP_GAS } from '../../core/payout/gas.ts'
+import { gasCostOf, gasPriceOf, tokenSweepGasAt } from '../../core/payout/gas.ts'
 import {
   isPayableByAuthorization,
   judgeAuthorization,
@@ -24,6 +24,8 @@ import {
   submitX402Authorization,
   type X402Invoice,
 } from '../../flows/x402-payments.ts'
+import { loadSweepCost } from '../../payouts/store/sweep-cost.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import type { InTurn } from '../../runtime/slots.ts'
@@ -61,7 +63,13 @@ type X402Deps = ReadX402Deps & {
   readonly settleWaitMs?: number
 }
 
-type Offer = { readonly terms: X402Terms; readonly chainId: number; readonly contract: Buffer }
+type Offer = {
+  readonly terms: X402Terms
+  readonly chainId: number
+  readonly contract: Buffer
+  /** Whether its gas costs more now than it brings: nothing new is taken meanwhile. */
+  readonly isDear: boolean
+}
 
 /**
  * Payment of an invoice by an HTTP client, by x402's scheme `exact`: `GET` or `POST` of the checkout URL with `/x402` behind
@@ -91,7 +99,7 @@ async function answer(deps: X402Deps, limit: ConcurrencyLimit, request: Request)
   const { inTurn = (read) => read() } = deps
   const found = await inTurn(() => readX402Invoice(deps, PATH.exec(path)?.[1] ?? ''))
   if (found === null) return jsonResponse(404, { error: 'not_found' })
-  const offer = offerOf(deps, found)
+  const offer = await inTurn(() => offerOf(deps, found))
   const header = request.headers.get('payment-signature')
   if (header !== null) {
     if (!deps.maySend(request.headers))
@@ -106,21 +114,22 @@ async function answer(deps: X402Deps, limit: ConcurrencyLimit, request: Request)
   const { invoice } = found
   if (!isPayableByAuthorization(invoice, deps.clock().getTime()))
     return stateOf(found, invoice.payments.some((payment) => !payment.dust && isLive(payment)) ? 200 : 409)
-  if (offer === null) return jsonResponse(503, { error: 'service_unavailable' }, { 'retry-after': '30' })
+  if (offer === null || offer.isDear) return notNow()
   return required(deps, { offer, path, error: 'PAYMENT-SIGNATURE header is required' })
 }
 
 /** Null while nobody could carry a payment: no hot wallet was read lately, it has no ether, or there is no token. */
-function offerOf(
-  { clock, staging = false }: X402Deps,
-  { invoice, network, wallet }: X402Invoice,
-): Offer | null {
+async function offerOf(
+  { clock, pool, staging = false }: X402Deps,
+  { tenant, invoice, network, wallet }: X402Invoice,
+): Promise<Offer | null> {
   if (wallet === null) return null
   const { chainId } = wallet
   const token = hotTokenOf(wallet, invoice.asset)
   if (token?.domain == null) return null
   if (clock().getTime() - wallet.updatedAt.getTime() > WALLET_AGE_MS_MAX) return null
-  if (wallet.balance < gasCostOf(TOKEN_SWEEP_GAS, gasPriceOf(wallet), wallet)) return null
+  const price = gasPriceOf(wallet)
+  if (wallet.balance < gasCostOf(tokenSweepGasAt(price, wallet), price, wallet)) return null
   const asset = encodeEvmAddress(token.contract)
   const realm = realmOfMode(invoice.livemode, staging)
   const known = { asset: invoice.asset, contract: asset.toLowerCase() }
@@ -134,7 +143,9 @@ function offerOf(
     name,
     version,
   }
-  return { terms, chainId, contract: token.contract }
+  const priced = { asset: invoice.asset, livemode: invoice.livemode, wallet }
+  const cost = await withTransaction(pool, tenant, (tx) => loadSweepCost(tx, priced))
+  return { terms, chainId, contract: token.contract, isDear: cost > invoice.amount }
 }
 
 type Payment = {
@@ -148,7 +159,7 @@ async function pay(deps: X402Deps, { found, offer, path, header }: Payment): Pro
   const payment = parse(header)
   if (payment === null) return jsonResponse(400, { error: 'invalid_payload' })
   if (!isX402Asset(found.invoice.asset)) return stateOf(found, 409)
-  if (offer === null) return jsonResponse(503, { error: 'service_unavailable' }, { 'retry-after': '30' })
+  if (offer === null) return notNow()
   const { authorization, signature } = payment.payload
   const refusal = judge(deps, payment, offer)
   // What is too late now may have been handed in, and settled, in time.
@@ -161,12 +172,12 @@ async function pay(deps: X402Deps, { found, offer, path, header }: Payment): Pro
       : stateOf(found, 409)
   if (refusal !== null && !isLate) return turnedDown(refusal)
   const input = { tenant, invoiceId: invoice.id, authorization, signature }
-  const submitted = await submitX402Authorization(deps, { ...input, isLate })
+  const submitted = await submitX402Authorization(deps, { ...input, isLate: isLate || offer.isDear })
   // Its caller waits for the block: who signs and who carries it must not rest meanwhile.
   deps.notifier.activity()
   switch (submitted.kind) {
     case 'late':
-      return turnedDown(TOO_LATE)
+      return isLate ? turnedDown(TOO_LATE) : notNow()
     case 'busy':
       return jsonResponse(409, { error: 'being_paid' })
     case 'exhausted':
@@ -177,6 +188,8 @@ async function pay(deps: X402Deps, { found, offer, path, header }: Payment): Pro
       return settled(deps, { found, offer, path, id: submitted.authorization.id })
   }
 }
+
+const notNow = (): Response => jsonResponse(503, { error: 'service_unavailable' }, { 'retry-after': '30' })
 
 function parse(header: string): X402Payment | null {
   if (header.length > HEADER_CHARACTERS_MAX) return null

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isSignedByPayer, payerTransferCall } from '../../../chain/evm/payer-authorization.ts'
 import { NETWORKS } from '../../../core/assets.ts'
-import { gasPriceOf, replacingPrice, TOKEN_SWEEP_GAS } from '../../../core/payout/gas.ts'
+import { gasPriceOf, replacingPrice, tokenSweepGasAt } from '../../../core/payout/gas.ts'
 import { SETTLE_SECONDS_MIN } from '../../../core/x402/judge-authorization.ts'
 import { x402AssetOn } from '../../../core/x402/x402-assets.ts'
 import {
@@ -148,7 +148,7 @@ async function build(
   // Of what waits only the hot wallet's next transaction is replaced.
   if (token === null || place === null || (last !== undefined && wallet.nonce !== last.nonce)) return null
   const price = last === undefined ? gasPriceOf(wallet) : replacingPrice(priceOfEntry(last), wallet)
-  const gas = TOKEN_SWEEP_GAS
+  const gas = tokenSweepGasAt(price, wallet)
   if (!(await coversGas(signer, terms, { gas, price, waiting: place.waiting }))) return null
   const { payer: from, recipient: to } = authorization
   const built = signFromHotWallet(account, {
