@@ -19,10 +19,12 @@ const PAGES = join(ROOT, 'dist/pages')
 const PAGE_SCRIPTS = {
   checkout: 'src/web/checkout/browser/checkout.ts',
   embed: 'src/web/embed/browser/embed.ts',
+  till: 'src/web/till/browser/till.ts',
   docs: 'src/web/docs/browser/docs.ts',
 }
 const PAGE_STYLES = {
   checkout: 'src/web/checkout/browser/checkout.css',
+  till: 'src/web/till/browser/till.css',
   docs: 'src/web/styles/docs.css',
   audit: 'src/web/styles/audit.css',
 }
@@ -117,7 +119,7 @@ async function compress(path) {
 
 /** Of everything that the result is made from: our sources, the schemas they read, this script, the libraries. */
 async function inputsHash() {
-  const browsers = ['checkout', 'embed', 'docs'].map((part) => `src/web/${part}/browser`)
+  const browsers = ['checkout', 'embed', 'till', 'docs'].map((part) => `src/web/${part}/browser`)
   const names = [...browsers, 'src/web/styles', 'src/wire', 'docs']
   const folders = [SOURCES, ...names.map((name) => join(ROOT, name))]
   const listed = await Promise.all(

@@ -4,8 +4,9 @@ import type { AssetId } from '../core/assets.ts'
 import type { Charge } from '../core/checkout/buyer-amount.ts'
 import type { ContinuedCheckout, ContinueRequest } from '../core/checkout/checkout-pages.ts'
 import { isSessionShown } from '../core/checkout/checkout-session.ts'
-import type { AssetRefused } from '../core/checkout/coin-offers.ts'
+import { type AssetRefused, coinOffers } from '../core/checkout/coin-offers.ts'
 import {
+  type BadAmountReason,
   chargeOf,
   dollars,
   namesCharge,
@@ -13,6 +14,7 @@ import {
   SLUG_PATTERN,
   windowMinutesOf,
 } from '../core/checkout/payment-link.ts'
+import { saleOf } from '../core/checkout/till.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { type InvoicePlan, planInvoice } from '../core/invoice/plan.ts'
 import { markAssetPicked } from '../db/checkout/card-purchases.ts'
@@ -89,7 +91,9 @@ async function continueSession(
     if (!isSessionShown(session, invoice, nowMs)) return NEUTRAL
     if (invoice !== null) return { kind: 'invoice', tenant, invoiceId: invoice.id }
     const total = dollars(session.usdCents)
-    const planned = planFor(total, request.asset, market, nowMs, session.expiresAtMs)
+    const asset = request.asset ?? link.asset
+    if (asset === null) return NEUTRAL
+    const planned = planFor(total, asset, market, nowMs, session.expiresAtMs)
     // The session has fixed the dollars of its price; the invoice shows both.
     const plan = planned.kind === 'planned' ? { ...planned, price: session.price } : planned
     const created = await makeInvoice(
@@ -124,22 +128,26 @@ async function continuePlainLink(deps: ContinueCheckoutDeps, request: ContinueRe
   ])
   return withTransaction(deps.pool, tenant, async (tx): Promise<Outcome> => {
     const link = await loadPaymentLink(tx, tenant, linkId)
-    if (link === null || !link.active) return NEUTRAL
+    // A till sells by its own page alone, and no other link's page sells like a till.
+    if (link === null || !link.active || (link.till === null) !== (request.sale === undefined)) return NEUTRAL
     await lockVisit(tx, tenant, digest)
     const before = await findInvoiceOfVisit(tx, tenant, { paymentLinkId: linkId, digest })
     if (before !== null) return { kind: 'invoice', tenant, invoiceId: before }
-    const charge = chargeOf(link, request, market.currencyRateOf)
-    if (charge.kind === 'bad_amount') return { ...charge, tenant }
+    const asked = askedOf(link, request, market.currencyRateOf)
+    if (asked.kind === 'bad_amount') return { ...asked, tenant }
+    if (asked.kind !== 'charge') return asked
     const nowMs = deps.clock().getTime()
     const expiresAtMs = nowMs + windowMinutesOf(link, market.rules) * MS_PER_MINUTE
-    const plan = planFor(charge.charge, request.asset, market, nowMs, expiresAtMs)
+    const asset = request.asset ?? firstCoin(market, asked.charge, link.asset, nowMs)
+    if (asset === null) return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
+    const plan = planFor(asked.charge, asset, market, nowMs, expiresAtMs)
     const created = await makeInvoice(
       deps,
       tx,
       { tenant, market, isLimitReached, plan },
       {
         ...linkDetails(link),
-        amountSource: charge.amountSource,
+        ...asked.details,
       },
     )
     if (created.kind === 'invoice' && !(await setInvoiceVisit(tx, tenant, created.invoiceId, digest)))
@@ -147,6 +155,37 @@ async function continuePlainLink(deps: ContinueCheckoutDeps, request: ContinueRe
     await markPicked(tx, tenant, request, created)
     return created
   })
+}
+
+type Asked =
+  | {
+      readonly kind: 'charge'
+      readonly charge: Charge
+      readonly details: Partial<Pick<NewInvoiceDetails, 'amountSource' | 'description' | 'metadata'>>
+    }
+  | { readonly kind: 'bad_amount'; readonly reason: BadAmountReason }
+  | { readonly kind: 'sale_changed' | 'sale_refused' }
+
+/** What a press asks for: what staff sold at a till, or what the link charges. */
+function askedOf(link: PaymentLink, request: ContinueRequest, rateOf: Market['currencyRateOf']): Asked {
+  if (link.till === null || request.sale === undefined) {
+    const charged = chargeOf(link, request, rateOf)
+    return charged.kind === 'bad_amount'
+      ? charged
+      : { kind: 'charge', charge: charged.charge, details: { amountSource: charged.amountSource } }
+  }
+  const sale = saleOf(link.till, request.sale)
+  if (sale.kind !== 'sale') return { kind: sale.kind === 'changed' ? 'sale_changed' : 'sale_refused' }
+  const { charge, description, metadata } = sale
+  return { kind: 'charge', charge, details: { amountSource: 'merchant', description, metadata } }
+}
+
+/** The coin that a till begins with: the link's, else the merchant's, else the first that can be had. */
+function firstCoin(market: Market, charge: Charge, wanted: AssetId | null, nowMs: number): AssetId | null {
+  const { coins, defaultAsset } = coinOffers(market, charge, wanted, nowMs)
+  const usable = coins.filter(({ available }) => available)
+  // Where none can be had the usual one says why.
+  return (usable.find(({ asset }) => asset === defaultAsset) ?? usable[0])?.asset ?? defaultAsset
 }
 
 async function markPicked(tx: Tx, tenant: Tenant, request: ContinueRequest, created: Outcome): Promise<void> {

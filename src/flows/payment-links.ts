@@ -1,5 +1,6 @@
 import { type BuyerAmountFault, buyerAmountFault } from '../core/checkout/buyer-amount.ts'
 import { ownCharge, type PaymentLink, type TotalFault, totalFault } from '../core/checkout/payment-link.ts'
+import { tillFault } from '../core/checkout/till.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { insertPaymentLink, loadPaymentLink, updatePaymentLink } from '../db/checkout/payment-links.ts'
 import type { Pool } from '../postgres/pool.ts'
@@ -17,7 +18,14 @@ export async function createPaymentLink(
   tenant: Tenant,
   details: Pick<
     PaymentLink,
-    'name' | 'usdCents' | 'price' | 'asset' | 'allowDynamicAmount' | 'buyerAmount' | 'durationMinutes'
+    | 'name'
+    | 'usdCents'
+    | 'price'
+    | 'asset'
+    | 'allowDynamicAmount'
+    | 'buyerAmount'
+    | 'till'
+    | 'durationMinutes'
   >,
   now: Date,
 ): Promise<PaymentLink> {
@@ -52,7 +60,7 @@ export function changePaymentLink(
     readonly tenant: Tenant
     readonly linkId: string
     readonly changes: Partial<
-      Pick<PaymentLink, 'active' | 'name' | 'durationMinutes' | 'usdCents' | 'price' | 'buyerAmount'>
+      Pick<PaymentLink, 'active' | 'name' | 'durationMinutes' | 'usdCents' | 'price' | 'buyerAmount' | 'till'>
     >
     readonly market: Market
     readonly nowMs: number
@@ -65,10 +73,8 @@ export function changePaymentLink(
     const link = { ...before, ...changes }
     const charge = ownCharge(link)
     if (charge === null && !link.allowDynamicAmount) return { kind: 'amount_needed' }
-    const wrong = buyerAmountFault(link.buyerAmount, {
-      allowDynamicAmount: link.allowDynamicAmount,
-      own: charge,
-    })
+    const asked = { ...link, own: charge }
+    const wrong = buyerAmountFault(link.buyerAmount, asked) ?? tillFault(asked)
     if (wrong !== null) return { kind: 'bad_buyer_amount', ...wrong }
     const isCharged = changes.usdCents != null || changes.price != null
     const fault = isCharged ? totalFault({ charge, asset: link.asset }, market, nowMs) : null

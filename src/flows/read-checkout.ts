@@ -73,6 +73,7 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
     invoice,
     merchantName,
     linkName: link?.name ?? null,
+    tillSlug: link === null || link.till === null ? null : link.slug,
     networkFacts: market.networkFacts,
     otherCoins,
     reopenable: bought === null && !isCarried && isReopenable(invoice, link, market.rules),

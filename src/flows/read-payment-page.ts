@@ -82,7 +82,7 @@ async function readPlainLink(
   const market = await deps.marketOf(tenant)
   return withTransaction(deps.pool, tenant, async (tx): Promise<PaymentPage> => {
     const link = await loadPaymentLink(tx, tenant, linkId)
-    if (link === null || !link.active) return NEUTRAL
+    if (link === null || !link.active || link.till !== null) return NEUTRAL
     const charge = chargeOf(link, requested, market.currencyRateOf)
     if (charge.kind === 'bad_amount' && !link.allowDynamicAmount) return { ...charge, tenant }
     const shop = { tenant, merchantName: await nameOf(tx, tenant), linkName: link.name }

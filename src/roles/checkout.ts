@@ -11,6 +11,7 @@ import { reopenInvoice } from '../flows/reopen-invoice.ts'
 import { requestReceipt } from '../flows/request-receipt.ts'
 import type { OpenInvoiceLimit } from '../flows/steps/open-invoice-limit.ts'
 import { switchAsset } from '../flows/switch-asset.ts'
+import { readTakings, readTill, signInAtTill } from '../flows/tills.ts'
 import { readUnsubscribe, unsubscribe } from '../flows/unsubscribe.ts'
 import { clientBlockOf, publicAddressOf } from '../http/api/client-address.ts'
 import { createMarketReader } from '../http/api/market.ts'
@@ -26,6 +27,7 @@ import { createCardOnramps } from '../onramp/card-onramps.ts'
 import { createPurchaseFollower } from '../onramp/follow-purchases.ts'
 import type { Onramps } from '../onramp/open-onramps.ts'
 import { createSandboxOnramp } from '../onramp/sandbox-onramp.ts'
+import { GuessMemory } from '../people/guess-memory.ts'
 import { listenFor, type Notifier } from '../postgres/notify.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { CurrencyRates } from '../rates/currency-rates.ts'
@@ -37,6 +39,7 @@ import type { SandboxControl } from '../sandbox/sandbox-control.ts'
 import { invoiceToken } from '../secrets/checkout-token.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { randomBase62 } from '../secrets/random-base62.ts'
+import { TILL_SESSION_MS } from '../secrets/staff-code.ts'
 import { createCheckoutApp, isBuyersPath } from '../web/checkout/app.ts'
 import type { Branding } from '../web/checkout/branding.ts'
 import type { CheckoutDeps } from '../web/checkout/checkout-deps.ts'
@@ -116,6 +119,7 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
     callerOf: clientBlockOf,
     maySendForm: maySend,
     newVisit: () => randomBase62(VISIT_LENGTH),
+    tills: tillsFrom({ ...deps, inTurn }),
     continueCheckout: (request) => continueCheckout(flowDeps, request),
     switchAsset: (change) => switchAsset(flowDeps, change),
     reopenInvoice: (invoice) => reopenInvoice(flowDeps, invoice),
@@ -165,6 +169,38 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
       endFollowing()
       await Promise.all([follower.stop(), listener.close()])
     },
+  }
+}
+
+/** Tries of a staff code, right or wrong. Eight digits and a hundred tries an hour: a guess a century. */
+const CODE_WINDOW_MS = 60 * 60_000
+const CODE_TRIES_OF_TILL_MAX = 100
+const CODE_TRIES_OF_CALLER_MAX = 10
+/** A queue with one sale every five seconds; a stolen code sells no more, and each takes an address from the pool. */
+const SALES_WINDOW_MS = 10 * 60_000
+const SALES_MAX = 120
+
+/** What this process counts of tills is in memory: a restart forgives, and several processes each count their own. */
+function tillsFrom(
+  deps: Pick<CheckoutRoleDeps, 'pool' | 'clock' | 'keyring'> & { inTurn: InTurn },
+): CheckoutDeps['tills'] {
+  const [tries, sales] = [new GuessMemory(), new GuessMemory()]
+  const { inTurn } = deps
+  return {
+    read: (slug, session) => inTurn(() => readTill(deps, slug, session)),
+    signIn: async (slug, { code, headers }) => {
+      const limit = { windowMs: CODE_WINDOW_MS, nowMs: performance.now() }
+      const isAllowed =
+        tries.take(`caller ${clientBlockOf(headers)}`, { ...limit, max: CODE_TRIES_OF_CALLER_MAX }) &&
+        tries.take(`till ${slug}`, { ...limit, max: CODE_TRIES_OF_TILL_MAX })
+      if (!isAllowed) return { kind: 'limited' }
+      const session = await inTurn(() => signInAtTill(deps, slug, code))
+      return session === null ? { kind: 'wrong' } : { kind: 'signed_in', session }
+    },
+    sessionSeconds: TILL_SESSION_MS / 1_000,
+    maySell: (linkId) =>
+      sales.take(linkId, { max: SALES_MAX, windowMs: SALES_WINDOW_MS, nowMs: performance.now() }),
+    takings: (till, sinceMs) => inTurn(() => readTakings(deps, till, sinceMs)),
   }
 }
 

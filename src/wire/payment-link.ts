@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { SUGGESTED_MAX } from '../core/checkout/buyer-amount.ts'
+import { ITEM_NAME_MAX, TILL_ITEMS_MAX, TIP_PERCENT_MAX, TIPS_MAX, tillUnits } from '../core/checkout/till.ts'
 import { WINDOW_MINUTES } from '../core/payment-rules.ts'
 import { CURRENCIES, currencyDecimals } from '../core/rates/currencies.ts'
-import { currencyAmount, idView, returnUrl, text, timestamp, usdAmount } from './fields.ts'
+import { currencyAmount, idView, line, returnUrl, text, timestamp, usdAmount } from './fields.ts'
 import { assetName, priceView, rateView } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
@@ -52,6 +53,46 @@ const buyerAmount = z
 export type BuyerAmountBody = z.output<typeof buyerAmount>
 const BUYER_AMOUNT = 'For tips, donations and top-ups: what buyers may pay where they say how much.'
 
+const tillCurrency = z.enum(['USD', ...CURRENCIES], {
+  error: `Must be USD, or one of ${CURRENCIES.join(', ')}`,
+})
+
+const till = z
+  .strictObject({
+    currency: tillCurrency.meta({ description: 'What the till counts in.' }),
+    items: z
+      .array(
+        z.strictObject({
+          name: line(1, ITEM_NAME_MAX),
+          amount: z
+            .string()
+            .regex(/^(0|[1-9][0-9]{0,5})(\.[0-9]{1,2})?$/, 'Must be an amount such as "2.50"')
+            .meta({ examples: ['2.50'] }),
+        }),
+      )
+      .max(TILL_ITEMS_MAX, `Must have at most ${TILL_ITEMS_MAX} items`)
+      .meta({ description: 'What is sold with one press.' })
+      .optional(),
+    tips: z
+      .array(z.int().min(1).max(TIP_PERCENT_MAX))
+      .max(TIPS_MAX, `Must have at most ${TIPS_MAX} percentages`)
+      .meta({ description: 'Percentages to choose a tip from. None: the till asks for no tip.' })
+      .optional(),
+  })
+  .superRefine(({ currency, items = [], tips = [] }, context) => {
+    for (const [at, { amount }] of items.entries()) {
+      const units = tillUnits(amount, currency)
+      const message = 'Must be more than zero, with no more decimals than its currency has'
+      if (units === null || units === 0n)
+        context.addIssue({ code: 'custom', path: ['items', at, 'amount'], message })
+    }
+    if (new Set(tips).size < tips.length)
+      context.addIssue({ code: 'custom', path: ['tips'], message: 'Must have each percentage once' })
+  })
+export type TillBody = z.output<typeof till>
+const TILL =
+  'Makes the link’s page a till, at which staff take payments. Only with `allow_dynamic_amount`, and without an amount or `buyer_amount`.'
+
 /** `POST /payment-links`. */
 export const createPaymentLinkBody = z
   .strictObject({
@@ -81,6 +122,7 @@ export const createPaymentLinkBody = z
     buyer_amount: buyerAmount
       .meta({ description: `${BUYER_AMOUNT} Only with \`allow_dynamic_amount\`.` })
       .optional(),
+    till: till.meta({ description: TILL }).optional(),
     duration_minutes: duration
       .meta({
         description:
@@ -128,6 +170,7 @@ export const updatePaymentLinkBody = z
       .nullable()
       .meta({ description: `${BUYER_AMOUNT} Replaces all of it; null takes it away.` })
       .optional(),
+    till: till.meta({ description: `${TILL} Replaces all of it.` }).optional(),
   })
   .superRefine(refuseBoth)
   .meta({ id: 'UpdatePaymentLink' })
@@ -153,11 +196,24 @@ export const paymentLinkView = z
       })
       .nullable()
       .meta({ description: BUYER_AMOUNT }),
+    till: z
+      .object({
+        currency: z.string(),
+        items: z.array(z.object({ name: z.string(), amount: z.string() })),
+        tips: z.array(z.int()),
+      })
+      .nullable()
+      .meta({ description: 'What staff sell at it; null for a page that buyers open.' }),
     duration_minutes: z.int().nullable().meta({ description: 'Null: your default of the moment.' }),
     active: z.boolean(),
     created_at: timestamp,
   })
   .meta({ id: 'PaymentLink' })
+
+/** `POST /payment-links/:id/renew-staff-code`. */
+export const staffCodeView = z
+  .object({ id: idView('plink'), staff_code: z.string().meta({ examples: ['48219073'] }) })
+  .meta({ id: 'StaffCode' })
 
 export const paymentLinkList = listOf(paymentLinkView)
 

@@ -252,6 +252,35 @@ describe('a shop in test mode', () => {
     await page.getByRole('button', { name: 'Deactivate' }).waitFor()
   })
 
+  test('a till is made with its items and staff code, is changed, and gets another code', async () => {
+    const { page, open } = shop
+    await open('/links')
+    await page.getByRole('button', { name: 'New till' }).click()
+    await page.getByLabel('Name').fill('Front counter')
+    await page.getByLabel('Items').fill('Espresso 2.20\n\nBanana bread 3,90')
+    await page.getByLabel('Tips in percent').fill('5%, 10')
+    await press(page, 'Create till')
+    await page.getByText('Line 2: Must be an amount such as "2.50"').waitFor()
+    await page.getByLabel('Items').fill('Espresso 2.20\n\nBanana bread 3.90')
+    await press(page, 'Create till')
+    await page.getByText(/^[0-9]{4} [0-9]{4}$/).waitFor()
+    await photograph(page, 'dashboard-till-code')
+    await press(page, 'I have copied it')
+    await heading(page, 'Front counter')
+    await page.getByText('$3.90').waitFor()
+    await photograph(page, 'dashboard-till')
+    await press(page, 'Edit')
+    expect(await page.getByLabel('Items').inputValue()).toBe('Espresso 2.20\nBanana bread 3.90')
+    await page.getByLabel('Tips in percent').fill('')
+    await press(page, 'Save')
+    await page.getByText('Not asked for').waitFor()
+    await press(page, 'New staff code')
+    await press(page, 'Create code')
+    await page.getByText(/^[0-9]{4} [0-9]{4}$/).waitFor()
+    await press(page, 'I have copied it')
+    await page.getByRole('link', { name: 'Open till' }).waitFor()
+  })
+
   test('live mode without networks says so, sells nothing, and leads to the command that connects them', async () => {
     const { page, open } = shop
     const banner = page.getByText('You cannot take real payments yet')

@@ -50,6 +50,7 @@ async function makeLink(changes: Partial<PaymentLink> = {}, owner = tenant): Pro
     usdCents: 2_500n,
     price: null,
     buyerAmount: null,
+    till: null,
     asset: 'LTC',
     allowDynamicAmount: true,
     durationMinutes: 30,

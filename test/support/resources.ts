@@ -143,7 +143,7 @@ async function seedPayout(
   return { payoutDestination, payout }
 }
 
-/** An active link with dynamic amounts and an open session on it. */
+/** An active link with dynamic amounts, whose page is a till, and an open session on it. */
 async function seedCheckout(
   api: TestApi,
   tenant: Tenant,
@@ -153,9 +153,9 @@ async function seedCheckout(
   const paymentLink = newId('paymentLink', now)
   const checkoutSession = newId('checkoutSession', now)
   await owner.query(
-    `insert into payment_link (merchant_id, id, livemode, slug, name, usd_cents, asset, allow_dynamic_amount, active,
+    `insert into payment_link (merchant_id, id, livemode, slug, name, till, asset, allow_dynamic_amount, active,
        created_at)
-     values ($1, $2, $3, $4, 'Coffee', 2500, 'LTC', true, true, $5)`,
+     values ($1, $2, $3, $4, 'Coffee', '{"currency":"USD","items":[],"tips":[]}', 'LTC', true, true, $5)`,
     [tenant.merchantId, paymentLink, tenant.livemode, `pl_${randomBytes(5).toString('hex')}`, now],
   )
   await owner.query(

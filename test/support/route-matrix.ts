@@ -27,6 +27,7 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   listPaymentLinks: {},
   getPaymentLink: { resource: 'paymentLink' },
   updatePaymentLink: { resource: 'paymentLink', body: () => ({ name: 'Tea' }) },
+  renewStaffCode: { resource: 'paymentLink' },
   // The second caller finds the session of the same order.
   createCheckoutSession: {
     resource: 'paymentLink',

@@ -237,6 +237,18 @@ export type CreatePaymentLink = {
     /** Amounts that the page offers with one press. */
     readonly suggested?: readonly string[] | undefined
   } | undefined
+  /** Makes the link’s page a till, at which staff take payments. Only with `allow_dynamic_amount`, and without an amount or `buyer_amount`. */
+  readonly till?: {
+    /** What the till counts in. */
+    readonly currency: 'USD' | 'AUD' | 'BRL' | 'CAD' | 'CHF' | 'CNY' | 'CZK' | 'DKK' | 'EUR' | 'GBP' | 'HKD' | 'HUF' | 'IDR' | 'ILS' | 'INR' | 'ISK' | 'JPY' | 'KRW' | 'MXN' | 'MYR' | 'NOK' | 'NZD' | 'PHP' | 'PLN' | 'RON' | 'SEK' | 'SGD' | 'THB' | 'TRY' | 'ZAR'
+    /** What is sold with one press. */
+    readonly items?: readonly {
+      readonly name: string
+      readonly amount: string
+    }[] | undefined
+    /** Percentages to choose a tip from. None: the till asks for no tip. */
+    readonly tips?: readonly number[] | undefined
+  } | undefined
   /** Minutes that a buyer has to pay, one of 15, 30, 60, 180, 720 and 1440; your default of the moment unless given. */
   readonly duration_minutes?: 15 | 30 | 60 | 180 | 720 | 1440 | undefined
 }
@@ -577,6 +589,15 @@ export type PaymentLink = {
     readonly maximum: string | null
     readonly suggested: readonly string[]
   } | null
+  /** What staff sell at it; null for a page that buyers open. */
+  readonly till: {
+    readonly currency: string
+    readonly items: readonly {
+      readonly name: string
+      readonly amount: string
+    }[]
+    readonly tips: readonly number[]
+  } | null
   /** Null: your default of the moment. */
   readonly duration_minutes: number | null
   readonly active: boolean
@@ -707,6 +728,11 @@ export type RotatedSecret = {
   readonly previous_secret_valid_until: string
 }
 
+export type StaffCode = {
+  readonly id: string
+  readonly staff_code: string
+}
+
 export type TestPayment = {
   readonly object: 'test_payment'
   readonly invoice_id: string
@@ -740,6 +766,18 @@ export type UpdatePaymentLink = {
     /** Amounts that the page offers with one press. */
     readonly suggested?: readonly string[] | undefined
   } | null | undefined
+  /** Makes the link’s page a till, at which staff take payments. Only with `allow_dynamic_amount`, and without an amount or `buyer_amount`. Replaces all of it. */
+  readonly till?: {
+    /** What the till counts in. */
+    readonly currency: 'USD' | 'AUD' | 'BRL' | 'CAD' | 'CHF' | 'CNY' | 'CZK' | 'DKK' | 'EUR' | 'GBP' | 'HKD' | 'HUF' | 'IDR' | 'ILS' | 'INR' | 'ISK' | 'JPY' | 'KRW' | 'MXN' | 'MYR' | 'NOK' | 'NZD' | 'PHP' | 'PLN' | 'RON' | 'SEK' | 'SGD' | 'THB' | 'TRY' | 'ZAR'
+    /** What is sold with one press. */
+    readonly items?: readonly {
+      readonly name: string
+      readonly amount: string
+    }[] | undefined
+    /** Percentages to choose a tip from. None: the till asks for no tip. */
+    readonly tips?: readonly number[] | undefined
+  } | undefined
 }
 
 export type UpdateWebhookEndpoint = {
@@ -1360,6 +1398,14 @@ export type Operations = {
     readonly query: undefined
     readonly body: undefined
     readonly answer: Payout
+    readonly item: undefined
+  }
+  /** Renew a till’s staff code */
+  readonly renewStaffCode: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: StaffCode
     readonly item: undefined
   }
   /** Request a webhook endpoint */

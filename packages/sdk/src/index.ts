@@ -36,6 +36,7 @@ export type {
   ResolveInvoice,
   RotatedSecret,
   RotateSecret,
+  StaffCode,
   TestPayment,
   UpdatePaymentLink,
   UpdateWebhookEndpoint,

@@ -99,6 +99,8 @@ const paymentLinks = (api: Api) => ({
     api.list('listPaymentLinks', { query: query ?? {} }, options),
   update: (id: string, body: Body<'updatePaymentLink'>, options?: RequestOptions) =>
     api.call('updatePaymentLink', { id, body }, options),
+  /** Of a till: it is answered here only, and ends the code before. */
+  renewStaffCode: (id: string, options?: RequestOptions) => api.call('renewStaffCode', { id }, options),
 })
 
 const checkoutSessions = (api: Api) => ({

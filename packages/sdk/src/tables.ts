@@ -46,6 +46,7 @@ export const OPERATIONS = {
   quotePayout: ['GET', '/payout-destinations/:id/quote', false],
   recoverEvents: ['POST', '/events/recover', true],
   rejectPayout: ['POST', '/payouts/:id/reject', false],
+  renewStaffCode: ['POST', '/payment-links/:id/renew-staff-code', false],
   requestWebhookEndpoint: ['POST', '/webhook-endpoint-requests', true],
   resolveInvoice: ['POST', '/invoices/:id/resolve', false],
   rotateWebhookSecret: ['POST', '/webhook-endpoints/:id/rotate-secret', false],

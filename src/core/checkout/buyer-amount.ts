@@ -26,6 +26,7 @@ export type BuyerAmountFault = {
     | 'buyer_amount.minimum'
     | 'buyer_amount.maximum'
     | 'buyer_amount.suggested'
+    | 'till'
   readonly message: string
 }
 

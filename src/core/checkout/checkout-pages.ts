@@ -8,6 +8,7 @@ import type { Tenant } from '../tenant.ts'
 import type { BuyerAmount } from './buyer-amount.ts'
 import type { AssetRefused, CoinOffer } from './coin-offers.ts'
 import type { BadAmountReason, RequestedCharge } from './payment-link.ts'
+import type { SaleRequest } from './till.ts'
 
 /** What the flows give the buyers' pages, and what the pages ask them for. */
 
@@ -23,6 +24,8 @@ export type CheckoutFacts = {
   readonly merchantName: string
   /** The name of the payment link that it came from; null where it came from none. */
   readonly linkName: string | null
+  /** The slug of that link where it is a till. */
+  readonly tillSlug: string | null
   readonly networkFacts: NetworkFacts
   /** What the buyer may pay with instead; empty where the coin is settled. */
   readonly otherCoins: readonly CoinOffer[]
@@ -81,9 +84,12 @@ export type PaymentPage =
 export type ContinueRequest = PaymentPageQuery & {
   /** The random words of the page that was pressed. A session needs none. */
   readonly visit?: string | undefined
-  readonly asset: AssetId
+  /** Null: the link's own, or the first that can be had. */
+  readonly asset: AssetId | null
   /** The buyer chose this very coin over the one that the page began with. */
   readonly picked?: boolean
+  /** What staff sell at a till; the page of no other link. */
+  readonly sale?: SaleRequest
 }
 
 /** What that came to. */
@@ -91,6 +97,8 @@ export type ContinuedCheckout =
   | Exclude<PaymentPage, { kind: 'open' | 'ask_amount' }>
   /** A press on a plain link that names no page of ours. */
   | { readonly kind: 'no_visit' }
+  /** The till has other prices than its page showed; or nothing, or no amount, was sold. */
+  | { readonly kind: 'sale_changed' | 'sale_refused' }
   | AssetRefused
 
 export type SwitchRequest = OwnInvoice & {

@@ -14,6 +14,7 @@ const link = (changes: Partial<PaymentLink> = {}): PaymentLink => ({
   asset: null,
   allowDynamicAmount: true,
   buyerAmount: null,
+  till: null,
   durationMinutes: null,
   active: true,
   createdAtMs: 0,

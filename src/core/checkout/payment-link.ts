@@ -7,6 +7,7 @@ import { formatUsd, parseUsd } from '../money.ts'
 import type { PaymentRules } from '../payment-rules.ts'
 import { CURRENCIES } from '../rates/currencies.ts'
 import { type BuyerAmount, beyondLimit, type Charge } from './buyer-amount.ts'
+import type { Till } from './till.ts'
 
 /** A reusable page at which buyers pay. */
 export type PaymentLink = {
@@ -24,6 +25,8 @@ export type PaymentLink = {
   readonly allowDynamicAmount: boolean
   /** What buyers may pay who say how much; null: anything, in dollars. */
   readonly buyerAmount: BuyerAmount | null
+  /** Where staff take payments at the link: buyers then open their own invoice's page, and never the link's. */
+  readonly till: Till | null
   /** Null: the merchant's default payment window of the moment. */
   readonly durationMinutes: number | null
   readonly active: boolean

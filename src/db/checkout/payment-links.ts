@@ -1,6 +1,7 @@
 import type { AssetId } from '../../core/assets.ts'
 import { buyerAmountOf } from '../../core/checkout/buyer-amount.ts'
 import type { PaymentLink } from '../../core/checkout/payment-link.ts'
+import { tillOf } from '../../core/checkout/till.ts'
 import type { Currency } from '../../core/rates/currencies.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
@@ -19,6 +20,7 @@ type PaymentLinkRow = {
   asset: AssetId | null
   allow_dynamic_amount: boolean
   buyer_amount: unknown
+  till: unknown
   duration_minutes: number | null
   active: boolean
   created_at: Date
@@ -26,7 +28,7 @@ type PaymentLinkRow = {
 
 /** The columns of `PaymentLinkRow`. */
 const COLUMNS = `merchant_id, id, livemode, slug, name, usd_cents, asset, allow_dynamic_amount, duration_minutes, active,
-  created_at, price_amount, price_currency, buyer_amount`
+  created_at, price_amount, price_currency, buyer_amount, till`
 
 /** Whose an active link is; null for a slug that names none. Served by payment_link_by_slug. */
 export async function findLinkOwner(
@@ -47,8 +49,8 @@ export async function findLinkOwner(
 export async function insertPaymentLink(tx: Tx, tenant: Tenant, link: PaymentLink): Promise<boolean> {
   const { rowCount } = await tx.query(
     `insert into payment_link (merchant_id, id, livemode, slug, name, usd_cents, asset, allow_dynamic_amount,
-       duration_minutes, active, created_at, price_amount, price_currency, buyer_amount)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+       duration_minutes, active, created_at, price_amount, price_currency, buyer_amount, till)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
      on conflict (slug) do nothing`,
     [
       tenant.merchantId,
@@ -65,6 +67,7 @@ export async function insertPaymentLink(tx: Tx, tenant: Tenant, link: PaymentLin
       link.price?.amount ?? null,
       link.price?.currency ?? null,
       jsonOrNull(link.buyerAmount),
+      jsonOrNull(link.till),
     ],
   )
   return rowCount === 1
@@ -108,7 +111,7 @@ export async function paymentLinkExists(tx: Tx, tenant: Tenant, id: string): Pro
 export async function updatePaymentLink(tx: Tx, tenant: Tenant, link: PaymentLink): Promise<void> {
   await tx.query(
     `update payment_link set name = $4, usd_cents = $5, duration_minutes = $6, active = $7, price_amount = $8,
-       price_currency = $9, buyer_amount = $10
+       price_currency = $9, buyer_amount = $10, till = $11
      where merchant_id = $1 and id = $2 and livemode = $3`,
     [
       tenant.merchantId,
@@ -121,8 +124,28 @@ export async function updatePaymentLink(tx: Tx, tenant: Tenant, link: PaymentLin
       link.price?.amount ?? null,
       link.price?.currency ?? null,
       jsonOrNull(link.buyerAmount),
+      jsonOrNull(link.till),
     ],
   )
+}
+
+/** The digest of a till's staff code; null where there is none, and for a link that is no till. Served by the primary key. */
+export async function loadStaffCode(tx: Tx, tenant: Tenant, id: string): Promise<Buffer | null> {
+  const { rows } = await tx.query<{ staff_code: Buffer | null }>(
+    'select staff_code from payment_link where merchant_id = $1 and id = $2 and livemode = $3',
+    [tenant.merchantId, id, tenant.livemode],
+  )
+  return rows[0]?.staff_code ?? null
+}
+
+/** Gives a till another staff code. False for a link that is no till. Served by the primary key. */
+export async function setStaffCode(tx: Tx, tenant: Tenant, id: string, digest: Buffer): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update payment_link set staff_code = $4
+     where merchant_id = $1 and id = $2 and livemode = $3 and till is not null`,
+    [tenant.merchantId, id, tenant.livemode, digest],
+  )
+  return rowCount === 1
 }
 
 /** A page of links, newest first, and whether there are more. Served by payment_link_by_mode. */
@@ -158,6 +181,7 @@ function linkFromRow(row: PaymentLinkRow): PaymentLink {
     asset: row.asset,
     allowDynamicAmount: row.allow_dynamic_amount,
     buyerAmount: buyerAmountOf(row.buyer_amount),
+    till: tillOf(row.till),
     durationMinutes: row.duration_minutes,
     active: row.active,
     createdAtMs: row.created_at.getTime(),

@@ -48,6 +48,7 @@ import {
   createPaymentLinkRoute,
   getPaymentLinkRoute,
   listPaymentLinksRoute,
+  renewStaffCodeRoute,
   updatePaymentLinkRoute,
 } from './routes/payment-links.ts'
 import {
@@ -99,6 +100,7 @@ export const ROUTES: readonly Route[] = [
   listPaymentLinksRoute,
   getPaymentLinkRoute,
   updatePaymentLinkRoute,
+  renewStaffCodeRoute,
   createCheckoutSessionRoute,
   listCheckoutSessionsRoute,
   getCheckoutSessionRoute,

@@ -22,7 +22,15 @@ const GUIDES_PATH = '/docs/guides'
 export const GUIDE_GROUPS: readonly { readonly title: string; readonly names: readonly string[] }[] = [
   {
     title: 'Start',
-    names: ['first-hour', 'setup', 'dashboard', 'payment-links', 'real-wallet', 'coming-from-elsewhere'],
+    names: [
+      'first-hour',
+      'setup',
+      'dashboard',
+      'payment-links',
+      'point-of-sale',
+      'real-wallet',
+      'coming-from-elsewhere',
+    ],
   },
   {
     title: 'Integrate',

@@ -23,13 +23,15 @@ export function paymentLinkViewOf(deps: Pick<ApiDeps, 'baseUrl'>, link: PaymentL
     livemode: link.livemode,
     name: link.name,
     slug: link.slug,
-    url: linkUrl(deps, link),
+    url: link.till === null ? linkUrl(deps, link) : `${deps.baseUrl}/till/${link.slug}`,
     usd_amount: link.usdCents === null ? null : formatUsd(link.usdCents),
     price: link.price,
     asset: link.asset,
     allow_dynamic_amount: link.allowDynamicAmount,
     buyer_amount:
       link.buyerAmount === null ? null : { ...link.buyerAmount, suggested: [...link.buyerAmount.suggested] },
+    till:
+      link.till === null ? null : { ...link.till, items: [...link.till.items], tips: [...link.till.tips] },
     duration_minutes: link.durationMinutes,
     active: link.active,
     created_at: isoTime(link.createdAtMs),

@@ -8,13 +8,14 @@ import type { AssetRefused } from '../../core/checkout/coin-offers.ts'
 import type { RequestedCharge } from '../../core/checkout/payment-link.ts'
 import { readBuilt } from '../built-files.ts'
 import { limitBody } from '../limit-body.ts'
+import { serveTills } from '../till/serve-tills.ts'
 import { NO_BRANDING } from './branding.ts'
 import { serveCardPages } from './card-pages.ts'
 import type { CheckoutDeps } from './checkout-deps.ts'
 import type { Notice } from './checkout-page.ts'
 import { contentSecurityPolicy, SECURITY_HEADERS } from './content-security.ts'
 import { renderAmountDocument, renderOpenDocument } from './document.tsx'
-import { serveInvoicePages } from './invoice-pages.ts'
+import { INVOICE_PATHS, serveInvoicePages } from './invoice-pages.ts'
 import { liveStreamsOf } from './invoice-snapshots.ts'
 import type { LiveStreams } from './live-streams.ts'
 import { serveLogos } from './logos.ts'
@@ -24,11 +25,11 @@ import { serveUnsubscribe } from './unsubscribe-pages.ts'
 
 /** Whether a path is one of the buyers' pages. */
 export const isBuyersPath = (path: string): boolean =>
-  path === '/embed.js' || ['/i/', '/l/', '/u/', '/logo/'].some((start) => path.startsWith(start))
+  path === '/embed.js' || ['/i/', '/l/', '/till/', '/u/', '/logo/'].some((start) => path.startsWith(start))
 
 /**
- * The buyers' pages: invoices under `/i/`, payment links under `/l/`, the end of emails under `/u/`, logos, embed.js. The caller
- * notifies `streams` of changes, and closes it so that a server can stop.
+ * The buyers' pages: invoices under `/i/`, payment links under `/l/`, tills under `/till/`, the end of emails under `/u/`,
+ * logos, embed.js. The caller notifies `streams` of changes, and closes it so that a server can stop.
  */
 export function createCheckoutApp(deps: CheckoutDeps): { app: Hono; streams: LiveStreams } {
   const streams = liveStreamsOf(deps)
@@ -42,15 +43,15 @@ export function createCheckoutApp(deps: CheckoutDeps): { app: Hono; streams: Liv
       c.res.headers.set('content-security-policy', plainPolicy)
   })
   for (const path of [
-    '/i/:token',
-    '/i/:token/state',
-    '/i/:token/receipt',
+    ...INVOICE_PATHS.flatMap((path) => [path, `${path}/state`, `${path}/receipt`]),
     '/i/:token/card',
     '/l/:slug',
+    '/till/:slug',
+    '/till/:slug/today',
     '/embed.js',
   ])
     app.use(path, compress())
-  app.on('POST', ['/i/*', '/l/*'], async (c, next) => {
+  app.on('POST', ['/i/*', '/l/*', '/till/*'], async (c, next) => {
     if (deps.maySendForm(c.req.raw.headers)) return next()
     return plainPage(c, 'busy', 429)
   })
@@ -58,6 +59,7 @@ export function createCheckoutApp(deps: CheckoutDeps): { app: Hono; streams: Liv
   if (deps.card !== undefined) serveCardPages(app, deps, deps.card)
   servePaymentPages(app, deps)
   serveUnsubscribe(app, deps)
+  serveTills(app, deps)
   serveLogos(app, deps)
   serveEmbed(app)
   app.all('*', missing)

@@ -18,6 +18,7 @@ import type {
 import type { ReceiptRequest } from '../../core/checkout/receipt-request.ts'
 import type { DollarsPerCurrency } from '../../core/rates/currencies.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import type { TillDeps } from '../till/till-deps.ts'
 import type { Branding } from './branding.ts'
 import type { Scenario } from './test-panel.tsx'
 
@@ -57,6 +58,7 @@ export type CheckoutDeps = {
   readonly maySendForm: (headers: Headers) => boolean
   /** A random name for one rendering of a payment link's page, so that pressing its button twice makes one invoice. */
   readonly newVisit: () => string
+  readonly tills: TillDeps
   readonly switchAsset: (request: SwitchRequest) => Promise<SwitchedAsset>
   readonly reopenInvoice: (invoice: OwnInvoice) => Promise<ReopenedInvoice>
   /** Keeps where the receipt goes once the invoice is paid. False where that cannot be changed any more. */

@@ -57,6 +57,8 @@ export type CheckoutPage = ShopPage & {
   readonly invoiceId: string
   /** The shop's page to go back to; null where the shop named none. */
   readonly returnUrl: string | null
+  /** The till at which staff show the page; null for the buyer's own page. */
+  readonly tillSlug: string | null
   /** The token of the page's own URL, for its forms. */
   readonly token: string
   /** The page's own URL, for links that come from elsewhere. */

@@ -1,20 +1,24 @@
 import { hashOf } from '../built-files.ts'
 import { type Branding, brandStyle } from './branding.ts'
-import { SCRIPT, STYLE, STYLE_WITHOUT_SCRIPT } from './inline-files.ts'
+import { SCRIPT, STYLE, STYLE_WITHOUT_SCRIPT, TILL_SCRIPT, TILL_STYLE } from './inline-files.ts'
 
 const SCRIPT_HASH = hashOf(SCRIPT)
 const STYLE_HASHES = `${hashOf(STYLE)} ${hashOf(STYLE_WITHOUT_SCRIPT)}`
 
+const TILL_HASHES = { script: ` ${hashOf(TILL_SCRIPT)}`, style: ` ${hashOf(TILL_STYLE)}` }
+
 /** Only this program's own script and styles, by their hashes, and the merchant's colours are allowed. */
-export function contentSecurityPolicy(branding: Branding): string {
+export function contentSecurityPolicy(branding: Branding, at: 'checkout' | 'till' = 'checkout'): string {
+  const besides = at === 'till' ? TILL_HASHES : { script: '', style: '' }
   const own = brandStyle(branding)
   return [
     `default-src 'none'`,
-    `script-src ${SCRIPT_HASH}`,
-    `style-src ${STYLE_HASHES}${own === '' ? '' : ` ${hashOf(own)}`}`,
+    `script-src ${SCRIPT_HASH}${besides.script}`,
+    `style-src ${STYLE_HASHES}${besides.style}${own === '' ? '' : ` ${hashOf(own)}`}`,
     // The icon in the browser's tab is a data: URL; logos are our own.
     `img-src 'self' data:`,
     `connect-src 'self'`,
+    ...(at === 'till' ? [`manifest-src 'self'`] : []),
     `form-action 'self'`,
     `base-uri 'none'`,
     `frame-ancestors 'none'`,

@@ -1,12 +1,13 @@
 import { raw } from 'hono/html'
 import type { CheckoutState } from '../../core/checkout/checkout-state.ts'
 import { ICON } from '../icon.ts'
+import { TillSale } from '../till/till-sale.tsx'
 import { AmountMain } from './amount-main.tsx'
 import { type Branding, brandStyle, NO_BRANDING } from './branding.ts'
 import { CheckoutMain } from './checkout-main.tsx'
 import type { AmountPage, CheckoutPage, OpenPage } from './checkout-page.ts'
 import { Icon, type IconName } from './icons.tsx'
-import { SCRIPT, STYLE, STYLE_WITHOUT_SCRIPT } from './inline-files.ts'
+import { SCRIPT, STYLE, STYLE_WITHOUT_SCRIPT, TILL_SCRIPT, TILL_STYLE } from './inline-files.ts'
 import { fill, fillPlural, type Language } from './language.ts'
 import { OpenMain, openQuery } from './open-main.tsx'
 import { TITLE_NAME_MAX, titleOf } from './outcome-text.ts'
@@ -30,11 +31,13 @@ export function renderCheckoutDocument(page: CheckoutPage, nowMs: number): strin
       data-warning-five={fillPlural(language, messages.warning_left, 5)}
       data-warning-one={fillPlural(language, messages.warning_left, 1)}
       data-locale={language.locale}
+      {...(page.tillSlug === null ? {} : { 'data-sale': page.tillSlug })}
     >
       {!view.livemode && <header class="banner">{messages.test_banner}</header>}
       <p class="banner lost" id="lost" role="alert" hidden>
         {messages.offline}
       </p>
+      {page.tillSlug !== null && <TillSale page={page} />}
       <CheckoutMain page={page} />
       <p class="unseen" id="announcer" role="status" />
       <footer>
@@ -46,9 +49,17 @@ export function renderCheckoutDocument(page: CheckoutPage, nowMs: number): strin
         />
       </footer>
       <script>{raw(SCRIPT)}</script>
+      {page.tillSlug !== null && <script>{raw(TILL_SCRIPT)}</script>}
     </body>
   )
-  return documentOf({ language, branding: page.branding, title: titleOf(page), body, reload })
+  return documentOf({
+    language,
+    branding: page.branding,
+    title: titleOf(page),
+    body,
+    reload,
+    tillSlug: page.tillSlug,
+  })
 }
 
 /** The page of a payment link or session before the buyer continues. */
@@ -94,7 +105,7 @@ export function renderReceiptDocument(page: CheckoutPage): string {
   const state = language.messages.receipt_heading
   const merchant = page.merchantName.slice(0, TITLE_NAME_MAX)
   const title = fill(language.messages.title_state, { state, merchant })
-  return documentOf({ language, branding, title, body, reload: 'never' })
+  return documentOf({ language, branding, title, body, reload: 'never', tillSlug: page.tillSlug })
 }
 
 /** The changing part alone, for the script. */
@@ -146,10 +157,12 @@ type DocumentParts = {
   reload: 'never' | 'without_script' | 'always'
   /** The content of `http-equiv="refresh"`, if it is not the usual reload. */
   refresh?: string | undefined
+  /** Of a till's pages, the till. */
+  tillSlug?: string | null
 }
 
 export function documentOf(parts: DocumentParts): string {
-  const { language, branding, title, body, reload } = parts
+  const { language, branding, title, body, reload, tillSlug = null } = parts
   const refresh = <meta http-equiv="refresh" content={parts.refresh ?? String(RELOAD_SECONDS)} />
   const ownStyle = brandStyle(branding)
   const page = (
@@ -162,6 +175,8 @@ export function documentOf(parts: DocumentParts): string {
         <title>{title}</title>
         <link rel="icon" href={ICON} />
         <style>{raw(STYLE)}</style>
+        {tillSlug !== null && <style>{raw(TILL_STYLE)}</style>}
+        {tillSlug !== null && <link rel="manifest" href={`/till/${tillSlug}/manifest.webmanifest`} />}
         {ownStyle !== '' && <style>{raw(ownStyle)}</style>}
         <noscript>
           <style>{raw(STYLE_WITHOUT_SCRIPT)}</style>

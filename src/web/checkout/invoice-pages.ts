@@ -22,35 +22,45 @@ import { isScenario } from './test-panel.tsx'
 const FORM_BYTES_MAX = 1_024
 const VERSION_LENGTH_MAX = 32
 
+/** The buyer's page of an invoice, and that of a till's sale: the same page, with what the till adds. */
+export const INVOICE_PATHS = ['/i/:token', '/till/:slug/sale/:token'] as const
+
 /** The page of one invoice, what it asks for while it is open, and its forms. */
 export function serveInvoicePages(app: Hono, deps: CheckoutDeps, streams: LiveStreams): void {
-  app.get('/i/:token', async (c) => {
-    const found = await findCheckout(deps, c.req.param('token'))
+  for (const path of INVOICE_PATHS) serveInvoicePage(app, path, deps, streams)
+}
+
+const findAt = (c: Context, deps: CheckoutDeps): Promise<FoundCheckout | null> =>
+  findCheckout(deps, c.req.param('token') ?? '', c.req.param('slug'))
+
+function serveInvoicePage(app: Hono, path: string, deps: CheckoutDeps, streams: LiveStreams): void {
+  app.get(path, async (c) => {
+    const found = await findAt(c, deps)
     if (found === null) return missing(c)
     const watching = c.req.query('watch') === '1'
     const method = methodNamed(c.req.query('pay'))
     const isTyping = c.req.query('receipt') === '1'
     return answerPage(c, deps, { ...pageOf(deps, found, languageOf(c)), watching, method, isTyping })
   })
-  app.get('/i/:token/state', async (c) => {
-    const found = await findCheckout(deps, c.req.param('token'))
+  app.get(`${path}/state`, async (c) => {
+    const found = await findAt(c, deps)
     if (found === null) return c.json({ error: 'not_found' }, 404)
     const snapshot = snapshotOf(deps, pageOf(deps, found, languageOf(c)))
     return c.json(c.req.query('version') === snapshot.version ? { ...snapshot, html: null } : snapshot)
   })
-  serveSolanaTransfer(app, deps)
-  serveReceipt(app, deps)
-  serveEvents(app, deps, streams)
-  serveForms(app, deps)
+  serveSolanaTransfer(app, path, deps)
+  serveReceipt(app, path, deps)
+  serveEvents(app, path, deps, streams)
+  serveForms(app, path, deps)
 }
 
 /** Base58 of 32 bytes has no more digits. */
 const ACCOUNT_LENGTH_MAX = 44
 
 /** What a wallet for SOL is to sign: only the server knows a block that is new enough. */
-function serveSolanaTransfer(app: Hono, deps: CheckoutDeps): void {
-  app.get('/i/:token/solana-transfer', async (c) => {
-    const found = await findCheckout(deps, c.req.param('token'))
+function serveSolanaTransfer(app: Hono, path: string, deps: CheckoutDeps): void {
+  app.get(`${path}/solana-transfer`, async (c) => {
+    const found = await findAt(c, deps)
     const from = c.req.query('from') ?? ''
     if (found === null || from.length > ACCOUNT_LENGTH_MAX) return c.json({ error: 'not_found' }, 404)
     const { view } = pageOf(deps, found, languageOf(c))
@@ -61,22 +71,21 @@ function serveSolanaTransfer(app: Hono, deps: CheckoutDeps): void {
   })
 }
 
-function serveReceipt(app: Hono, deps: CheckoutDeps): void {
-  app.get('/i/:token/receipt', async (c) => {
-    const found = await findCheckout(deps, c.req.param('token'))
+function serveReceipt(app: Hono, path: string, deps: CheckoutDeps): void {
+  app.get(`${path}/receipt`, async (c) => {
+    const found = await findAt(c, deps)
     if (found === null) return missing(c)
     const page = pageOf(deps, found, languageOf(c))
     if (page.view.paidAtMs === null) return c.redirect(`../${page.token}${page.langQuery}`, 303)
     return c.html(renderReceiptDocument(page), 200, {
-      'content-security-policy': contentSecurityPolicy(page.branding),
+      'content-security-policy': policyOf(page),
     })
   })
 }
 
-function serveEvents(app: Hono, deps: CheckoutDeps, streams: LiveStreams): void {
-  app.get('/i/:token/events', async (c) => {
-    const token = c.req.param('token')
-    const found = await deps.readCheckout(token)
+function serveEvents(app: Hono, path: string, deps: CheckoutDeps, streams: LiveStreams): void {
+  app.get(`${path}/events`, async (c) => {
+    const found = await findAt(c, deps)
     if (found === null) return c.json({ error: 'not_found' }, 404)
     const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }
     // Hono answers HEAD with this handler and throws the body away, which would leave the stream open for ever.
@@ -84,7 +93,13 @@ function serveEvents(app: Hono, deps: CheckoutDeps, streams: LiveStreams): void 
     const version = (c.req.query('version') ?? '').slice(0, VERSION_LENGTH_MAX)
     const language = languageOf(c).language.tag
     const caller = deps.callerOf(c.req.raw.headers)
-    const stream = streams.open({ invoiceId: found.invoice.id, token, version, language, caller })
+    const stream = streams.open({
+      invoiceId: found.invoice.id,
+      token: found.token,
+      version,
+      language,
+      caller,
+    })
     return stream === null
       ? c.json({ error: 'busy' }, 503, { 'retry-after': '15' })
       : c.body(stream, 200, headers)
@@ -104,9 +119,9 @@ const FORMS: ReadonlyMap<string, AnswerForm> = new Map([
  * The forms are sent to the page's own path and named by `?form=`: what is answered in place of the page, with what went
  * wrong, stands at its URL, so that its links, its script and a reload go on from there.
  */
-function serveForms(app: Hono, deps: CheckoutDeps): void {
-  app.post('/i/:token', limitBody(FORM_BYTES_MAX, refused), async (c) => {
-    const found = await findCheckout(deps, c.req.param('token'))
+function serveForms(app: Hono, path: string, deps: CheckoutDeps): void {
+  app.post(path, limitBody(FORM_BYTES_MAX, refused), async (c) => {
+    const found = await findAt(c, deps)
     const answer = FORMS.get(c.req.query('form') ?? '')
     if (found === null || answer === undefined) return missing(c)
     return isOwnForm(c) ? answer(c, deps, found) : refused(c)
@@ -199,7 +214,7 @@ async function again(
   notice: Notice,
   status: 400 | 409 | 503,
 ): Promise<Response> {
-  const fresh = (await findCheckout(deps, found.token)) ?? found
+  const fresh = (await findAt(c, deps)) ?? found
   const isTyping = notice === 'receipt_email_refused' || notice === 'receipt_email_limit'
   return answerPage(c, deps, { ...pageOf(deps, fresh, languageOf(c)), notice, isTyping }, status)
 }
@@ -211,6 +226,9 @@ function answerPage(
   status: 200 | 400 | 409 | 503 = 200,
 ): Response | Promise<Response> {
   return c.html(renderCheckoutDocument(page, deps.clock().getTime()), status, {
-    'content-security-policy': contentSecurityPolicy(page.branding),
+    'content-security-policy': policyOf(page),
   })
 }
+
+const policyOf = ({ branding, tillSlug }: CheckoutPage): string =>
+  contentSecurityPolicy(branding, tillSlug === null ? 'checkout' : 'till')

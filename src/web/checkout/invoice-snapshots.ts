@@ -10,14 +10,25 @@ import { type FullSnapshot, LiveStreams } from './live-streams.ts'
 import { titleOf } from './outcome-text.ts'
 import type { PageLanguage } from './page-request.ts'
 
-/** All that the page of a token is drawn from. */
+/** All that the page of a token is drawn from. `tillSlug` is that of the till at which it is shown. */
 export type FoundCheckout = CheckoutFacts & { readonly token: string; readonly branding: Branding }
 
-/** What a token opens, with its shop's branding; null if it opens nothing. */
-export async function findCheckout(deps: CheckoutDeps, token: string): Promise<FoundCheckout | null> {
+/**
+ * What a token opens, with its shop's branding; null if it opens nothing. At a till only that till's sales are opened.
+ */
+export async function findCheckout(
+  deps: CheckoutDeps,
+  token: string,
+  till?: string | undefined,
+): Promise<FoundCheckout | null> {
   const found = await deps.readCheckout(token)
-  if (found === null) return null
-  return { ...found, token, branding: await deps.readBranding(found.invoice.merchantId) }
+  if (found === null || (till !== undefined && found.tillSlug !== till)) return null
+  return {
+    ...found,
+    tillSlug: till ?? null,
+    token,
+    branding: await deps.readBranding(found.invoice.merchantId),
+  }
 }
 
 /** What the buyer pays for: what the shop said of the invoice, or the name of its payment link. */
@@ -36,6 +47,7 @@ export function pageOf(deps: CheckoutDeps, found: FoundCheckout, language: PageL
     returnUrl: invoice.returnUrl,
     merchantName,
     branding,
+    tillSlug: found.tillSlug,
     token,
     url: `${deps.baseUrl}/i/${token}`,
     otherCoins,

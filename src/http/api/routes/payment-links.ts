@@ -1,10 +1,12 @@
 import { type BuyerAmount, buyerAmountFault, wholeAmount } from '../../../core/checkout/buyer-amount.ts'
 import { ownCharge, type PaymentLink, totalFault } from '../../../core/checkout/payment-link.ts'
+import { type Till, tillFault } from '../../../core/checkout/till.ts'
 import { wholePrice } from '../../../core/invoice/price.ts'
 import type { CurrencyAmount } from '../../../core/invoice/types.ts'
 import { parseUsd } from '../../../core/money.ts'
 import { listPaymentLinks, loadPaymentLink, paymentLinkExists } from '../../../db/checkout/payment-links.ts'
 import { changePaymentLink, createPaymentLink } from '../../../flows/payment-links.ts'
+import { renewStaffCode } from '../../../flows/tills.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
 import { pageOf } from '../../../wire/list.ts'
 import {
@@ -13,6 +15,8 @@ import {
   listPaymentLinksQuery,
   paymentLinkList,
   paymentLinkView,
+  staffCodeView,
+  type TillBody,
   updatePaymentLinkBody,
 } from '../../../wire/payment-link.ts'
 import { paymentLinkViewOf } from '../../views/checkout-views.ts'
@@ -46,9 +50,11 @@ export const createPaymentLinkRoute = defineRoute({
     const charge = ownCharge(total)
     const allowDynamicAmount = body.allow_dynamic_amount ?? false
     const buyerAmount = buyerAmountIn(body.buyer_amount ?? null)
+    const till = body.till === undefined ? null : tillIn(body.till)
+    const asked = { allowDynamicAmount, own: charge, buyerAmount, till }
     return {
-      details: { ...total, allowDynamicAmount, buyerAmount },
-      wrong: buyerAmountFault(buyerAmount, { allowDynamicAmount, own: charge }),
+      details: { ...total, allowDynamicAmount, buyerAmount, till },
+      wrong: buyerAmountFault(buyerAmount, asked) ?? tillFault(asked),
       fault: totalFault({ charge, asset }, market, deps.clock().getTime()),
     }
   },
@@ -97,6 +103,13 @@ function buyerAmountIn(body: BuyerAmountBody | null): BuyerAmount | null {
     suggested: suggested.map(whole),
   }
 }
+
+/** As it is stored, like a buyer's amounts. */
+const tillIn = ({ currency, items = [], tips = [] }: TillBody): Till => ({
+  currency,
+  items: items.map(({ name, amount }) => ({ name, amount: wholeAmount(amount, currency) ?? amount })),
+  tips,
+})
 
 export const listPaymentLinksRoute = defineRoute({
   method: 'get',
@@ -163,6 +176,7 @@ export const updatePaymentLinkRoute = defineRoute({
         ...(durationMinutes === undefined ? {} : { durationMinutes }),
         ...chargeIn(body),
         ...(body.buyer_amount === undefined ? {} : { buyerAmount: buyerAmountIn(body.buyer_amount) }),
+        ...(body.till === undefined ? {} : { till: tillIn(body.till) }),
       },
       market: await deps.marketOf(tenant),
       nowMs: deps.clock().getTime(),
@@ -177,5 +191,25 @@ export const updatePaymentLinkRoute = defineRoute({
       })
     }
     return paymentLinkViewOf(deps, outcome.link)
+  },
+})
+
+export const renewStaffCodeRoute = defineRoute({
+  method: 'post',
+  path: '/payment-links/:id/renew-staff-code',
+  operationId: 'renewStaffCode',
+  tag: 'Payment links',
+  summary: 'Renew a till’s staff code',
+  description:
+    'For a link with a `till`. Staff sign in with it at the link’s `url`, where they can sell and nothing else. It is shown here only, takes the place of the code before, and signs everybody out who used that.',
+  scope: 'payment_links:write',
+  success: { status: 200, description: 'The new code, shown once.', schema: staffCodeView },
+  problems: [],
+  exists: paymentLinkExists,
+
+  handler: async (deps, { tenant, id }) => {
+    const code = await renewStaffCode(deps, tenant, id)
+    if (code === null) throw new ApiProblem('not_found')
+    return { id, staff_code: code }
   },
 })

@@ -34,6 +34,7 @@ import type {
   createCheckoutSessionBody,
   createPaymentLinkBody,
   paymentLinkView,
+  staffCodeView,
   updatePaymentLinkBody,
 } from '../../../wire/payment-link.ts'
 import type {
@@ -80,6 +81,7 @@ export type PayoutApproval = z.output<typeof payoutApprovalView>
 export type ApprovePayout = z.input<typeof approvePayoutBody>
 export type PayoutDestination = z.output<typeof payoutDestinationView>
 export type CreatePayoutDestination = z.input<typeof createPayoutDestinationBody>
+export type StaffCode = z.output<typeof staffCodeView>
 export type PaymentLink = z.output<typeof paymentLinkView>
 export type CreatePaymentLink = z.input<typeof createPaymentLinkBody>
 export type UpdatePaymentLink = z.input<typeof updatePaymentLinkBody>

@@ -30,6 +30,7 @@ import { type Column, DataTable, Narrow } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 import { type Total, TotalFields, totalBody, totalLike } from '../parts/total-fields.tsx'
 import { NewLinkDialog } from './new-link.tsx'
+import { TillCards } from './till.tsx'
 
 const route = getRouteApi('/inside/links/$id')
 
@@ -52,19 +53,7 @@ function Shown({ link }: { link: PaymentLink }) {
       actions={<Switch link={link} />}
     >
       <div className="stack large">
-        <Card title="Share">
-          <div className="stack">
-            <CopyField label="Link" text={link.url} />
-            <div className="actions">
-              <Share url={link.url} subject={link.name} />
-            </div>
-            <Snippet
-              label="Embed code"
-              code={`<script src="${window.location.origin}/embed.js" async></script>
-<div data-paylink-link="${link.slug}" data-label="Pay with crypto"></div>`}
-            />
-          </div>
-        </Card>
+        {link.till == null ? <ShareCard link={link} /> : <TillCards link={link} till={link.till} />}
         <Invoices link={link} />
         <Card title="Details">
           <Facts
@@ -81,13 +70,33 @@ function Shown({ link }: { link: PaymentLink }) {
             ]}
           />
         </Card>
-        {link.allow_dynamic_amount ? <Sessions link={link} /> : null}
+        {link.allow_dynamic_amount && link.till == null ? <Sessions link={link} /> : null}
       </div>
     </Page>
   )
 }
 
+function ShareCard({ link }: { link: PaymentLink }) {
+  return (
+    <Card title="Share">
+      <div className="stack">
+        <CopyField label="Link" text={link.url} />
+        <div className="actions">
+          <Share url={link.url} subject={link.name} />
+        </div>
+        <Snippet
+          label="Embed code"
+          code={`<script src="${window.location.origin}/embed.js" async></script>
+<div data-paylink-link="${link.slug}" data-label="Pay with crypto"></div>`}
+        />
+      </div>
+    </Card>
+  )
+}
+
 function amountOf(link: PaymentLink): string {
+  if (link.till != null) return 'What staff enter at the till'
+
   const charged = totalOf(link)
   if (charged === null) return 'The buyer enters it, unless an order sets it'
   return link.allow_dynamic_amount ? `${charged} suggested; the buyer can enter another` : charged
@@ -163,9 +172,9 @@ function Switch({ link }: { link: PaymentLink }) {
   return (
     <>
       <a className="button plain" href={link.url} target="_blank" rel="noopener">
-        Preview
+        {link.till == null ? 'Preview' : 'Open till'}
       </a>
-      <Button onClick={() => setIsCopying(true)}>Duplicate</Button>
+      {link.till == null ? <Button onClick={() => setIsCopying(true)}>Duplicate</Button> : null}
       <Button busy={change.isPending} onClick={() => change.mutate({ active: !link.active })}>
         {link.active ? 'Deactivate' : 'Activate'}
       </Button>

@@ -16,6 +16,7 @@ import { Pager, pageQuery } from '../parts/pager.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
 import { type Column, DataTable, Empty, NothingFound } from '../parts/table.tsx'
 import { NewLinkDialog } from './new-link.tsx'
+import { TillDialog } from './till.tsx'
 
 const route = getRouteApi('/inside/links')
 
@@ -26,19 +27,23 @@ export function LinksPage() {
   const navigate = route.useNavigate()
   const links = useQuery(linksOf(mode, { q, ...pageQuery(search) }))
   const isWithoutNetworks = useIsWithoutNetworks()
-  const [isMaking, setIsMaking] = useState(false)
+  const [making, setMaking] = useState<'link' | 'till' | null>(null)
+  const close = () => setMaking(null)
   const makeButton = (
-    <Button look="primary" icon="plus" disabled={isWithoutNetworks} onClick={() => setIsMaking(true)}>
+    <Button look="primary" icon="plus" disabled={isWithoutNetworks} onClick={() => setMaking('link')}>
       New link
     </Button>
   )
   return (
     <Page
       title="Payment links"
-      lead="Reusable links that anyone can pay."
+      lead="Reusable links that anyone can pay, and tills for your counter."
       actions={
         <>
           <CsvButton name="payment-links" path="/payment-links" query={{ q }} columns={CSV_COLUMNS} />
+          <Button disabled={isWithoutNetworks} onClick={() => setMaking('till')}>
+            New till
+          </Button>
           {makeButton}
         </>
       }
@@ -77,7 +82,8 @@ export function LinksPage() {
         }
       />
       <Pager list={links.data} position={search} />
-      {isMaking ? <NewLinkDialog onClose={() => setIsMaking(false)} /> : null}
+      {making === 'link' ? <NewLinkDialog onClose={close} /> : null}
+      {making === 'till' ? <TillDialog onClose={close} /> : null}
     </Page>
   )
 }
@@ -94,7 +100,8 @@ const COLUMNS: readonly Column<PaymentLink>[] = [
   {
     title: 'Amount',
     align: 'end',
-    cell: (link) => totalOf(link) ?? 'Buyer enters it',
+    // An API of the release before knows no till.
+    cell: (link) => totalOf(link) ?? (link.till == null ? 'Buyer enters it' : 'Till'),
   },
   {
     title: 'Coin',

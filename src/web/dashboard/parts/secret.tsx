@@ -9,12 +9,14 @@ export function SecretDialog({
   label,
   secret,
   onClose,
+  advice = 'Keep it where your server reads its secrets, never in a repository.',
   children,
 }: {
   title: string
   label: string
   secret: string
   onClose: () => void
+  advice?: string
   children?: React.ReactNode
 }) {
   return (
@@ -22,10 +24,7 @@ export function SecretDialog({
       <div className="stack">
         <CopyField label={label} text={secret} />
         <Note kind="warn">
-          <p>
-            You won't be able to see this again. Keep it where your server reads its secrets, never in a
-            repository.
-          </p>
+          <p>You won't be able to see this again. {advice}</p>
         </Note>
         {children}
         <div className="actions end">

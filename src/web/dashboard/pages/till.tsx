@@ -1,0 +1,189 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { Problem } from '../api/request.ts'
+import type { CreatePaymentLink, PaymentLink, StaffCode, UpdatePaymentLink } from '../api/types.ts'
+import { useChange } from '../app/changes.ts'
+import { useHomeCurrency } from '../app/home-currency.ts'
+import { Button } from '../parts/button.tsx'
+import { Confirm } from '../parts/confirm.tsx'
+import { CopyField } from '../parts/copy.tsx'
+import { DialogForm } from '../parts/dialog-form.tsx'
+import { Field, TextArea } from '../parts/field.tsx'
+import { money } from '../parts/money.ts'
+import { faultOf } from '../parts/note.tsx'
+import { Card, Facts } from '../parts/page.tsx'
+import { SecretDialog } from '../parts/secret.tsx'
+import { Share } from '../parts/share.tsx'
+import { CurrencySelect } from '../parts/total-fields.tsx'
+
+type Till = NonNullable<PaymentLink['till']>
+
+/** Each line is a name and, after its last space, a price. What is wrong with it is the API's to say. */
+const itemsIn = (text: string): Till['items'] =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .map((line) => {
+      const [, name = line, amount = ''] = /^(.*\S)\s+(\S+)$/.exec(line) ?? []
+      return { name, amount }
+    })
+
+const tipsIn = (text: string): number[] =>
+  text
+    .split(/[\s,%]+/)
+    .filter((tip) => tip !== '')
+    .map(Number)
+
+/** What the API refuses of the items or the tips, with the line that it is about. */
+function faultIn(error: unknown, list: 'items' | 'tips'): string | null {
+  if (!(error instanceof Problem)) return null
+  const [, named, at] = /^till(?:\.(items|tips)\D?([0-9]*))?/.exec(error.param ?? '') ?? []
+  if (named !== list) return null
+  return at === '' || list === 'tips' ? error.message : `Line ${Number(at) + 1}: ${error.message}`
+}
+
+/** Payments at a counter take minutes. */
+const MINUTES = 15
+
+/** Asks for what a till sells; `of` is the till that is changed. A new one gets its staff code at once. */
+export function TillDialog({ of, onClose }: { of?: PaymentLink; onClose: () => void }) {
+  const navigate = useNavigate()
+  const home = useHomeCurrency()
+  const [form, setForm] = useState({
+    name: of?.name ?? '',
+    items: (of?.till?.items ?? []).map(({ name, amount }) => `${name} ${amount}`).join('\n'),
+    tips: of === undefined ? '' : (of.till?.tips ?? []).join(', '),
+    currency: of?.till?.currency as typeof home | undefined,
+  })
+  const set = (name: 'name' | 'items' | 'tips') => (event: { target: { value: string } }) =>
+    setForm((old) => ({ ...old, [name]: event.target.value }))
+  const code = useStaffCode()
+  const make = useChange<CreatePaymentLink, PaymentLink>((body) => ({ path: '/payment-links', body }), {
+    onDone: ({ id }) => code.mutate(id),
+  })
+  const change = useChange<UpdatePaymentLink, PaymentLink>(
+    (body) => ({ method: 'PATCH', path: `/payment-links/${of?.id}`, body }),
+    { done: 'Till changed. Open tills show it when they are loaded again.', onDone: onClose },
+  )
+  const [items, tips] = [itemsIn(form.items), tipsIn(form.tips)]
+  const currency = form.currency ?? home
+  const error = make.error ?? change.error ?? code.error
+  const made = make.data
+  if (made !== undefined && code.data !== undefined) {
+    const onRead = () => {
+      onClose()
+      void navigate({ to: '/links/$id', params: { id: made.id } })
+    }
+    return <StaffCodeDialog code={code.data.staff_code} onClose={onRead} />
+  }
+  const body = { name: form.name.trim(), till: { currency, items, tips } }
+  const submit = () => {
+    if (of !== undefined) change.mutate(body)
+    else if (made !== undefined) code.mutate(made.id)
+    else make.mutate({ ...body, allow_dynamic_amount: true, duration_minutes: MINUTES })
+  }
+  return (
+    <DialogForm
+      title={of === undefined ? 'New till' : 'Edit till'}
+      action={of === undefined ? 'Create till' : 'Save'}
+      change={{ error, isPending: make.isPending || change.isPending || code.isPending }}
+      faults={error instanceof Problem && error.param !== null && error.param !== 'till' ? [error.param] : []}
+      onClose={onClose}
+      onSubmit={submit}
+    >
+      <Field
+        label="Name"
+        hint="Such as the counter or the stall. Customers see it where a sale has no items."
+        required
+        maxLength={120}
+        value={form.name}
+        onChange={set('name')}
+        fault={faultOf(error, 'name')}
+      />
+      <CurrencySelect
+        label="Currency"
+        currency={currency}
+        onChange={(chosen) => setForm((old) => ({ ...old, currency: chosen }))}
+        fault={faultOf(error, 'till.currency')}
+      />
+      <TextArea
+        label="Items"
+        hint="Optional, at most 60. One a line: the name, a space, the price."
+        rows={6}
+        placeholder={'Espresso 2.20\nBanana bread 3.90'}
+        value={form.items}
+        onChange={set('items')}
+        fault={faultIn(error, 'items')}
+      />
+      <Field
+        label="Tips in percent"
+        hint="Optional, at most four. Without any, the till asks for no tip."
+        placeholder="5, 10, 15"
+        value={form.tips}
+        onChange={set('tips')}
+        fault={faultIn(error, 'tips')}
+      />
+    </DialogForm>
+  )
+}
+
+const useStaffCode = () =>
+  useChange<string, StaffCode>((id) => ({ path: `/payment-links/${id}/renew-staff-code`, body: {} }))
+
+function StaffCodeDialog({ code, onClose }: { code: string; onClose: () => void }) {
+  return (
+    <SecretDialog
+      title="Staff code"
+      label="Staff sign in at the till with it"
+      secret={`${code.slice(0, 4)} ${code.slice(4)}`}
+      advice="Tell it to those who sell. With it they can sell and see what the till took today, and nothing else."
+      onClose={onClose}
+    />
+  )
+}
+
+/** What the page of a link that is a till has in place of a buyers' link. */
+export function TillCards({ link, till }: { link: PaymentLink; till: Till }) {
+  const [shown, setShown] = useState<'edit' | 'code' | null>(null)
+  const code = useStaffCode()
+  const close = () => setShown(null)
+  const { currency, items, tips } = till
+  return (
+    <>
+      <Card title="Open the till">
+        <div className="stack">
+          <p>Scan the QR code with the phone that is to be the till, and sign in with the staff code.</p>
+          <CopyField label="Till" text={link.url} />
+          <div className="actions">
+            <Share url={link.url} subject={link.name} />
+            <Button small onClick={() => setShown('code')}>
+              New staff code
+            </Button>
+          </div>
+        </div>
+      </Card>
+      <Card title="What it sells" actions={<Button onClick={() => setShown('edit')}>Edit</Button>}>
+        <Facts
+          facts={[
+            ...items.map(({ name, amount }) => [name, money({ amount, currency })] as const),
+            ['Keypad', `Any amount in ${currency}`],
+            ['Tips', tips.length === 0 ? 'Not asked for' : tips.map((tip) => `${tip}%`).join(', ')],
+          ]}
+        />
+      </Card>
+      {shown === 'edit' ? <TillDialog of={link} onClose={close} /> : null}
+      {shown === 'code' ? (
+        <Confirm
+          title="New staff code"
+          action="Create code"
+          onConfirm={() => code.mutateAsync(link.id)}
+          onClose={close}
+        >
+          <p>Everyone who is signed in at this till is signed out, and the old code stops working.</p>
+        </Confirm>
+      ) : null}
+      {code.data === undefined ? null : <StaffCodeDialog code={code.data.staff_code} onClose={code.reset} />}
+    </>
+  )
+}

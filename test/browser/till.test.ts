@@ -1,0 +1,208 @@
+// @module-tag chromium
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { AssetId } from '../../src/core/assets.ts'
+import { recordTransfers } from '../../src/flows/record-transfers.ts'
+import type { SandboxControl } from '../../src/sandbox/sandbox-control.ts'
+import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
+import { launchBrowser, photograph } from '../support/browser.ts'
+import { startBuyersSite } from '../support/buyers-site.ts'
+import { inBlock } from '../support/invoice.ts'
+import {
+  axeFaults,
+  complaintsOf,
+  lowContrast,
+  overflow,
+  smallTargets,
+  unnamed,
+} from '../support/page-checks.ts'
+
+/** A till as staff use it, on a phone: the real API, database, live stream and browser. */
+
+let api: TestApi
+let browser: Browser
+let site: Awaited<ReturnType<typeof startBuyersSite>>
+let merchant: TestMerchant
+beforeAll(async () => {
+  api = await createTestApi()
+  browser = await launchBrowser()
+  merchant = await api.addMerchant()
+  // Pays as the sandbox's chain does: what the watcher reads is recorded.
+  const sandbox: SandboxControl = {
+    serves: () => true,
+    payInvoice: async ({ tenant, invoiceId }) => {
+      const { rows } = await api.database.owner.query<{ amount: string; asset: AssetId }>(
+        'select amount::text as amount, asset from invoice where id = $1',
+        [invoiceId],
+      )
+      const firstSeenMs = api.time.now.getTime()
+      const { amount = '0', asset = 'LTC' } = rows[0] ?? {}
+      const paid = inBlock('ab'.repeat(32), BigInt(amount), 6, { firstSeenMs, asset })
+      const watcher = { pool: api.database.pools.watcher, clock: api.deps.clock }
+      await recordTransfers(watcher, { tenant, invoiceId, facts: [paid], tipHeight: 100 })
+      return { kind: 'sent', scenario: 'exact', txids: [] }
+    },
+    sendCoins: async () => false,
+    stop: async () => {},
+  }
+  site = await startBuyersSite(api, { formsPerSecond: 1_000, sandbox })
+})
+afterAll(async () => {
+  await browser?.close()
+  await site?.stop()
+  await api?.drop()
+})
+
+const ITEMS = [
+  { name: 'Espresso', amount: '2.20' },
+  { name: 'Flat white', amount: '3.40' },
+  { name: 'Croissant', amount: '2.80' },
+  { name: 'Banana bread', amount: '3.90' },
+  { name: 'Orange juice', amount: '4.50' },
+  { name: 'Still water', amount: '1.90' },
+]
+
+async function makeTill(items: object[]): Promise<{ id: string; path: string; code: string }> {
+  const body = {
+    name: 'Front counter',
+    asset: 'LTC',
+    allow_dynamic_amount: true,
+    till: { currency: 'EUR', items, tips: [5, 10, 15] },
+  }
+  const key = merchant.testKey
+  const made = await api.call('POST', '/payment-links', { key, body })
+  if (made.status !== 201) throw new Error(made.text)
+  const code = await api.call('POST', `/payment-links/${made.body.id}/renew-staff-code`, { key })
+  return { id: made.body.id, path: new URL(made.body.url).pathname, code: code.body.staff_code }
+}
+const invoices = async () => (await api.call('GET', '/invoices', { key: merchant.testKey })).body.data
+
+async function inspect(page: Page): Promise<void> {
+  expect(await axeFaults(page)).toEqual([])
+  await glance(page)
+}
+
+async function glance(page: Page): Promise<void> {
+  expect(await lowContrast(page)).toEqual([])
+  expect(await smallTargets(page)).toEqual([])
+  expect(await unnamed(page)).toEqual([])
+  expect(await overflow(page)).toBe(0)
+}
+
+test('staff sign in, sell, lose the connection, charge once, see it paid, and serve the next', async () => {
+  const { id, path, code } = await makeTill(ITEMS)
+  const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, locale: 'en-IE' }
+  const context = await browser.newContext(phone)
+  const page = await context.newPage()
+  const alerts = complaintsOf(page)
+  await page.goto(site.url + path)
+  await inspect(page)
+  await photograph(page, 'till-sign-in')
+  await page.locator('#code').fill(`${code.slice(0, 4)} ${code.slice(4)}`)
+  await page.locator('#sign-in').tap()
+  await page.locator('#till').waitFor()
+
+  for (const key of ['1', '5', '0', 'back', '0']) await page.locator(`[data-key="${key}"]`).tap()
+  await page.locator('[data-key=add]').tap()
+  await page.locator('[data-item="0"]').tap()
+  await page.locator('[data-item="0"]').tap()
+  await page.locator('[data-item="4"]').tap()
+  await page.getByRole('button', { name: 'Remove one: Orange juice' }).tap()
+  await page.keyboard.press('5')
+  expect(await page.locator('#total').textContent()).toBe('€5.95')
+  await page.keyboard.press('Backspace')
+  await page.getByText('10%').tap()
+  // 1.50 and 4.40, and a tenth of them.
+  expect(await page.locator('#total').textContent()).toBe('€6.49')
+  expect(await page.locator('#charge').textContent()).toBe('Charge \u2066€6.49\u2069')
+  await inspect(page)
+  await photograph(page, 'till')
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await glance(page)
+  await photograph(page, 'till-dark')
+  await page.emulateMedia({ colorScheme: 'light' })
+
+  // The server has the sale and its answer is lost.
+  let isLost = true
+  await page.route('**/sale', async (route) => {
+    if (!isLost) return route.continue()
+    await route.fetch()
+    await route.abort('connectionreset')
+  })
+  await page.locator('#charge').tap()
+  await page.getByText('No connection.').waitFor()
+  await glance(page)
+  await photograph(page, 'till-offline')
+  isLost = false
+  await page.reload()
+  await page.waitForURL('**/sale/*')
+  const [invoice, ...others] = await invoices()
+  expect(others).toEqual([])
+  expect(invoice).toMatchObject({
+    price: { amount: '6.49', currency: 'EUR' },
+    description: '2 × Espresso, + 1.50, + 10 % (0.59)',
+    metadata: { tip: '0.59' },
+    amount_source: 'merchant',
+    status: 'awaiting_payment',
+  })
+  expect((await page.locator('.qr-payment').boundingBox())?.width).toBeGreaterThan(250)
+  await inspect(page)
+  await photograph(page, 'till-sale')
+  await page.locator('#switch-summary').tap()
+  await page.locator('#coin-BTC').check()
+  await page.locator('#switch-coin').tap()
+  await expect.poll(() => page.locator('#amount-value').textContent()).toContain('BTC')
+  expect(page.url()).toContain('/sale/')
+
+  await page.locator('#sandbox-exact').tap()
+  await page.locator('#till-done').waitFor()
+  await inspect(page)
+  await photograph(page, 'till-paid')
+  const token = page.url().split('/').at(-1)
+  await page.locator('#till-receipt').tap()
+  await page.getByText('2 × Espresso').waitFor()
+  expect(await page.locator('#print').isVisible()).toBe(true)
+  await page.goBack()
+  await page.keyboard.press('Enter')
+  await page.locator('#till').waitFor()
+  expect(await page.locator('#total').textContent()).toBe('€0.00')
+
+  await page.locator('#today').tap()
+  expect(await page.locator('.till-sum').textContent()).toBe('€6.49')
+  expect(await page.locator('.till-count').textContent()).toBe('1 sale · Tip: €0.59')
+  await inspect(page)
+  await photograph(page, 'till-today')
+  expect(await page.locator('.till-sales a').getAttribute('href')).toBe(`./sale/${token}`)
+
+  await page.goto(site.url + path)
+  for (const [name, change] of [
+    ['narrow', { width: 320, height: 568 }],
+    ['desktop', { width: 1280, height: 800 }],
+  ] as const) {
+    await page.setViewportSize(change)
+    await glance(page)
+    await photograph(page, `till-${name}`)
+  }
+  await page.setViewportSize(phone.viewport)
+
+  // The shop changes its items while the till is open: what the page shows is not charged.
+  const hostile = '<img src=x onerror=alert(1)>"\'&'
+  const till = { currency: 'EUR', items: [{ name: hostile, amount: '4.50' }], tips: [] }
+  await api.call('PATCH', `/payment-links/${id}`, { key: merchant.testKey, body: { till } })
+  await page.locator('[data-item="0"]').tap()
+  await page.locator('#charge').tap()
+  await page.getByText('The shop has changed its prices.').waitFor()
+  await page.locator('#discard').tap()
+  await page.locator('[data-item="0"]').getByText(hostile).tap()
+  await page.locator('#lines').getByText(hostile).waitFor()
+  await page.locator('#charge').tap()
+  await page.waitForURL('**/sale/*')
+  await page.locator('.what-for').getByText(hostile).waitFor()
+  expect((await invoices()).length).toBe(2)
+  await page.locator('#new-sale').tap()
+  await page.goto(`${site.url}${path}?lang=ar`)
+  await glance(page)
+  await photograph(page, 'till-ar')
+  expect(alerts.filter((alert) => !/ERR_CONNECTION_RESET|status of 409/.test(alert))).toEqual([])
+  await context.close()
+})
