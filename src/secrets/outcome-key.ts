@@ -33,7 +33,7 @@ export async function findOutcomeKey(config: {
 export const outcomeKeyFileOf = (approvalKeyFile: string): string =>
   join(dirname(approvalKeyFile), 'outcome-key')
 
-/** What became of something that the signer signed. */
+/** What a watcher saw on a chain: what became of something that the signer signed, or what is to be signed next. */
 export type Outcome =
   /** A sweep's transaction is in a block, and did what it was to do. */
   | { readonly kind: 'landed'; readonly network: string; readonly txid: string }
@@ -44,13 +44,19 @@ export type Outcome =
       readonly payoutId: string
       readonly txids: readonly string[]
     }
+  /** This nonce of a deposit address is its next, or was. `address`: hex. */
+  | {
+      readonly kind: 'next_nonce'
+      readonly network: string
+      readonly address: string
+      readonly nonce: number
+    }
 
-const messageOf = (outcome: Outcome): Buffer =>
-  Buffer.from(
-    outcome.kind === 'landed'
-      ? `paylink outcome 1\nlanded\n${outcome.network}\n${outcome.txid}`
-      : `paylink outcome 1\nfailed\n${outcome.network}\n${outcome.payoutId}\n${outcome.txids.join('\n')}`,
-  )
+function messageOf(outcome: Outcome): Buffer {
+  const { kind, network } = outcome
+  const about = kind === 'failed' ? [outcome.payoutId, ...outcome.txids] : [txidOf(outcome)]
+  return Buffer.from(['paylink outcome 1', kind, network, ...about].join('\n'))
+}
 
 export const sealOutcome = (key: SigningKey, outcome: Outcome): Buffer => key.sign(messageOf(outcome))
 
@@ -65,6 +71,8 @@ export const sealReading = (key: SigningKey, text: string): Buffer => key.sign(r
 export const isReadingSealed = (publicKey: Uint8Array, text: string, seal: Uint8Array): boolean =>
   isSignedBy(publicKey, readingOf(text), seal)
 
-/** The transaction that an outcome is kept by: of a payout's the newest, so that one signed later needs another seal. */
-export const txidOf = (outcome: Outcome): string =>
-  outcome.kind === 'landed' ? outcome.txid : (outcome.txids.at(-1) ?? '')
+/** What an outcome is kept by: a transaction, of a payout's the newest, so that one signed later needs another seal; or a nonce. */
+export function txidOf(outcome: Outcome): string {
+  if (outcome.kind === 'next_nonce') return `${outcome.address}/${outcome.nonce}`
+  return outcome.kind === 'landed' ? outcome.txid : (outcome.txids.at(-1) ?? '')
+}

@@ -265,3 +265,28 @@ test("with the watcher's login a payout called failed gives its sweep away, and 
   expect((await world.signedFor(taker.id)).sweeps).toHaveLength(1)
   expect(await world.signedFor(robbed.id)).toEqual({ payout: [], sweeps: [] })
 })
+
+test('with the watcher’s login no deposit is signed away by a nonce that nothing leads up to', async () => {
+  const { owner, pools } = world.database
+  const shop = await world.openShop('ETH_BASE', [10n ** 18n])
+  await world.tracker().pass()
+  const payout = await world.payout(shop, 'ETH_BASE', '0.5')
+  const { rows } = await owner.query<{ id: string }>('select id from transfer where merchant_id = $1', [
+    shop.merchantId,
+  ])
+  const { merchantId, livemode, network, asset, id: payoutId } = payout
+  const sweep = { merchantId, livemode, id: newId('sweep', world.now), payoutId, network, asset }
+  const forged = { ...(await placeOf(shop)), amount: 10n ** 18n, nonce: 1_000_000, delegationNonce: null }
+  await withTransaction(pools.watcher, shop, (tx) =>
+    insertSweep(tx, { ...sweep, ...forged, transferIds: rows.map(({ id }) => id), now: world.now }),
+  )
+  await world.sign()
+  expect((await owner.query('select from sweep_transaction where sweep_id = $1', [sweep.id])).rowCount).toBe(
+    0,
+  )
+  expect(world.logged.join('')).toContain('a nonce that nothing leads up to')
+  // Once it is out of the way the deposit is swept as ever.
+  await owner.query(`update sweep set status = 'failed', final_at = now() where id = $1`, [sweep.id])
+  const next = await world.payout(shop, 'ETH_BASE', '0.4')
+  await world.until(shop, next.id, 'confirmed')
+})

@@ -73,6 +73,12 @@ export class OutcomeSealer {
     if (txids.length > 0) await this.#seal({ kind: 'failed', network: this.#parts.network, payoutId, txids })
   }
 
+  /** Which nonce of a deposit address (20 bytes) is its next, by the chain and by what was signed. */
+  nextNonce(address: Uint8Array, nonce: number): Promise<void> {
+    const { network } = this.#parts
+    return this.#seal({ kind: 'next_nonce', network, address: Buffer.from(address).toString('hex'), nonce })
+  }
+
   /** The seal of what this process has just read of the network's hot wallet; null where it has no key. */
   reading(text: string): Buffer | null {
     const key = this.#key()

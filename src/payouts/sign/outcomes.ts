@@ -124,7 +124,7 @@ async function keepSealed(
   const key = await knownKey(signer)
   if (key === null) return
   const sealed: Outcome[] = []
-  for (const kind of ['landed', 'failed'] as const) {
+  for (const kind of ['landed', 'failed', 'next_nonce'] as const) {
     const some = outcomes.filter((outcome) => outcome.kind === kind)
     const seals = await loadOutcomeSeals(pool, { network, kind, txids: some.map(txidOf) })
     for (const outcome of some) {

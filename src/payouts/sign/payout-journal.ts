@@ -12,6 +12,7 @@ import {
   isVaultSweepEntry,
   type JournalEntry,
   lineSchema,
+  type SignedIntent,
   type UtxoEntry,
 } from './journal-lines.ts'
 import { type CreditPlace, SignedCredits } from './signed-credits.ts'
@@ -53,6 +54,8 @@ const firstSignedOf = ({ signed_at: atMs, network, intent }: JournalEntry): Firs
 export const isPayoutId = (id: string): boolean => isIdOf('payout', id)
 /** Whoever requests a sweep chooses its id: with a payout's id its signature would block that payout. */
 export const isSweepId = (id: string): boolean => isIdOf('sweep', id) || isIdOf('maintenance', id)
+
+type SweepIntent = Extract<SignedIntent, { readonly kind: 'sweep' }>
 
 /** An output that came back to the signer. */
 type Change = {
@@ -99,6 +102,8 @@ export class PayoutJournal {
   readonly #nextChange = new Map<string, number>()
   /** What was signed on a network for sweeps of nothing, which create its sweeper. */
   readonly #sweepers = new Map<string, readonly JournalEntry[]>()
+  /** The nonce after the highest that was signed of a deposit address, by its network and name in hex. */
+  readonly #nextNonce = new Map<string, number>()
   /** The first signatures of sweeps for which a hot wallet pays, on all networks. */
   #fetches: JournalEntry[] = []
   readonly #change = new Map<string, Change>()
@@ -188,6 +193,11 @@ export class PayoutJournal {
   /** What was signed to create a network's sweeper, oldest first. */
   sweepersSigned(network: string): readonly JournalEntry[] {
     return this.#sweepers.get(network) ?? []
+  }
+
+  /** The first nonce of a deposit address (hex) that was neither signed nor delegated with, nor is below one that was. */
+  nextNonceOf(network: string, address: string): number {
+    return this.#nextNonce.get(`${network} ${address}`) ?? 0
   }
 
   /** All that was signed for each sweep of a network for which the hot wallet pays, first within a window; older are forgotten. */
@@ -287,6 +297,7 @@ export class PayoutJournal {
         this.#sweepers.set(entry.network, [...this.sweepersSigned(entry.network), entry])
       if (entries.length === 0 && entry.intent?.kind === 'sweep' && entry.intent.nonce === null)
         this.#fetches.push(entry)
+      if (entry.intent?.kind === 'sweep') this.#noteNonce(entry.network, entry.intent)
       if (isVaultSweepEntry(entry)) this.#swept.add(entry.txid)
       return
     }
@@ -297,5 +308,11 @@ export class PayoutJournal {
       )
     const next = (entry.change?.change_index ?? -1) + 1
     if (next > this.nextChangeIndex(entry.network)) this.#nextChange.set(entry.network, next)
+  }
+
+  #noteNonce(network: string, { address, nonce, delegation_nonce: delegated }: SweepIntent): void {
+    const used = nonce ?? delegated
+    if (used === undefined) return
+    this.#nextNonce.set(`${network} ${address}`, Math.max(used + 1, this.nextNonceOf(network, address)))
   }
 }

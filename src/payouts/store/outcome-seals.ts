@@ -3,7 +3,7 @@ import { EVM_NETWORK_PATTERN } from '../../core/chain/evm-networks.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Sweep } from './sweeps.ts'
 
-type Kind = 'landed' | 'failed'
+type Kind = 'landed' | 'failed' | 'next_nonce'
 
 /** Keeps the seal of an outcome; one in its place was another watcher's, or refused by the signer. By primary key. */
 export async function saveOutcomeSeal(

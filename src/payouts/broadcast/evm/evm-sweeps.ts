@@ -298,15 +298,15 @@ export class EvmSweeps {
   }
 
   async #planOne(payout: Payout, found: SweepableAddress, { address: hot }: HotWallet): Promise<void> {
-    const { asset } = payout
-    const isDelegated = isSweptByDelegation(asset)
+    const isDelegated = isSweptByDelegation(payout.asset)
     if (
-      isToken(asset) &&
+      isToken(payout.asset) &&
       (!isDelegated || (await isDelegatedForSure(this.#parts.providers, found.address, hot)))
     )
       return this.#insert(payout, found, { nonce: null, delegationNonce: null })
     const nonce = await this.#nonceOf(found)
     if (nonce === 'doubtful') return
+    if (nonce > 0) await this.#parts.sealer.nextNonce(found.address, nonce)
     const nonces = isDelegated ? { nonce: null, delegationNonce: nonce } : { nonce, delegationNonce: null }
     await this.#insert(payout, found, nonces)
   }

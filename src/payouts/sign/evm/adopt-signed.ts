@@ -16,9 +16,10 @@ import type { EvmEntry } from '../journal-lines.ts'
 import type { PayoutJournal } from '../payout-journal.ts'
 import type { SigningTask } from '../payout-signer.ts'
 import type { SigningContext } from '../signing-context.ts'
-import { digestOf, intentOf, sweepCall, takesOwnDeposits } from './evm-sweeps.ts'
+import { digestOf, intentOf, sweepCall } from './evm-sweeps.ts'
 import { type EvmTerms, evmEntryOf, readEvmTerms } from './evm-terms.ts'
 import { signFromHotWallet, signSweep } from './sign-evm.ts'
+import { takesOwnDeposits } from './sweep-checks.ts'
 
 /**
  * A transaction of the payout that the watcher found in a block and that neither database nor journal knows, since both were

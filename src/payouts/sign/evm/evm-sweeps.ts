@@ -12,7 +12,6 @@ import {
 import type { Payout } from '../../../core/payout/payout.ts'
 import { type Tx, withTransaction } from '../../../postgres/transaction.ts'
 import { insertAccountNonce } from '../../store/account-nonces.ts'
-import { sumOwnDeposits } from '../../store/deposit-owners.ts'
 import {
   insertSweepTransaction,
   listSweepTransactions,
@@ -27,8 +26,7 @@ import {
   type JournalEntry,
   type SignedIntent,
 } from '../journal-lines.ts'
-import { sealedOf } from '../outcomes.ts'
-import { isJournaled, isSweepId } from '../payout-journal.ts'
+import { isJournaled } from '../payout-journal.ts'
 import type { SigningContext } from '../signing-context.ts'
 import {
   delegatedSweepCall,
@@ -49,6 +47,7 @@ import {
   wantedPrice,
 } from './evm-terms.ts'
 import { depositAddress, signFromHotWallet, signSweep, tokenSweepCall } from './sign-evm.ts'
+import { isOverLost, leavesNoGap, takesOwnDeposits } from './sweep-checks.ts'
 
 type Task = {
   /** What the sweeps are for. */
@@ -129,7 +128,11 @@ async function signOne(signer: SigningContext, task: Task, sweep: Sweep): Promis
     return true
   }
   const last = signed.at(-1)
-  if (last === undefined && !(await takesOwnDeposits(signer, sweep, terms))) return true
+  if (
+    last === undefined &&
+    !((await takesOwnDeposits(signer, sweep, terms)) && (await leavesNoGap(signer, sweep)))
+  )
+    return true
   if (last !== undefined && !isReplacementDue(last, signer.clock().getTime())) return true
   const made = await build(signer, task, sweep, { last, digest })
   if (made === 'too_dear') return last !== undefined && isStillTaken(last, terms)
@@ -146,18 +149,6 @@ async function signOne(signer: SigningContext, task: Task, sweep: Sweep): Promis
 const isStillTaken = (last: EvmEntry, terms: EvmTerms): boolean =>
   isTakenByBlocks(last, terms) &&
   BigInt(last.network_fee) >= gasCostOf(TRANSFER_GAS + terms.wallet.dataGas, priceOfEntry(last), terms.wallet)
-
-/** Whether a sweep is of deposits of its own merchant, and of all that it is worth; what was signed was found so before. */
-export async function takesOwnDeposits(
-  signer: SigningContext,
-  sweep: Sweep,
-  { account }: EvmTerms,
-): Promise<boolean> {
-  const address = depositAddress(account, sweep.keyIndex)
-  if (isSweepId(sweep.id) && (await sumOwnDeposits(signer.pool, sweep, address)) === sweep.amount) return true
-  alert(signer, sweep, 'a sweep is not worth deposits of its own merchant, and is not signed')
-  return false
-}
 
 export const intentOf = (sweep: Sweep): SignedIntent => ({
   kind: 'sweep',
@@ -247,32 +238,6 @@ export function sweepCall(terms: EvmTerms, sweep: Sweep): SweepCall | null {
     data: tokenSweepCall(account, call, token.domain),
     gasAt: (price) => tokenSweepGasAt(price, wallet),
   }
-}
-
-const DAY_MS = 24 * 3_600_000
-/**
- * Sweeps of tokens on one network, signed within a day, that were not seen to land: each that moves nothing costs gas all the
- * same, and who writes deposits that never were asks for any number. Twice as many as may wait for a block.
- */
-const UNLANDED_PER_DAY_MAX = 64
-
-/** Whether so many sweeps of a day moved nothing, or have not yet, that no new one is signed. */
-async function isOverLost(signer: SigningContext, sweep: Sweep): Promise<boolean> {
-  const { network } = sweep
-  const fetches = signer.journal.fetchesWithin(DAY_MS, signer.clock().getTime(), network)
-  if (fetches.length < UNLANDED_PER_DAY_MAX) return false
-  const landed = fetches.map((entries) =>
-    entries.map(({ txid }) => ({ kind: 'landed', network, txid }) as const),
-  )
-  const isSealed = await sealedOf(signer, network, landed.flat())
-  const lost = landed.filter((outcomes) => !outcomes.some(isSealed)).length
-  if (lost < UNLANDED_PER_DAY_MAX) return false
-  alert(
-    signer,
-    { id: network },
-    `${UNLANDED_PER_DAY_MAX} sweeps of tokens within a day moved nothing; others wait`,
-  )
-  return true
 }
 
 /** A token is fetched by the hot wallet, whose own ether pays for it. */

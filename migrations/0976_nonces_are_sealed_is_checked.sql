@@ -1,0 +1,1 @@
+alter table outcome_seal validate constraint outcome_seal_kind;
