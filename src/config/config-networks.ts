@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { CHAINS, type Chain, type Network, TOKEN_SYMBOLS } from '../core/assets.ts'
+import { CHAINS, type Chain, type Network } from '../core/assets.ts'
 import type { TokenContracts } from '../core/chain/evm-parameters.ts'
 import type { PrivateChain } from '../core/chain/realm.ts'
+import { TOKEN_SYMBOLS } from '../core/token-symbols.ts'
 import { readPrivateChain, readTokenContracts } from './config-staging.ts'
 import { ConfigError, type Environment, must, urlOf } from './config-values.ts'
 

@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { ASSETS, type Chain, TOKEN_SYMBOLS } from '../core/assets.ts'
+import { ASSETS, type Chain } from '../core/assets.ts'
 import { isEvmChain } from '../core/chain/evm-networks.ts'
 import { isPublicChainId, type TokenContracts } from '../core/chain/evm-parameters.ts'
 import type { PrivateChain } from '../core/chain/realm.ts'
+import { TOKEN_SYMBOLS } from '../core/token-symbols.ts'
 import { ConfigError, contractAddress, type Environment, must, wholeNumber } from './config-values.ts'
 
 type Place = { readonly chain: Chain; readonly mode: 'live' | 'test'; readonly staging: boolean }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { ASSETS, CHAINS, COINS } from './assets.ts'
+import { TOKEN_SYMBOLS } from './token-symbols.ts'
 import { isX402Asset } from './x402/x402-assets.ts'
 
 const tokens = Object.values(ASSETS).flatMap(({ id, chain, token }) =>
@@ -12,6 +13,11 @@ test('each token of a chain is credited at an output of its own', () => {
     expect(new Set(indices).size, chain).toBe(indices.length)
     expect(indices.every((index) => Number.isInteger(index) && index > 0)).toBe(true)
   }
+})
+
+test('every token has a ticker that a request may name without its network', () => {
+  const symbols = tokens.map(({ id }) => ASSETS[id].symbol)
+  expect(new Set(symbols)).toEqual(new Set(TOKEN_SYMBOLS))
 })
 
 test('programs pay by x402 in one token of a chain at most', () => {

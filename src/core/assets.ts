@@ -70,11 +70,6 @@ export const isToken = (asset: PaymentAsset): boolean => COINS[asset].token !== 
 /** Whether deposits of it are swept by delegating their addresses. */
 export const isSweptByDelegation = (asset: PaymentAsset): boolean => COINS[asset].token?.standard === 'eip20'
 
-/** The tickers of all tokens. */
-export const TOKEN_SYMBOLS: readonly string[] = [
-  ...new Set(Object.values(ASSETS).flatMap(({ symbol, token }) => (token === null ? [] : [symbol]))),
-]
-
 /** The coin in which an EVM network's gas is paid. */
 export function nativeAssetOf(chain: EvmChain): AssetId {
   const native = Object.values(ASSETS).find((asset) => asset.chain === chain && asset.token === null)

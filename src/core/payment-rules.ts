@@ -32,6 +32,8 @@ export type PaymentRules = {
   readonly minimums: { readonly [asset in AssetId]?: bigint }
   /** Absent: the default of the asset's chains. */
   readonly confirmations: { readonly [asset in AssetId]?: ConfirmationTiers }
+  /** Whether an invoice in a token may be paid in that token on every accepted network. */
+  readonly anyNetwork: boolean
   /** Whether a buyer may reopen an expired invoice at the current price. */
   readonly reopenExpired: boolean
   /** Whether buyers may ask for the receipt by email. */
@@ -78,6 +80,7 @@ export function readPaymentRules(document: unknown): PaymentRules {
     toleranceOver: readTolerance(fields.tolerance_over),
     minimums: readByAsset(fields.minimums, readUnits),
     confirmations: readByAsset(fields.confirmations, readTiers),
+    anyNetwork: fields.any_network === true,
     reopenExpired: fields.reopen_expired === true,
     receiptEmails: fields.receipt_emails === true,
     buyerEmails: {

@@ -23,6 +23,7 @@ type RuleChanges = {
   readonly minimums?: { readonly [asset in AssetId]?: string | undefined } | undefined
   readonly confirmations?: { readonly [asset in AssetId]?: readonly Finality[] | undefined } | undefined
   readonly reopen_expired?: boolean | undefined
+  readonly any_network?: boolean | undefined
   readonly receipt_emails?: boolean | undefined
   readonly buyer_link_emails?: boolean | undefined
   readonly buyer_reminder_emails?: boolean | undefined

@@ -1,7 +1,8 @@
-import { ASSET_IDS, ASSETS, type Network, networkOf } from '../core/assets.ts'
-import { advanceInvoice } from '../core/invoice/advance.ts'
+import { ASSET_IDS, type Network, networkOf } from '../core/assets.ts'
+import { advanceInvoice, networksBeside } from '../core/invoice/advance.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
-import type { ChainReading } from '../core/invoice/types.ts'
+import type { ChainReading, ExpiryReading, Invoice } from '../core/invoice/types.ts'
+import { loadNetworkState } from '../db/chain/network-state.ts'
 import { findInvoicesPastDeadline, loadInvoice } from '../db/invoices/invoices.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tx, withTransaction } from '../postgres/transaction.ts'
@@ -35,7 +36,7 @@ export async function expireInvoices(deps: ExpiryParts, input: ChainReading): Pr
     for (let isFull = true, failedBefore = -1; isFull && failed.length > failedBefore; ) {
       failedBefore = failed.length
       const due = await findInvoicesPastDeadline(deps.pool, {
-        asset: ASSETS[asset].id,
+        asset,
         livemode,
         deadlineBefore: new Date(input.readAtMs),
         except: failed,
@@ -61,7 +62,7 @@ export async function isAnyDueBefore(pool: Pool, network: Network, deadlineBefor
   const livemode = network.endsWith('-live')
   for (const asset of ASSET_IDS) {
     if (networkOf(asset, livemode) !== network) continue
-    const next = { asset: ASSETS[asset].id, livemode, deadlineBefore, except: [], limit: 1 }
+    const next = { asset, livemode, deadlineBefore, waiting: 'included', except: [], limit: 1 } as const
     if ((await findInvoicesPastDeadline(pool, next)).length > 0) return true
   }
   return false
@@ -80,7 +81,7 @@ function expireOne(
     const advance = advanceInvoice(before.invoice, {
       kind: 'deadline_read',
       readAtMs: reading.readAtMs,
-      reading,
+      reading: await withOthers(tx, before.invoice, reading),
     })
     if (advance.kind === 'refused') throw new Error(`a deadline was refused: ${advance.code}`)
     const ownHeight = (requested: string) => (requested === reading.network ? reading.tipHeight : null)
@@ -92,4 +93,15 @@ function expireOne(
     })
     return changed
   })
+}
+
+/** Adds how far the other networks were read on which the invoice could be paid. */
+async function withOthers(tx: Tx, invoice: Invoice, reading: ChainReading): Promise<ExpiryReading> {
+  const others = []
+  for (const network of networksBeside(invoice)) {
+    const { height, hash, readAt } = (await loadNetworkState(tx, network)) ?? {}
+    if (height == null || hash == null || readAt == null) continue
+    others.push({ network, tipHeight: height, tipHash: hash, readAtMs: readAt.getTime() })
+  }
+  return others.length === 0 ? reading : { ...reading, others }
 }

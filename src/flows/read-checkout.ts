@@ -6,6 +6,7 @@ import { type CoinOffer, coinOffers } from '../core/checkout/coin-offers.ts'
 import { dollars } from '../core/checkout/payment-link.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { isReopenable } from '../core/invoice/reopen.ts'
+import { isAskedFor } from '../core/invoice/status.ts'
 import { isSwitchable } from '../core/invoice/switch.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import { loadCardProgress } from '../db/checkout/card-purchases.ts'
@@ -90,5 +91,5 @@ const NO_PROGRESS = { picked: false, left: [] }
 function otherCoinsOf(invoice: Invoice, market: Market, nowMs: number): readonly CoinOffer[] {
   if (invoice.usdCents === null || !isSwitchable(invoice, nowMs)) return []
   const { coins } = coinOffers(market, dollars(invoice.usdCents), invoice.asset, nowMs)
-  return coins.filter(({ asset }) => asset !== invoice.asset)
+  return coins.filter(({ asset }) => !isAskedFor(invoice, asset))
 }

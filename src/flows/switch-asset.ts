@@ -1,7 +1,8 @@
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import type { SwitchedAsset, SwitchRequest } from '../core/checkout/checkout-pages.ts'
 import type { Market } from '../core/invoice/market.ts'
-import { planSwitch, type SwitchPlan } from '../core/invoice/switch.ts'
+import type { DepositPlan } from '../core/invoice/plan.ts'
+import { planSwitch } from '../core/invoice/switch.ts'
 import { addDepositAddress, findDepositAddress } from '../db/addresses/deposit-addresses.ts'
 import { markAssetPicked } from '../db/checkout/card-purchases.ts'
 import { loadInvoice, updateInvoiceTerms } from '../db/invoices/invoices.ts'
@@ -40,7 +41,7 @@ export async function switchAsset(deps: SwitchAssetDeps, input: SwitchRequest): 
     // So is what a card provider sends of another coin: that would count for nothing.
     const bought = await findCardUnderWay(tx, tenant, stored.invoice, now)
     if (bought !== null && bought.asset !== asset) return { kind: 'paid_already' }
-    const address = await addressFor(tx, deps.issuedAddresses, tenant, invoiceId, planned.plan, now)
+    const address = await addressFor(tx, deps.issuedAddresses, tenant, invoiceId, planned.deposit, now)
     if (address === null) return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
     await updateInvoiceTerms(tx, tenant, { ...planned.next, address })
     // A card purchase of this coin, begun before the buyer looked at another, may be on its way.
@@ -57,13 +58,13 @@ async function addressFor(
   issued: SwitchAssetDeps['issuedAddresses'],
   tenant: Tenant,
   invoiceId: string,
-  plan: Extract<SwitchPlan, { kind: 'switch' }>['plan'],
+  deposit: DepositPlan,
   now: Date,
 ): Promise<string | null> {
-  const { keyspace } = plan.deposit
+  const { keyspace } = deposit
   const known = await findDepositAddress(tx, tenant, invoiceId, keyspace)
   if (known !== null) return known
-  const claimed = await claimIssuedAddress(tx, tenant, plan.deposit, now, issued)
+  const claimed = await claimIssuedAddress(tx, tenant, deposit, now, issued)
   if (claimed === null) return null
   await addDepositAddress(tx, tenant, { ...claimed, keyspace, invoiceId, now })
   return claimed.address

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ASSET_IDS, FOREIGN_COIN_IDS } from '../core/assets.ts'
 import { INVOICE_STATUSES, PAYMENT_REVIEW_REASONS, PAYMENT_STATUSES } from '../core/invoice/types.ts'
+import { TOKEN_SYMBOLS } from '../core/token-symbols.ts'
 import {
   amountView,
   coinAmount,
@@ -18,6 +19,9 @@ import {
 import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
 export const assetName = z.enum(ASSET_IDS, { error: `Must be one of ${ASSET_IDS.join(', ')}` })
+
+const requestedNames = [...ASSET_IDS, ...TOKEN_SYMBOLS] as const
+const requestedAssetName = z.enum(requestedNames, { error: `Must be one of ${requestedNames.join(', ')}` })
 
 /** What may arrive: besides the assets, a token of ours where no invoice asks for it. */
 export const paymentAssetName = z.enum([...ASSET_IDS, ...FOREIGN_COIN_IDS]).meta({
@@ -76,7 +80,12 @@ export const createInvoiceBody = z
     amount: coinAmount
       .meta({ description: 'Total in coins in place of dollars; needs `asset`, refuses `usd_amount`.' })
       .optional(),
-    asset: assetName.meta({ description: 'Starting coin; your default coin unless given.' }).optional(),
+    asset: requestedAssetName
+      .meta({
+        description:
+          'Starting coin; your default coin unless given. A token without its network (`USDC`, `USDT`): it can be paid on every network on which you accept it, `also_accepts` names them, and payments on several of them are added up.',
+      })
+      .optional(),
     allow_asset_selection: z
       .boolean()
       .meta({ description: 'Whether the buyer may change the coin.' })
@@ -152,12 +161,18 @@ export const rateView = z.object({
   sources: z.array(z.object({ name: z.string(), usd_per_unit: z.string(), at: timestamp })),
 })
 
-const expiryReadingView = z.object({
+const tipReadingView = z.object({
   network: z.string(),
   tip_height: z.int(),
   tip_hash: z.string(),
   read_at: timestamp,
+})
+
+const expiryReadingView = tipReadingView.extend({
   providers: z.array(z.string()).meta({ description: 'Host names of the nodes or servers that were read.' }),
+  others: z
+    .array(tipReadingView)
+    .meta({ description: 'How far the networks of `also_accepts` had been read.' }),
 })
 
 const dustView = z.object({ asset: paymentAssetName, transfers_count: z.int(), amount: amountView })
@@ -187,6 +202,9 @@ export const invoiceView = z
     amount_remaining: amountView,
     address: z.string(),
     payment_uri: z.string(),
+    also_accepts: z.array(z.object({ asset: assetName, payment_uri: z.string() })).meta({
+      description: 'The same token on other networks: it counts as `asset` does, at the same address.',
+    }),
     rate: rateView
       .nullable()
       .meta({ description: 'The price that fixed the coin amount, and where it came from.' }),

@@ -54,12 +54,12 @@ const PAGES: { [name: string]: { invoice: Invoice; nowMs: number; merchantName?:
 }
 
 const COINS: CoinOffer[] = [
-  { asset: 'BTC', available: true, reason: null, amount: 51_234n },
-  { asset: 'LTC', available: true, reason: null, amount: 41_230_000n },
-  { asset: 'ETH', available: true, reason: null, amount: 123_456_789_012_345_678n },
-  { asset: 'ETH_BASE', available: false, reason: 'asset_unavailable', amount: null },
-  { asset: 'USDC_BASE', available: false, reason: 'rate_unavailable', amount: null },
-  { asset: 'SOL', available: false, reason: 'amount_too_small', amount: null },
+  { asset: 'BTC', alsoAccepts: [], available: true, reason: null, amount: 51_234n },
+  { asset: 'LTC', alsoAccepts: [], available: true, reason: null, amount: 41_230_000n },
+  { asset: 'ETH', alsoAccepts: [], available: true, reason: null, amount: 123_456_789_012_345_678n },
+  { asset: 'ETH_BASE', alsoAccepts: [], available: false, reason: 'asset_unavailable', amount: null },
+  { asset: 'USDC_BASE', alsoAccepts: [], available: false, reason: 'rate_unavailable', amount: null },
+  { asset: 'SOL', alsoAccepts: [], available: false, reason: 'amount_too_small', amount: null },
 ]
 const SELLER = {
   legalName: 'Blue Heron Books Limited',

@@ -7,7 +7,7 @@ import { type CheckoutServer, startCheckoutServer } from '../support/checkout-se
 
 /** A form that is refused is answered by the page: it lives on from there, with script and without. */
 const { awaiting, expired, paid } = INVOICES_BY_PAGE
-const COINS = [{ asset: 'BTC', available: true, reason: null, amount: 51_500n }] as const
+const COINS = [{ asset: 'BTC', alsoAccepts: [], available: true, reason: null, amount: 51_500n }] as const
 
 let browser: Browser
 let server: CheckoutServer

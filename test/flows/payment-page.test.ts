@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { CheckoutSession } from '../../src/core/checkout/checkout-session.ts'
 import type { PaymentLink } from '../../src/core/checkout/payment-link.ts'
+import { deriveStatus } from '../../src/core/invoice/status.ts'
 import { insertSession } from '../../src/db/checkout/checkout-sessions.ts'
 import { insertPaymentLink, updatePaymentLink } from '../../src/db/checkout/payment-links.ts'
 import { loadInvoice } from '../../src/db/invoices/invoices.ts'
@@ -16,7 +17,7 @@ import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { newId } from '../../src/runtime/new-id.ts'
 import { sessionToken } from '../../src/secrets/checkout-token.ts'
 import { randomBase62 } from '../../src/secrets/random-base62.ts'
-import { createTestApi, type TestApi } from '../support/api.ts'
+import { addAddresses, createTestApi, type TestApi } from '../support/api.ts'
 import { inMempool } from '../support/invoice.ts'
 
 const MINUTE_MS = 60_000
@@ -145,9 +146,16 @@ test('a session opens with its own total and deadline, and shows each coin by it
   })
   const offers = new Map(page.coins.map((coin) => [coin.asset, coin]))
   // 49.99 ÷ 84.37, rounded up to the eighth decimal.
-  expect(offers.get('LTC')).toEqual({ asset: 'LTC', available: true, reason: null, amount: 59_250_919n })
+  expect(offers.get('LTC')).toEqual({
+    asset: 'LTC',
+    alsoAccepts: [],
+    available: true,
+    reason: null,
+    amount: 59_250_919n,
+  })
   expect(offers.get('BTC')).toEqual({
     asset: 'BTC',
+    alsoAccepts: [],
     available: false,
     reason: 'rate_unavailable',
     amount: null,
@@ -374,6 +382,50 @@ test('a coin without price, node or addresses, or not accepted, makes nothing', 
   expect(await countRows()).toEqual(before)
   expect(await reasonOf('LTC')).toBe('invoice')
   expect(session.invoiceId).toBeNull()
+})
+
+test('where any network will do a token has one card, and its network changes no amount', async () => {
+  for (const network of ['base-test', 'ethereum-test']) {
+    await api.database.owner.query(
+      `insert into network_state (network, parameters, height, hash, tip_height, status, updated_at)
+       values ($1, 'sepolia', 100, 'hash', 100, 'ok', now())`,
+      [network],
+    )
+    await api.database.owner.query(
+      `insert into network_watch (network, keyspace, through, updated_at) values ($1, 'evm-test', 1000000000, now())`,
+      [network],
+    )
+  }
+  await addAddresses(api.database, 'evm-test', 'evm', 5)
+  await api.database.owner.query(
+    `insert into payment_rules (merchant_id, livemode, rules, updated_at) values ($1, false, $2, now())`,
+    [
+      tenant.merchantId,
+      { accepted_assets: ['LTC', 'USDC_ETHEREUM', 'USDC_BASE'], default_asset: 'LTC', any_network: true },
+    ],
+  )
+  api.time.advance(1_000)
+  const link = await makeLink({ asset: null })
+  const page = await readPaymentPage(deps, { slug: link.slug })
+  expect(page).toMatchObject({
+    coins: [
+      { asset: 'LTC', alsoAccepts: [] },
+      { asset: 'USDC_BASE', alsoAccepts: ['USDC_ETHEREUM'] },
+    ],
+  })
+  const first = await continued({ slug: link.slug, asset: 'USDC_BASE' })
+  expect(first).toMatchObject({ asset: 'USDC_BASE', alsoAccepts: ['USDC_ETHEREUM'], amount: 25_000_000n })
+  // A part of it came. The price of the moment is another one, and no matter.
+  await payment(first.id, 10_000_000n, { network: 'base-test', asset: 'USDC_BASE' })
+  api.time.advance(60_000)
+  const input = { tenant, invoiceId: first.id }
+  expect(await switchAsset(deps, { ...input, asset: 'USDC_ETHEREUM' })).toEqual({ kind: 'switched' })
+  expect(await switchAsset(deps, { ...input, asset: 'LTC' })).toEqual({ kind: 'paid_already' })
+  const { asset, alsoAccepts, ...rest } = await invoiceOf(first.id)
+  expect([asset, alsoAccepts]).toEqual(['USDC_ETHEREUM', ['USDC_BASE']])
+  expect(rest).toMatchObject({ amount: first.amount, rate: first.rate, address: first.address })
+  expect(rest.confirmations).toEqual(first.confirmations)
+  expect(deriveStatus({ asset, alsoAccepts, ...rest })).toBe('payment_detected')
 })
 
 test('the buyer switches at the current price within the same window, and back to the same address', async () => {

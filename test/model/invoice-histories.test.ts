@@ -25,6 +25,7 @@ function playHistory(seed: number): { effects: readonly InvoiceEffect[] } {
     const status = oracle.follow(world.step())
     const actual = deriveStatus(world.invoice)
     demand(actual === status, `status is ${actual}, the facts say ${status}`)
+    demand(world.invoice.expiredAtMs === null || world.wasReadPastDeadline, 'it expired before all was read')
     checkPayments(world, oracle, demand)
     checkDust(world, demand)
     checkRepetition(world, demand)

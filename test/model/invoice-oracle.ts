@@ -120,14 +120,19 @@ export class InvoiceOracle {
 
   private counts(transfer: WorldTransfer): boolean {
     const memory = this.memory.get(transfer.txid)
-    if (memory === undefined || transfer.asset !== 'LTC' || memory.role === 'dust') return false
+    if (memory === undefined || !this.isAskedFor(transfer) || memory.role === 'dust') return false
     return memory.role === 'counts' || memory.answer === 'accepted'
+  }
+
+  /** Whether money of this network pays the invoice. */
+  private isAskedFor({ asset }: WorldTransfer): boolean {
+    return asset === 'LTC' || this.world.isAnyNetwork
   }
 
   private roleOf(transfer: WorldTransfer, settled: boolean): Memory['role'] {
     const { invoice } = this.world
     if (transfer.amount < DUST) return 'dust'
-    if (transfer.asset !== 'LTC') return 'wrong_asset'
+    if (!this.isAskedFor(transfer)) return 'wrong_asset'
     if (settled) return 'surplus'
     if (invoice.cancelledAtMs !== null) {
       return transfer.firstSeenMs - invoice.cancelledAtMs <= HORIZON_MS ? 'cancelled' : 'late'

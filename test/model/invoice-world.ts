@@ -45,17 +45,23 @@ export class InvoiceWorld {
   readonly effects: InvoiceEffect[] = []
   readonly log: string[] = []
   lastInput: InvoiceInput | null = null
+  /** Whether money on the other network counts as well. */
+  readonly isAnyNetwork: boolean
+  /** Whether every network that pays it was read past the deadline at once. */
+  wasReadPastDeadline = false
   private branch = 0
   private readonly random: Random
 
   constructor(random: Random) {
     this.random = random
     const tolerance = random.chance(0.3) ? 10n : 0n
+    this.isAnyNetwork = random.chance(0.4)
     this.invoice = makeInvoice({
+      alsoAccepts: this.isAnyNetwork ? ['BTC'] : [],
       toleranceUnder: tolerance,
       toleranceOver: tolerance,
       // Litecoin has no block tags; the invoice does not know that, and its other histories are the same.
-      confirmations: { LTC: random.pick([1, 2, 3, 'safe', 'finalized']), BTC: 1 },
+      confirmations: { LTC: random.pick([1, 2, 3, 'safe', 'finalized']), BTC: random.pick([1, 2]) },
     })
     this.nowMs = this.invoice.createdAtMs
   }
@@ -73,7 +79,7 @@ export class InvoiceWorld {
     if (this.transfers.length >= 6) return false
     this.transfers.push({
       txid: `tx${this.transfers.length}`,
-      asset: this.random.chance(0.15) ? 'BTC' : 'LTC',
+      asset: this.random.chance(this.isAnyNetwork ? 0.4 : 0.15) ? 'BTC' : 'LTC',
       amount: this.random.pick(SIZES),
       firstSeenMs: this.nowMs,
       place: null,
@@ -95,13 +101,16 @@ export class InvoiceWorld {
   reorganise(): boolean {
     const depth = 1 + this.random.below(3)
     this.branch += 1
+    // The networks are reorganised each by itself, or at once.
+    const spared = this.random.pick(['LTC', 'BTC', null, null])
     this.tip -= depth
     this.blockTags = {
       safe: Math.min(this.blockTags.safe, this.tip),
       finalized: Math.min(this.blockTags.finalized, this.tip),
     }
     for (const transfer of this.transfers) {
-      if (typeof transfer.place !== 'number' || transfer.place <= this.tip) continue
+      if (typeof transfer.place !== 'number' || transfer.place <= this.tip || transfer.asset === spared)
+        continue
       transfer.place = this.random.chance(0.3) ? 'gone' : null
     }
     for (let block = 0; block <= depth; block++) this.mineBlock(0.5)
@@ -139,7 +148,13 @@ export class InvoiceWorld {
   }
 
   readDeadline(): boolean {
-    this.tell({ kind: 'deadline_read', readAtMs: this.nowMs })
+    const readAtMs = this.nowMs - this.random.pick([0, 0, 30, 90]) * MINUTE_MS
+    const tip = { tipHeight: this.tip, tipHash: `block-${this.branch}-${this.tip}` }
+    const others = [{ network: 'bitcoin-test', readAtMs, ...tip }] as const
+    const reading = { network: 'litecoin-test', readAtMs: this.nowMs, providers: [], others, ...tip } as const
+    const { expiresAtMs } = this.invoice
+    this.wasReadPastDeadline ||= this.nowMs > expiresAtMs && (!this.isAnyNetwork || readAtMs > expiresAtMs)
+    this.tell({ kind: 'deadline_read', readAtMs: this.nowMs, reading })
     return true
   }
 
@@ -164,7 +179,7 @@ export class InvoiceWorld {
       if (transfer.place !== null || !this.random.chance(inclusion)) continue
       transfer.place = this.tip
       transfer.minedMs = this.nowMs
-      transfer.blockHash = `block-${this.branch}-${this.tip}`
+      transfer.blockHash = `${transfer.asset}-${this.branch}-${this.tip}`
     }
   }
 

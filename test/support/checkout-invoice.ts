@@ -13,6 +13,7 @@ export function litecoinInvoice(change: Partial<Invoice> = {}): Invoice {
     id: 'inv_01jd8x5v7k0000000000000001',
     livemode: false,
     asset: 'LTC',
+    alsoAccepts: [],
     amount: 41_230_000n,
     usdCents: 4_999n,
     amountSource: 'merchant',

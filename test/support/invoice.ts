@@ -10,6 +10,7 @@ export function makeInvoice(changes: Partial<Invoice> = {}): Invoice {
     id: newId('invoice', CREATED_AT),
     livemode: false,
     asset: 'LTC',
+    alsoAccepts: [],
     amount: 100_000_000n,
     usdCents: 10_000n,
     amountSource: 'merchant',

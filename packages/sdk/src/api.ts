@@ -195,8 +195,8 @@ export type CreateInvoice = {
   } | undefined
   /** Total in coins in place of dollars; needs `asset`, refuses `usd_amount`. */
   readonly amount?: string | undefined
-  /** Starting coin; your default coin unless given. */
-  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | undefined
+  /** Starting coin; your default coin unless given. A token without its network (`USDC`, `USDT`): it can be paid on every network on which you accept it, `also_accepts` names them, and payments on several of them are added up. */
+  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC' | 'USDT' | undefined
   /** Whether the buyer may change the coin. */
   readonly allow_asset_selection?: boolean | undefined
   readonly customer_email?: string | undefined
@@ -467,6 +467,11 @@ export type Invoice = {
   readonly amount_remaining: string
   readonly address: string
   readonly payment_uri: string
+  /** The same token on other networks: it counts as `asset` does, at the same address. */
+  readonly also_accepts: readonly {
+    readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON'
+    readonly payment_uri: string
+  }[]
   /** The price that fixed the coin amount, and where it came from. */
   readonly rate: {
     readonly usd_per_unit: string
@@ -510,6 +515,14 @@ export type Invoice = {
     readonly read_at: string
     /** Host names of the nodes or servers that were read. */
     readonly providers: readonly string[]
+    /** How far the networks of `also_accepts` had been read. */
+    readonly others: readonly {
+      readonly network: string
+      readonly tip_height: number
+      readonly tip_hash: string
+      /** ISO 8601 UTC with milliseconds. */
+      readonly read_at: string
+    }[]
   } | null
   readonly cancelled_at: string | null
   readonly reopened_from: string | null

@@ -138,6 +138,7 @@ const PAYMENT_STATUS = {
 /** The invoice's present coin and what was paid in it, as Greenfield's one payment method. */
 export function paymentMethods(invoice: Invoice) {
   const method = methodOf(invoice)
+  const also = new Set<string>(invoice.also_accepts?.map((each) => each.asset))
   return [
     {
       paymentMethodId: method,
@@ -156,7 +157,7 @@ export function paymentMethods(invoice: Invoice) {
       activated: true,
       // A value has no coin of its own there: one in another coin would be read as so many of this one.
       payments: invoice.payments
-        .filter(({ asset }) => asset === invoice.asset)
+        .filter(({ asset }) => asset === invoice.asset || also.has(asset))
         .map((payment) => paymentData(payment, invoice.address)),
     },
   ]

@@ -6,6 +6,7 @@ import { shownPayments } from '../invoice/shown.ts'
 import {
   amountsOf,
   deriveStatus,
+  isAskedFor,
   isCounting,
   isFollowed,
   isLive,
@@ -14,8 +15,8 @@ import {
   statusReasonOf,
 } from '../invoice/status.ts'
 import type {
-  ChainReading,
   CurrencyAmount,
+  ExpiryReading,
   Invoice,
   Payment,
   PaymentReviewReason,
@@ -65,6 +66,8 @@ export type CheckoutView = {
   readonly state: CheckoutState
   readonly livemode: boolean
   readonly asset: AssetId
+  /** The same token on other networks, which counts as well. */
+  readonly alsoAccepts: readonly AssetId[]
   readonly address: string
   /** How the payment link names the network, where it is not the public one. */
   readonly evm: EvmIdentity | undefined
@@ -95,7 +98,7 @@ export type CheckoutView = {
   /** A payment was replaced and can't arrive, and no other came. */
   readonly wasReplaced: boolean
   /** What was read of the chain before the page said that nothing came; null where it does not say so. */
-  readonly expiryReading: ChainReading | null
+  readonly expiryReading: ExpiryReading | null
   /** The card purchase that the buyer went away for; null where the page does not wait for one. */
   readonly card: CardWaiting | null
 }
@@ -118,6 +121,7 @@ export function checkoutView(
     state,
     livemode: invoice.livemode,
     asset: invoice.asset,
+    alsoAccepts: invoice.alsoAccepts,
     address: invoice.address,
     evm: networkFacts.evmOf?.(networkOf(invoice.asset, invoice.livemode)),
     usdCents: invoice.usdCents,
@@ -226,7 +230,7 @@ function livePayments(invoice: Invoice): Payment[] {
 
 /** Whether what the buyer sent last can't arrive any more. A replacement that pays counts in its place. */
 function wasReplaced(invoice: Invoice): boolean {
-  const own = invoice.payments.filter(({ dust, asset }) => !dust && asset === invoice.asset)
+  const own = invoice.payments.filter(({ dust, asset }) => !dust && isAskedFor(invoice, asset))
   return own.some(({ status }) => status === 'replaced') && !own.some((payment) => isLive(payment))
 }
 

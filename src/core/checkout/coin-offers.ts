@@ -1,7 +1,8 @@
 import { ASSETS_BY_COIN } from '../asset-order.ts'
-import type { AssetId } from '../assets.ts'
+import { ASSETS, type AssetId } from '../assets.ts'
 import { acceptedIn, assetFault, type Market } from '../invoice/market.ts'
-import { planInvoice } from '../invoice/plan.ts'
+import { planInvoice, startingAsset } from '../invoice/plan.ts'
+import { isTokenSymbol, siblingsOf } from '../token-symbols.ts'
 import type { Charge } from './buyer-amount.ts'
 
 /** Why a coin cannot be chosen at the moment. */
@@ -16,6 +17,8 @@ export type AssetRefused = {
 /** One card of the coin choice. What is wrong with one coin disables its card alone. */
 export type CoinOffer = {
   readonly asset: AssetId
+  /** The same token on other networks, which counts as well. */
+  readonly alsoAccepts: readonly AssetId[]
   readonly available: boolean
   readonly reason: CoinFault | null
   /** Base units at the price of the moment; null where nothing can be said. */
@@ -30,19 +33,40 @@ export function coinOffers(
   nowMs: number,
 ): { coins: readonly CoinOffer[]; defaultAsset: AssetId | null } {
   const { accepted, chosen } = acceptedIn(market)
-  const coins = ASSETS_BY_COIN.filter((asset) => accepted.includes(asset)).map((asset) =>
-    offerOf(market, charge, asset, nowMs),
-  )
+  const isOffered = (asset: AssetId) =>
+    accepted.includes(asset) &&
+    (!market.rules.anyNetwork || cardOf(asset, wanted, accepted, market) === asset)
+  const coins = ASSETS_BY_COIN.filter(isOffered).map((asset) => offerOf(market, charge, asset, nowMs))
   return { coins, defaultAsset: wanted !== null && accepted.includes(wanted) ? wanted : chosen }
 }
 
+/** Where one invoice takes a token on all of its networks, it has one card: the wanted asset, or the cheapest. */
+function cardOf(
+  asset: AssetId,
+  wanted: AssetId | null,
+  accepted: readonly AssetId[],
+  market: Market,
+): AssetId | null {
+  if (siblingsOf(asset).length === 0) return asset
+  const { symbol } = ASSETS[asset]
+  if (wanted !== null && accepted.includes(wanted) && ASSETS[wanted].symbol === symbol) return wanted
+  return isTokenSymbol(symbol) ? startingAsset(symbol, accepted, market) : asset
+}
+
 function offerOf(market: Market, charge: Charge, asset: AssetId, nowMs: number): CoinOffer {
-  const refused = (reason: CoinFault): CoinOffer => ({ asset, available: false, reason, amount: null })
+  const refused = (reason: CoinFault): CoinOffer => ({
+    asset,
+    alsoAccepts: [],
+    available: false,
+    reason,
+    amount: null,
+  })
   const plan = planInvoice({ ...charge, asset }, { ...market, nowMs })
   if (plan.kind === 'unavailable') return refused(plan.code)
   if (plan.kind === 'refused') {
     return refused(plan.code === 'amount_too_large' ? plan.code : 'amount_too_small')
   }
   const fault = assetFault(market, asset)
-  return { asset, available: fault === null, reason: fault?.code ?? null, amount: plan.terms.amount }
+  const { alsoAccepts, amount } = plan.terms
+  return { asset, alsoAccepts, available: fault === null, reason: fault?.code ?? null, amount }
 }

@@ -1,3 +1,4 @@
+import { type Network, networkOf } from '../assets.ts'
 import { atLeast, isFinal, strictestFinality } from '../finality.ts'
 import { unreachable } from '../unreachable.ts'
 import { announceConfirming, announceDetected, announceOutcome, type Progress } from './announce.ts'
@@ -5,7 +6,7 @@ import { aboutPayments, keyOfTransfer, type PaymentFact } from './block-sums.ts'
 import { classifyTransfer, isLateForDeadline, reviewReasonInBlock } from './classify.ts'
 import { bucketOf, deriveStatus, isUnderReview, judgedOf } from './status.ts'
 import type {
-  ChainReading,
+  ExpiryReading,
   Invoice,
   InvoiceAdvance,
   InvoiceEffect,
@@ -207,9 +208,17 @@ function finalise(payment: Payment, fact: PaymentFact, nowMs: number): Payment {
   return { ...payment, status: 'confirmed', confirmedAtMs: nowMs }
 }
 
+/** The networks beside its asset's on which an invoice may be paid. */
+export const networksBeside = ({ alsoAccepts, livemode }: Invoice): readonly Network[] =>
+  alsoAccepts.map((asset) => networkOf(asset, livemode))
+
 /** An invoice expires only once everything that could pay it was read past its deadline, and nothing did. */
-function applyDeadline(invoice: Invoice, readAtMs: number, expiryReading: ChainReading | null): Progress {
-  const isDue = readAtMs > invoice.expiresAtMs && invoice.expiredAtMs === null
+function applyDeadline(invoice: Invoice, readAtMs: number, expiryReading: ExpiryReading | null): Progress {
+  const others = expiryReading?.others ?? []
+  const isRead = networksBeside(invoice).every((network) =>
+    others.some((other) => other.network === network && other.readAtMs > invoice.expiresAtMs),
+  )
+  const isDue = isRead && readAtMs > invoice.expiresAtMs && invoice.expiredAtMs === null
   if (!isDue || deriveStatus(invoice) !== 'awaiting_payment') return { invoice, events: [] }
   const expired: Invoice = { ...invoice, expiredAtMs: readAtMs, expiryReading }
   if (invoice.announced.expired) return { invoice: expired, events: [] }

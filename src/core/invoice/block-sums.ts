@@ -1,5 +1,5 @@
 import { COINS } from '../assets.ts'
-import { amountsOf } from './status.ts'
+import { amountsOf, isAskedFor } from './status.ts'
 import type { Invoice, Payment, PaymentPart, TransferFact } from './types.ts'
 
 /**
@@ -99,7 +99,7 @@ function wholePaymentOf(invoice: Invoice, facts: readonly TransferFact[]): (fact
   const least = due > 0n && due < requested ? due : requested
   const summed = new Set(invoice.payments.flatMap(keysInSum))
   return (fact) => {
-    if (fact.asset !== invoice.asset || fact.amount < least) return false
+    if (!isAskedFor(invoice, fact.asset) || fact.amount < least) return false
     const block = fact.state === 'block' ? fact.block.hash : fact.knownIn
     // What was summed when it was first read stays so, or another reading of its block would book it twice.
     return !(fact.parts ?? [fact]).some((part) => summed.has(keyInSum(block, part)))
@@ -115,7 +115,7 @@ const keyInSum = (block: string | null, { txid, outputIndex }: Pick<PaymentPart,
 /** Those in the invoice's own coin come before those in another. */
 function largest(invoice: Invoice, facts: readonly TransferFact[], count: number): readonly TransferFact[] {
   if (facts.length <= count) return facts
-  const isOwn = ({ asset }: TransferFact) => Number(asset === invoice.asset)
+  const isOwn = ({ asset }: TransferFact) => Number(isAskedFor(invoice, asset))
   const bySize = (a: TransferFact, b: TransferFact) =>
     isOwn(b) - isOwn(a) || (a.amount === b.amount ? 0 : a.amount < b.amount ? 1 : -1)
   return facts.toSorted(bySize).slice(0, count)

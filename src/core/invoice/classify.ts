@@ -1,5 +1,5 @@
 import { isDust, isDustSum, type PaymentFact } from './block-sums.ts'
-import { isCounting, isSettled } from './status.ts'
+import { isAskedFor, isCounting, isSettled } from './status.ts'
 import type { BlockRef, Invoice, Payment, PaymentReviewReason } from './types.ts'
 
 /** Automatic discovery goes on this long after expiry or cancellation (spec §1, §8). */
@@ -28,7 +28,7 @@ export function classifyTransfer(
 
 function reviewReasonFor(invoice: Invoice, fact: PaymentFact): PaymentReviewReason | null {
   if (fact.isBlockSum) return 'too_many_payments'
-  if (fact.asset !== invoice.asset) return 'wrong_asset'
+  if (!isAskedFor(invoice, fact.asset)) return 'wrong_asset'
   if (isSettled(invoice)) return 'after_settlement'
   if (invoice.cancelledAtMs !== null) {
     return fact.firstSeenMs <= invoice.cancelledAtMs + DISCOVERY_HORIZON_MS ? 'cancelled' : 'late'

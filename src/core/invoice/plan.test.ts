@@ -64,3 +64,44 @@ test('without an asset the default coin is taken', () => {
   const plan = planInvoice({ ...tenDollars, asset: null }, { ...context, livemode: false })
   expect(plan).toMatchObject({ kind: 'planned', terms: { asset: 'LTC' } })
 })
+
+const dollarTokens = ['USDC_BASE', 'USDC_ETHEREUM', 'USDC_ARBITRUM', 'USDT_ETHEREUM'] as const
+const anyUsdc = {
+  ...context,
+  rules: readPaymentRules({ accepted_assets: dollarTokens }),
+  supportOf: runs(...dollarTokens),
+} as const
+
+test('a token without its network begins on the cheapest, and counts on every one that is worth its fee', () => {
+  const termsOf = (usdAmount: string, changes = {}) =>
+    planInvoice({ kind: 'usd', usdAmount, asset: 'USDC' }, { ...anyUsdc, ...changes })
+  expect(termsOf('2000')).toMatchObject({
+    terms: {
+      asset: 'USDC_BASE',
+      alsoAccepts: ['USDC_ETHEREUM', 'USDC_ARBITRUM'],
+      confirmations: { USDC_BASE: 'safe', USDC_ETHEREUM: 'safe', USDC_ARBITRUM: 'safe' },
+    },
+  })
+  // Of ten dollars, at a hundred dollars each, a sweep on Ethereum would leave too little.
+  expect(termsOf('10')).toMatchObject({ terms: { asset: 'USDC_BASE', alsoAccepts: [] } })
+  // A halted network is neither begun on nor taken.
+  const halted = (asset: AssetId) => ({ ...runs(...dollarTokens)(asset), halted: asset === 'USDC_BASE' })
+  expect(termsOf('2000', { supportOf: halted })).toMatchObject({
+    terms: { asset: 'USDC_ARBITRUM', alsoAccepts: ['USDC_ETHEREUM'] },
+  })
+  const without = readPaymentRules({ accepted_assets: ['LTC'] })
+  expect(termsOf('2000', { rules: without })).toMatchObject({ code: 'asset_not_accepted' })
+})
+
+test('an asset with its network counts alone, unless the rules say that any network will do', () => {
+  const request = { kind: 'usd', usdAmount: '2000', asset: 'USDC_ARBITRUM' } as const
+  expect(planInvoice(request, anyUsdc)).toMatchObject({ terms: { alsoAccepts: [] } })
+  const rules = readPaymentRules({ accepted_assets: dollarTokens, any_network: true })
+  expect(planInvoice(request, { ...anyUsdc, rules })).toMatchObject({
+    terms: { asset: 'USDC_ARBITRUM', alsoAccepts: ['USDC_BASE', 'USDC_ETHEREUM'] },
+  })
+  const ether = { kind: 'usd', usdAmount: '10', asset: 'ETH' } as const
+  expect(planInvoice(ether, { ...context, livemode: false, rules, supportOf: runs('ETH') })).toMatchObject({
+    code: 'asset_not_accepted',
+  })
+})

@@ -9,6 +9,7 @@ import {
 } from '../assets.ts'
 import { acceptedAssets, defaultAsset, type PaymentRules } from '../payment-rules.ts'
 import type { Currency } from '../rates/currencies.ts'
+import { isTokenSymbol, siblingsOf, type TokenSymbol, tokensNamed } from '../token-symbols.ts'
 import { type CurrencyQuote, priceInDollars } from './price.ts'
 import {
   type AmountFault,
@@ -66,12 +67,15 @@ export type RequestedTotal = RequestedAmount | { readonly kind: 'price'; readonl
 
 const PARAMS = { usd: 'usd_amount', coin: 'amount', price: 'price.amount' } as const
 
+/** What an invoice asks for: an asset; or a token's ticker, payable on any of its networks that is accepted. */
+export type RequestedAsset = AssetId | TokenSymbol
+
 /**
  * Decides the coin and terms of a new invoice, or why there can be none; the caller's mistakes come first. The
  * network only has to be known, not healthy: a node's outage must not stop sales.
  */
 export function planInvoice(
-  total: RequestedTotal & { readonly asset: AssetId | null },
+  total: RequestedTotal & { readonly asset: RequestedAsset | null },
   context: {
     readonly livemode: boolean
     readonly rules: PaymentRules
@@ -84,13 +88,14 @@ export function planInvoice(
   },
 ): InvoicePlan {
   const { livemode, rules, supportOf } = context
-  const isConfigured = (candidate: AssetId) => supportOf(candidate).isConfigured
-  const accepted = acceptedAssets(rules, livemode, isConfigured)
-  const asset = total.asset ?? defaultAsset(rules, accepted, isConfigured)
+  const accepted = acceptedAssets(rules, livemode, (candidate) => supportOf(candidate).isConfigured)
+  const asset = startingAsset(total.asset, accepted, context)
   if (asset === null || !accepted.includes(asset)) {
     return { kind: 'refused', code: 'asset_not_accepted', param: 'asset' }
   }
   const param = PARAMS[total.kind]
+  const isAnyNetwork = rules.anyNetwork || (total.asset !== null && isTokenSymbol(total.asset))
+  const isPayable = (candidate: AssetId) => accepted.includes(candidate) && isFollowed(supportOf(candidate))
   const fixed = fixedAmount(total, context.currencyRateOf)
   if (fixed.kind === 'refused') return { kind: 'refused', code: fixed.code, param }
   if (fixed.kind === 'rate_unavailable')
@@ -102,6 +107,7 @@ export function planInvoice(
   const price = context.priceOf(asset)
   const quote = quoteInvoice(requested, {
     asset,
+    siblings: isAnyNetwork ? siblingsOf(asset).filter(isPayable) : [],
     rules,
     price,
     parameters: parameters ?? '',
@@ -115,6 +121,26 @@ export function planInvoice(
   if (quote.kind === 'rate_unavailable') return { kind: 'unavailable', code: 'rate_unavailable', asset }
   const deposit = depositPlan(asset, livemode, parameters)
   return { kind: 'planned', terms: quote.terms, deposit, price: priced }
+}
+
+const isFollowed = ({ parameters, halted }: AssetSupport): boolean => parameters !== null && !halted
+
+/** Of a token that is named without its network, the one that is cheapest to move of those that can be paid now. */
+export function startingAsset(
+  requested: RequestedAsset | null,
+  accepted: readonly AssetId[],
+  {
+    rules,
+    supportOf,
+  }: { readonly rules: PaymentRules; readonly supportOf: (asset: AssetId) => AssetSupport },
+): AssetId | null {
+  if (requested === null) return defaultAsset(rules, accepted, (each) => supportOf(each).isConfigured)
+  if (!isTokenSymbol(requested)) return requested
+  // The least that is invoiced in an asset follows from what moving it costs.
+  const byCost = tokensNamed(requested)
+    .filter((each) => accepted.includes(each))
+    .toSorted((a, b) => Number((ASSETS[a].minimum ?? 0n) - (ASSETS[b].minimum ?? 0n)))
+  return byCost.find((each) => isFollowed(supportOf(each))) ?? byCost[0] ?? null
 }
 
 /** The dollars or coins to ask for; of a price those that it is worth now. */

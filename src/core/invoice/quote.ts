@@ -26,6 +26,7 @@ export type Price = { readonly price: bigint; readonly evidence: RateEvidence }
 /** The terms of an invoice, fixed for its payment window. */
 export type InvoiceTerms = {
   readonly asset: AssetId
+  readonly alsoAccepts: readonly AssetId[]
   /** Base units. */
   readonly amount: bigint
   /** What the merchant asked for in US cents; null where coins were asked for. */
@@ -71,6 +72,8 @@ export function quoteInvoice(
   requested: RequestedAmount,
   context: {
     readonly asset: AssetId
+    /** What may count as `asset` does. */
+    readonly siblings?: readonly AssetId[]
     readonly rules: PaymentRules
     readonly price: Price | null
     /** Of the asset's network. */
@@ -82,23 +85,29 @@ export function quoteInvoice(
     readonly expiresAtMs?: number
   },
 ): InvoiceQuote {
-  const { asset, rules, price, chainMinimum = null } = context
+  const { asset, siblings = [], rules, price, chainMinimum = null } = context
   const fault = amountFault(requested, asset, rules, chainMinimum)
   if (fault !== null) return { kind: 'refused', code: fault }
   if (price === null && requested.kind === 'usd') return { kind: 'rate_unavailable' }
   const sums = sumsOf(requested, asset, price?.price ?? null)
   if (sums.amount < minimumOf(rules, asset, chainMinimum))
     return { kind: 'refused', code: 'amount_too_small' }
+  // What moving it would cost more than it is worth is not worth taking.
+  const alsoAccepts = siblings.filter((sibling) => sums.amount >= minimumOf(rules, sibling))
+  const confirmations = [asset, ...alsoAccepts].map((each) =>
+    confirmationsFor(rules, each, sums.worthCents, context.parameters),
+  )
   return {
     kind: 'quoted',
     terms: {
       asset,
+      alsoAccepts,
       amount: sums.amount,
       usdCents: sums.requestedCents,
       rate: price?.evidence ?? null,
       toleranceUnder: toleranceFor(rules.toleranceUnder, sums.amount, sums.worthCents),
       toleranceOver: toleranceFor(rules.toleranceOver, sums.amount, sums.worthCents),
-      confirmations: confirmationsFor(rules, asset, sums.worthCents, context.parameters),
+      confirmations: Object.assign({}, ...confirmations),
       createdAtMs: context.nowMs,
       expiresAtMs: context.expiresAtMs ?? context.nowMs + rules.windowMinutes * MS_PER_MINUTE,
     },

@@ -1,11 +1,11 @@
-import { ASSETS, COINS, type Network, networkOf } from '../assets.ts'
+import { ASSETS, type AssetId, COINS, type Network, networkOf } from '../assets.ts'
 import { type EvmIdentity, paymentUri } from '../checkout/payment-uri.ts'
 import { countOf } from '../finality.ts'
 import { isoTime, isoTimeOrNull } from '../iso-time.ts'
 import { formatCoinAmount, formatUsd } from '../money.ts'
 import { countPayments, dustOf, shownPayments } from './shown.ts'
 import { amountsOf, deriveStatus, reviewReasonOf, statusReasonOf } from './status.ts'
-import type { CurrencyAmount, Invoice, Payment, RateEvidence } from './types.ts'
+import type { ChainReading, CurrencyAmount, Invoice, Payment, RateEvidence } from './types.ts'
 
 /** What rendering needs to know about the networks, apart from the invoice. */
 export type NetworkFacts = {
@@ -26,6 +26,14 @@ export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
   const { decimals } = ASSETS[invoice.asset]
   const amounts = amountsOf(invoice)
   const usdAmount = invoice.usdCents === null ? null : formatUsd(invoice.usdCents)
+  const uriIn = (asset: AssetId) =>
+    paymentUri({
+      asset,
+      livemode: invoice.livemode,
+      address: invoice.address,
+      amount: amounts.remaining > 0n ? amounts.remaining : invoice.amount,
+      evm: networkFacts.evmOf?.(networkOf(asset, invoice.livemode)),
+    })
   return {
     id: invoice.id,
     object: 'invoice' as const,
@@ -43,13 +51,8 @@ export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
     amount_confirmed: formatCoinAmount(amounts.confirmed, decimals),
     amount_remaining: formatCoinAmount(amounts.remaining, decimals),
     address: invoice.address,
-    payment_uri: paymentUri({
-      asset: invoice.asset,
-      livemode: invoice.livemode,
-      address: invoice.address,
-      amount: amounts.remaining > 0n ? amounts.remaining : invoice.amount,
-      evm: networkFacts.evmOf?.(networkOf(invoice.asset, invoice.livemode)),
-    }),
+    payment_uri: uriIn(invoice.asset),
+    also_accepts: invoice.alsoAccepts.map((asset) => ({ asset, payment_uri: uriIn(asset) })),
     rate: renderRate(invoice.rate),
     allow_asset_selection: invoice.allowAssetSelection,
     customer_email: invoice.customerEmail,
@@ -93,13 +96,18 @@ export function renderRate(rate: RateEvidence | null) {
 function renderReading({ expiryReading: reading }: Invoice) {
   if (reading === null) return null
   return {
-    network: reading.network,
-    tip_height: reading.tipHeight,
-    tip_hash: reading.tipHash,
-    read_at: isoTime(reading.readAtMs),
+    ...renderTip(reading),
     providers: [...reading.providers],
+    others: (reading.others ?? []).map(renderTip),
   }
 }
+
+const renderTip = (reading: Omit<ChainReading, 'providers'>) => ({
+  network: reading.network,
+  tip_height: reading.tipHeight,
+  tip_hash: reading.tipHash,
+  read_at: isoTime(reading.readAtMs),
+})
 
 export function renderPayment(payment: Payment, networkFacts: NetworkFacts) {
   return {

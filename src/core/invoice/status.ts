@@ -1,4 +1,4 @@
-import { isAssetId } from '../assets.ts'
+import { isAssetId, type PaymentAsset } from '../assets.ts'
 import type { Invoice, InvoiceStatus, LedgerBucket, Payment, ReviewReason } from './types.ts'
 
 /** What the rules below read of a payment. */
@@ -8,6 +8,7 @@ type JudgedPayment = Pick<Payment, 'status' | 'dust' | 'asset' | 'amount' | 'rev
 type JudgedInvoice = Pick<
   Invoice,
   | 'asset'
+  | 'alsoAccepts'
   | 'amount'
   | 'toleranceUnder'
   | 'toleranceOver'
@@ -33,12 +34,16 @@ export function isLive(payment: JudgedPayment): boolean {
   return payment.status === 'detected' || payment.status === 'confirming' || payment.status === 'confirmed'
 }
 
+/** Whether this money is what the invoice asks for, on whichever network. */
+export const isAskedFor = (invoice: Pick<Invoice, 'asset' | 'alsoAccepts'>, asset: PaymentAsset): boolean =>
+  asset === invoice.asset || invoice.alsoAccepts.some((also) => also === asset)
+
 /** Counts towards the invoice's amount: live, of its coin, not dust, and not waiting for the merchant's word. */
 export function isCounting(invoice: JudgedInvoice, payment: JudgedPayment): boolean {
   return (
     isLive(payment) &&
     !payment.dust &&
-    payment.asset === invoice.asset &&
+    isAskedFor(invoice, payment.asset) &&
     (payment.reviewReason === null || payment.resolution === 'accepted')
   )
 }

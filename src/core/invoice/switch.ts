@@ -2,7 +2,7 @@ import type { AssetId } from '../assets.ts'
 import type { AssetRefused } from '../checkout/coin-offers.ts'
 import { formatUsd } from '../money.ts'
 import type { Market } from './market.ts'
-import { type InvoicePlan, planInvoice } from './plan.ts'
+import { type DepositPlan, depositPlan, planInvoice } from './plan.ts'
 import { deriveStatus } from './status.ts'
 import type { Invoice } from './types.ts'
 
@@ -10,7 +10,8 @@ export type SwitchPlan =
   | {
       readonly kind: 'switch'
       readonly next: Invoice
-      readonly plan: Extract<InvoicePlan, { kind: 'planned' }>
+      /** Where its address comes from, should it have none there yet. */
+      readonly deposit: DepositPlan
     }
   /** It already is the invoice's coin: its amount is locked and stays. */
   | { readonly kind: 'unchanged' }
@@ -24,6 +25,7 @@ export type SwitchPlan =
  * former coin's). Refused from the first payment on, whatever became of it: its sender expects the price it paid.
  */
 export function planSwitch(invoice: Invoice, asset: AssetId, market: Market, nowMs: number): SwitchPlan {
+  if (invoice.alsoAccepts.includes(asset)) return switchNetwork(invoice, asset, market, nowMs)
   const { usdCents } = invoice
   const refused = switchRefusal(invoice, nowMs)
   if (refused !== null) return { kind: refused }
@@ -41,7 +43,17 @@ export function planSwitch(invoice: Invoice, asset: AssetId, market: Market, now
   const { createdAtMs: _quotedAt, ...terms } = plan.terms
   // Addresses of earlier coins stay watched, and money on them keeps the rule it was promised.
   const confirmations = { ...invoice.confirmations, ...terms.confirmations }
-  return { kind: 'switch', plan, next: { ...invoice, ...terms, confirmations } }
+  return { kind: 'switch', deposit: plan.deposit, next: { ...invoice, ...terms, confirmations } }
+}
+
+/** The same token on another network: amount and address stay, and whatever comes on either counts. */
+function switchNetwork(invoice: Invoice, asset: AssetId, market: Market, nowMs: number): SwitchPlan {
+  if (nowMs >= invoice.expiresAtMs) return { kind: 'closed' }
+  const { parameters } = market.supportOf(asset)
+  if (parameters === null) return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
+  const others = [invoice.asset, ...invoice.alsoAccepts].filter((each) => each !== asset)
+  const next = { ...invoice, asset, alsoAccepts: others }
+  return { kind: 'switch', deposit: depositPlan(asset, invoice.livemode, parameters), next }
 }
 
 /** Why no other coin can be chosen, whichever it is; null where one can. */

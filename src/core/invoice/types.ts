@@ -131,11 +131,16 @@ export type ChainReading = {
   readonly providers: readonly string[]
 }
 
+/** That of the invoice's own network, and how far the others on which it could be paid had been read. */
+export type ExpiryReading = ChainReading & { readonly others?: readonly Omit<ChainReading, 'providers'>[] }
+
 export type Invoice = {
   readonly merchantId: string
   readonly id: string
   readonly livemode: boolean
   readonly asset: AssetId
+  /** The same token on other networks, which counts as `asset` does: base unit for base unit, at the same address. */
+  readonly alsoAccepts: readonly AssetId[]
   /** Base units of `asset`. */
   readonly amount: bigint
   /** US cents; null where the merchant fixed a coin amount. */
@@ -170,7 +175,7 @@ export type Invoice = {
   /** When a full reading of chain and mempool past the deadline found nothing that pays. */
   readonly expiredAtMs: number | null
   /** That reading; null where it has not expired, or did so before readings were kept. */
-  readonly expiryReading: ChainReading | null
+  readonly expiryReading: ExpiryReading | null
   readonly cancelledAtMs: number | null
   readonly paidAtMs: number | null
   /**
@@ -233,8 +238,13 @@ export type InvoiceInput =
       readonly newPaymentIds: readonly string[]
       readonly nowMs: number
     }
-  /** Chain and mempool were read in full at `readAtMs`, and all they hold for this invoice was reported before. */
-  | { readonly kind: 'deadline_read'; readonly readAtMs: number; readonly reading?: ChainReading }
+  /** The invoice's networks were read in full at these times, and all they hold for it was reported before. */
+  | {
+      readonly kind: 'deadline_read'
+      readonly readAtMs: number
+      /** Of its asset's network; and how far the networks of what it also accepts were read, as far as that is known. */
+      readonly reading?: ExpiryReading
+    }
   | { readonly kind: 'cancel'; readonly nowMs: number }
   | {
       readonly kind: 'resolve'

@@ -1,4 +1,5 @@
 import { ASSETS, COINS, type PaymentAsset } from '../assets.ts'
+import { isAskedFor } from '../invoice/status.ts'
 import type { Invoice, InvoiceEffect, LedgerBucket, Payment } from '../invoice/types.ts'
 import { parsePrice, usdValueOf } from '../money.ts'
 
@@ -73,7 +74,7 @@ function accountOf(bucket: LedgerBucket): LedgerAccount {
  */
 function usdCentsOf(invoice: Invoice, { asset, amount, reviewReason }: Payment): bigint | null {
   const price = invoice.rate === null ? null : parsePrice(invoice.rate.usdPerUnit)
-  if (price === null || reviewReason !== null || asset !== invoice.asset) return null
+  if (price === null || reviewReason !== null || !isAskedFor(invoice, asset)) return null
   return usdValueOf(amount, price, ASSETS[invoice.asset].decimals)
 }
 

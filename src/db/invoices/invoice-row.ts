@@ -15,6 +15,7 @@ export type InvoiceRow = PriceRow & {
   merchant_id: string
   livemode: boolean
   asset: AssetId
+  also_accepts: readonly AssetId[]
   amount: bigint
   usd_cents: bigint | null
   amount_source: Invoice['amountSource']
@@ -50,7 +51,7 @@ export type InvoiceRow = PriceRow & {
  * The columns of `InvoiceRow`. The address is read only as one that was given to this invoice, and is empty where the
  * row names another: nobody may change or replace a row of deposit_address. Served by deposit_address_by_invoice.
  */
-export const INVOICE_COLUMNS = `id, merchant_id, livemode, asset, amount, usd_cents, price_amount, price_currency, price_rate, amount_source, rate,
+export const INVOICE_COLUMNS = `id, merchant_id, livemode, asset, also_accepts, amount, usd_cents, price_amount, price_currency, price_rate, amount_source, rate,
   tolerance_under, tolerance_over, service_fee_bps, confirmations, allow_asset_selection, customer_email, external_reference, order_reference, description, checkout_session_id,
   payment_link_id, metadata, return_url, reopened_from, created_at, expires_at, expired_at, expiry_reading, cancelled_at, paid_at,
   coalesce((select d.address from deposit_address d where d.merchant_id = invoice.merchant_id
@@ -64,6 +65,7 @@ export function invoiceFromRow(row: InvoiceRow, received: Received = NOTHING): I
     id: row.id,
     livemode: row.livemode,
     asset: row.asset,
+    alsoAccepts: row.also_accepts,
     amount: row.amount,
     usdCents: row.usd_cents,
     price: priceOf(row),

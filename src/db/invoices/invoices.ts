@@ -1,4 +1,4 @@
-import type { AssetId, Keyspace } from '../../core/assets.ts'
+import { ASSET_IDS, type AssetId, type Keyspace, networkOf } from '../../core/assets.ts'
 import type { DepositPlan } from '../../core/invoice/plan.ts'
 import { deriveStatus } from '../../core/invoice/status.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
@@ -64,9 +64,9 @@ export async function insertInvoice(
          tolerance_under, tolerance_over, confirmations, allow_asset_selection, customer_email,
          external_reference, order_reference, checkout_session_id, payment_link_id, metadata, reopened_from,
          address, created_at, expires_at, announced, event_count, service_fee_bps, return_url,
-         price_amount, price_currency, price_rate, description)
+         price_amount, price_currency, price_rate, description, also_accepts)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-         $22, $23, $24, $28, $29, $30, $31, $32, $33, $34))
+         $22, $23, $24, $28, $29, $30, $31, $32, $33, $34, $35))
      insert into deposit_address (merchant_id, keyspace, idx, livemode, invoice_id, program, address, created_at)
      values ($1, $25, $26, $3, $2, $27, $21, $22)`,
     [
@@ -104,6 +104,7 @@ export async function insertInvoice(
       invoice.price?.currency ?? null,
       jsonOrNull(invoice.price?.rate ?? null),
       invoice.description,
+      JSON.stringify(invoice.alsoAccepts),
     ],
   )
 }
@@ -166,7 +167,7 @@ export async function updateInvoiceTerms(tx: Tx, tenant: Tenant, invoice: Invoic
   const { rowCount } = await tx.query(
     `update invoice
      set asset = $4, amount = $5, rate = $6, tolerance_under = $7, tolerance_over = $8, confirmations = $9,
-       address = $10
+       address = $10, also_accepts = $11
      where merchant_id = $1 and id = $2 and livemode = $3`,
     [
       tenant.merchantId,
@@ -179,6 +180,7 @@ export async function updateInvoiceTerms(tx: Tx, tenant: Tenant, invoice: Invoic
       invoice.toleranceOver,
       JSON.stringify(invoice.confirmations),
       invoice.address,
+      JSON.stringify(invoice.alsoAccepts),
     ],
   )
   if (rowCount !== 1) throw new Error(`invoice ${invoice.id} changed its coin and is not there`)
@@ -246,13 +248,24 @@ export async function setInvoiceVisit(
   return rowCount === 1
 }
 
-/** An open invoice whose deadline has passed, for one asset; the watcher settles it. Served by invoice_open_deadline. */
+/** The network of each asset in one mode. */
+const NETWORKS_IN = [true, false].map((livemode) =>
+  JSON.stringify(Object.fromEntries(ASSET_IDS.map((asset) => [asset, networkOf(asset, livemode)]))),
+)
+
+/**
+ * Open invoices whose deadline has passed, for one asset; the watcher settles them. Not those that may have been paid on
+ * another network, which was not read past the deadline yet: they must not stand before others. Served by
+ * invoice_open_deadline.
+ */
 export async function findInvoicesPastDeadline(
   db: Queryable,
   filter: {
     asset: AssetId
     livemode: boolean
     deadlineBefore: Date
+    /** Those among them that wait for another network's reading as well. */
+    waiting?: 'included'
     /** Ids that were tried in vain. */
     except: readonly string[]
     limit: number
@@ -262,8 +275,20 @@ export async function findInvoicesPastDeadline(
     `select merchant_id, id from invoice
      where livemode = $1 and asset = $2 and expires_at < $3
        and expired_at is null and cancelled_at is null and status in ('awaiting_payment') and id <> all($5)
+       and not exists (
+         select from jsonb_array_elements_text(also_accepts) as also (asset)
+           left join network_state n on n.network = $6::jsonb ->> also.asset
+         where $7 and (n.read_at is null or n.read_at <= expires_at))
      order by expires_at limit $4`,
-    [filter.livemode, filter.asset, filter.deadlineBefore, filter.limit, filter.except],
+    [
+      filter.livemode,
+      filter.asset,
+      filter.deadlineBefore,
+      filter.limit,
+      filter.except,
+      NETWORKS_IN[filter.livemode ? 0 : 1],
+      filter.waiting === undefined,
+    ],
   )
   return rows.map((row) => ({ merchantId: row.merchant_id, invoiceId: row.id }))
 }

@@ -68,6 +68,7 @@ export function paymentRulesViewOf(
       }),
     ),
     reopen_expired: rules.reopenExpired,
+    any_network: rules.anyNetwork,
     receipt_emails: rules.receiptEmails,
     buyer_link_emails: rules.buyerEmails.link,
     buyer_reminder_emails: rules.buyerEmails.reminder,

@@ -4,6 +4,7 @@ import type { CheckoutPage } from './checkout-page.ts'
 import { Deadline } from './deadline.tsx'
 import { Icon } from './icons.tsx'
 import { fill, fillParts } from './language.ts'
+import { payableNetworks } from './network-names.ts'
 import { OutcomeHead } from './outcome-head.tsx'
 import { outcomeTextOf } from './outcome-text.ts'
 import { LocalTime, Receipt, Row } from './receipt.tsx'
@@ -89,22 +90,24 @@ export function WhyExpired({ page: { view, language } }: { page: CheckoutPage })
   const { messages } = language
   const reading = view.expiryReading
   if (reading === null) return null
-  const network = <bdi>{ASSETS[view.asset].networkName}</bdi>
+  const network = <bdi>{payableNetworks(language, view)}</bdi>
   const time = <LocalTime language={language} ms={reading.readAtMs} />
   return (
     <details class="fold" id="why">
       <summary id="why-summary">{messages.why_heading}</summary>
       <p>{fillParts(messages.why_read, { network, time })}</p>
       <dl class="receipt">
-        <div class="transaction">
-          <dt>{messages.why_block}</dt>
-          <dd>
-            <bdi dir="ltr">{String(reading.tipHeight)}</bdi>
-            <bdi class="txid" dir="ltr">
-              {reading.tipHash}
-            </bdi>
-          </dd>
-        </div>
+        {[reading, ...(reading.others ?? [])].map(({ tipHeight, tipHash }) => (
+          <div class="transaction">
+            <dt>{messages.why_block}</dt>
+            <dd>
+              <bdi dir="ltr">{String(tipHeight)}</bdi>
+              <bdi class="txid" dir="ltr">
+                {tipHash}
+              </bdi>
+            </dd>
+          </div>
+        ))}
         {reading.providers.length > 0 && (
           <Row term={messages.why_provider}>
             <bdi dir="ltr">{reading.providers.join(', ')}</bdi>

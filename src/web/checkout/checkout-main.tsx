@@ -7,6 +7,7 @@ import { Deadline } from './deadline.tsx'
 import { Icon } from './icons.tsx'
 import { fill } from './language.ts'
 import { LocalPrice } from './local-price.tsx'
+import { NetworkChoice, NetworkWarning } from './network-choice.tsx'
 import { OutcomeHead } from './outcome-head.tsx'
 import { isWaitingForCard, milestoneOf, notesOf, outcomeTextOf, stepsDone } from './outcome-text.ts'
 import { formQuery } from './page-request.ts'
@@ -145,6 +146,7 @@ function Methods({ page }: { page: CheckoutPage }) {
         })}
       </nav>
       <div id="method" data-method={shown}>
+        <NetworkChoice page={page} />
         <FromExchange page={page} />
         <div class="transfer">
           <div>
@@ -195,16 +197,6 @@ function Rate({ page: { view, language } }: { page: CheckoutPage }) {
       <bdi dir="ltr">
         {fill(language.messages.rate, { symbol, usd: usdPrice(language, view.usdPerUnit) })}
       </bdi>
-    </p>
-  )
-}
-
-function NetworkWarning({ page: { view, language } }: { page: CheckoutPage }) {
-  const { symbol, networkName } = ASSETS[view.asset]
-  return (
-    <p class="notice">
-      <Icon name="alert" />
-      <span>{fill(language.messages.network_warning, { symbol, network: networkName })}</span>
     </p>
   )
 }

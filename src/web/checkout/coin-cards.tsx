@@ -4,6 +4,7 @@ import { nearCoin } from './amounts.ts'
 import type { ShopPage } from './checkout-page.ts'
 import { CoinMark } from './coin-mark.tsx'
 import { fill } from './language.ts'
+import { payableNetworks } from './network-names.ts'
 
 /** The coins as cards to choose from. One that cannot be used is disabled and says why. */
 export function CoinCards(props: {
@@ -19,7 +20,8 @@ export function CoinCards(props: {
     <fieldset class="coins">
       <legend>{legend}</legend>
       {coins.map((offer) => {
-        const { name, symbol, networkName } = ASSETS[offer.asset]
+        const { name, symbol } = ASSETS[offer.asset]
+        const networkName = payableNetworks(page.language, offer)
         const id = `coin-${offer.asset}`
         return (
           <label class="coin" for={id}>

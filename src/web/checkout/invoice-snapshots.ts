@@ -1,6 +1,7 @@
 import { networkOf } from '../../core/assets.ts'
 import type { CheckoutFacts } from '../../core/checkout/checkout-pages.ts'
 import { checkoutView } from '../../core/checkout/checkout-state.ts'
+import { networksBeside } from '../../core/invoice/advance.ts'
 import type { Branding } from './branding.ts'
 import type { CheckoutDeps } from './checkout-deps.ts'
 import type { CheckoutPage } from './checkout-page.ts'
@@ -93,7 +94,7 @@ export function liveStreamsOf(deps: CheckoutDeps): LiveStreams {
       const counts = pages.some(([, page]) => page.view.progress !== null)
       return {
         byLanguage: new Map(pages.map(([tag, page]) => [tag, snapshotOf(deps, page)])),
-        movesWith: counts ? networkOf(invoice.asset, invoice.livemode) : null,
+        movesWith: counts ? [networkOf(invoice.asset, invoice.livemode), ...networksBeside(invoice)] : [],
       }
     },
     onError: (error) => deps.log.error({ err: error }, 'an open checkout page could not be refreshed'),

@@ -26,7 +26,7 @@ test('one caller cannot take the streams of all, and has its own back when they 
 
 test('a page hears every three seconds that its connection holds, and nothing is read for that', async () => {
   vi.useFakeTimers()
-  const read = vi.fn(async () => ({ byLanguage: new Map(), movesWith: null }))
+  const read = vi.fn(async () => ({ byLanguage: new Map(), movesWith: [] }))
   const streams = new LiveStreams({ read, onError: () => expect.unreachable() })
   try {
     const page = { invoiceId: 'invoice', token: 'token', version: '', language: 'en', caller: '192.0.2.1' }

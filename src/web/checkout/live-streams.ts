@@ -17,8 +17,8 @@ export type FullSnapshot = Snapshot & { readonly html: string }
 /** One reading of an invoice. */
 type ReadSnapshots = {
   readonly byLanguage: ReadonlyMap<string, FullSnapshot>
-  /** The network whose next block changes what the page says; null if none does. */
-  readonly movesWith: Network | null
+  /** The networks whose next block changes what the page says. */
+  readonly movesWith: readonly Network[]
 }
 
 type LiveStreamDeps = {
@@ -57,7 +57,7 @@ type Topic = {
   isReading: boolean
   /** It changed again while it was being read. */
   isStale: boolean
-  movesWith: Network | null
+  movesWith: readonly Network[]
 }
 
 const encoder = new TextEncoder()
@@ -125,7 +125,7 @@ export class LiveStreams {
   /** Blocks have come: the pages that count confirmations on these networks are read again. */
   tipsMoved(networks: ReadonlySet<Network>): void {
     for (const topic of this.#topics.values())
-      if (topic.movesWith !== null && networks.has(topic.movesWith)) this.#refresh(topic)
+      if (topic.movesWith.some((network) => networks.has(network))) this.#refresh(topic)
   }
 
   /** Notifications may have been missed: everything is read again. */
@@ -153,7 +153,7 @@ export class LiveStreams {
       streams: new Set(),
       isReading: false,
       isStale: false,
-      movesWith: null,
+      movesWith: [],
     }
     this.#topics.set(invoiceId, topic)
     return topic

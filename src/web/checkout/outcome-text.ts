@@ -6,6 +6,7 @@ import { coin, total } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import type { IconName } from './icons.tsx'
 import { fill, type Language } from './language.ts'
+import { paidNetworks } from './network-names.ts'
 
 /** The heading of a page and the sentence under it; together they are what a screen reader announces. */
 export type OutcomeText = {
@@ -20,7 +21,7 @@ export function outcomeTextOf(page: CheckoutPage): OutcomeText {
   if (isWaitingForCard(page)) return cardText(page)
   const { view, merchantName: merchant, language } = page
   const { messages } = language
-  const network = ASSETS[view.asset].networkName
+  const network = paidNetworks(language, view)
   const price = total(language, view)
   switch (view.state) {
     case 'awaiting':
@@ -135,7 +136,7 @@ function reviewText(page: CheckoutPage): OutcomeText {
   const { view, merchantName: merchant } = page
   const { messages } = page.language
   const look = { icon: 'search', tone: 'warning' } as const
-  const network = ASSETS[view.asset].networkName
+  const network = paidNetworks(page.language, view)
   switch (view.reviewReason) {
     case 'late':
       return { heading: messages.review_heading, lead: fill(messages.review_late, { merchant }), ...look }

@@ -3,6 +3,7 @@ import { sellerLines } from '../../core/receipt/seller.ts'
 import { coin, usdPrice } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import { fill } from './language.ts'
+import { paidNetworks } from './network-names.ts'
 import { LocalTime, Purchase, paymentStatus, Row, Total, TransactionId } from './receipt.tsx'
 import { Shop } from './shop.tsx'
 
@@ -10,7 +11,7 @@ import { Shop } from './shop.tsx'
 export function ReceiptMain({ page }: { page: CheckoutPage }) {
   const { view, language, token, langQuery } = page
   const { messages } = language
-  const { symbol, networkName } = ASSETS[view.asset]
+  const { symbol } = ASSETS[view.asset]
   // After a reorganisation there is no signed receipt until the payment is back.
   const isSigned = view.state === 'paid' || view.state === 'overpaid'
   return (
@@ -49,7 +50,7 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
             {view.usdPerUnit !== null && (
               <RateRow page={page} of={symbol} is={usdPrice(language, view.usdPerUnit)} />
             )}
-            <Row term={messages.network_label}>{networkName}</Row>
+            <Row term={messages.network_label}>{paidNetworks(language, view)}</Row>
             {view.paidAtMs !== null && (
               <Row term={messages.paid_at}>
                 <LocalTime language={language} ms={view.paidAtMs} />

@@ -1,9 +1,9 @@
-import { ASSETS } from '../../core/assets.ts'
 import type { CheckoutPayment } from '../../core/checkout/checkout-state.ts'
 import { explorerUrl } from '../../core/checkout/explorer.ts'
 import { coin, total, usd, utcTime } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import { fill, type Language } from './language.ts'
+import { paidNetworks } from './network-names.ts'
 
 /** The facts of the payment as rows: what it cost, what came, when, and by which transactions. */
 export function Receipt({ page }: { page: CheckoutPage }) {
@@ -22,7 +22,7 @@ export function Receipt({ page }: { page: CheckoutPage }) {
           <bdi dir="ltr">{coin(view.asset, view.received)}</bdi>
         </Row>
       )}
-      <Row term={messages.network_label}>{ASSETS[view.asset].networkName}</Row>
+      <Row term={messages.network_label}>{paidNetworks(language, view)}</Row>
       {view.paidAtMs !== null && (
         <Row term={messages.paid_at}>
           <LocalTime language={language} ms={view.paidAtMs} />

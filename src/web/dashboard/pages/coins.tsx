@@ -45,6 +45,7 @@ function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Ass
   const accepted = rules.accepted_assets ?? assets.map(({ asset }) => asset)
   const [chosen, setChosen] = useState<ReadonlySet<AssetName>>(new Set(accepted))
   const [first, setFirst] = useState<AssetName | ''>(rules.default_asset ?? '')
+  const [anyNetwork, setAnyNetwork] = useState(rules.any_network)
   const save = useSaveRules()
   const toggle = (coin: AssetName) =>
     setChosen((old) => new Set(COIN_NAMES.filter((one) => (one === coin ? !old.has(one) : old.has(one)))))
@@ -59,6 +60,7 @@ function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Ass
         event.preventDefault()
         save.mutate({
           accepted_assets: COIN_NAMES.filter((coin) => chosen.has(coin)),
+          any_network: anyNetwork,
           default_asset: first === '' || !chosen.has(first) ? null : first,
         })
       }}
@@ -83,6 +85,15 @@ function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Ass
             </li>
           ))}
         </ul>
+      </Card>
+      <Card title="Dollars on several networks">
+        <Checkbox
+          label="Buyers may pay USDC and USDT on any network that is on above"
+          hint="One invoice adds up what comes on each of them. Off: only the chosen network counts, and what comes on another waits for you."
+          checked={anyNetwork}
+          disabled={!isManager}
+          onChange={(event) => setAnyNetwork(event.target.checked)}
+        />
       </Card>
       <Card title="Offered first">
         <Select

@@ -9,7 +9,8 @@ import { Txid } from '../parts/txid.tsx'
 
 /** What came, and how final it is. */
 export function Payments({ invoice }: { invoice: Invoice }) {
-  const { payments, payments_count, address, asset, livemode } = invoice
+  const { payments, payments_count, address, asset, also_accepts, livemode } = invoice
+  const isAskedFor = (paid: string) => paid === asset || also_accepts?.some((also) => also.asset === paid)
   return (
     <Card title="Payments">
       {payments.length === 0 ? (
@@ -26,7 +27,7 @@ export function Payments({ invoice }: { invoice: Invoice }) {
                   {PAYMENT_LABELS[payment.status].label}
                 </Badge>
                 {payment.late ? <Badge tone="warn">Late</Badge> : null}
-                {payment.asset === asset ? null : <Badge tone="warn">Another coin</Badge>}
+                {isAskedFor(payment.asset) ? null : <Badge tone="warn">Another coin</Badge>}
                 <span className="quiet end">
                   <Time at={payment.detected_at} />
                 </span>

@@ -10,8 +10,8 @@ import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { CopyButton } from '../parts/copy.tsx'
 import { EventSteps } from '../parts/event-steps.tsx'
-import { invoiceAmount, invoiceTitle } from '../parts/invoice-title.ts'
-import { coins, excess, usd } from '../parts/money.ts'
+import { askedCoins, invoiceAmount, invoiceTitle } from '../parts/invoice-title.ts'
+import { excess, usd } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { RawCard } from '../parts/raw.tsx'
@@ -54,7 +54,7 @@ function Shown({ invoice }: { invoice: Invoice }) {
           <Card title="Amount">
             <div className="amount-row">
               <strong className="big-number">{invoiceAmount(invoice)}</strong>
-              <span className="quiet">{coins(invoice.amount, invoice.asset)}</span>
+              <span className="quiet">{askedCoins(invoice, invoice.amount)}</span>
             </div>
             <Facts facts={amountFacts(invoice)} />
           </Card>
@@ -88,7 +88,7 @@ function Shown({ invoice }: { invoice: Invoice }) {
 }
 
 function amountFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
-  const { asset, amount_detected, amount_confirmed, rate, price, price_rate, usd_amount } = invoice
+  const { amount_detected, amount_confirmed, rate, price, price_rate, usd_amount } = invoice
   const namesOf = ({ sources }: { readonly sources: readonly { readonly name: string }[] }) =>
     sources.map(({ name }) => name).join(', ')
   return [
@@ -101,8 +101,8 @@ function amountFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
             `${price_rate.usd_per_unit} US dollars (${namesOf(price_rate)})`,
           ] as const,
         ]),
-    ['Detected', coins(amount_detected, asset)],
-    ['Confirmed', coins(amount_confirmed, asset)],
+    ['Detected', askedCoins(invoice, amount_detected)],
+    ['Confirmed', askedCoins(invoice, amount_confirmed)],
     ...dueFacts(invoice),
     ...(rate === null ? [] : [['Exchange rate', `${usd(rate.usd_per_unit)} (${namesOf(rate)})`] as const]),
   ]
@@ -110,10 +110,10 @@ function amountFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
 
 /** What is missing of the amount, or too much. */
 function dueFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
-  const { asset, amount, amount_confirmed, amount_remaining, status } = invoice
-  if (status === 'overpaid') return [['Overpaid by', coins(excess(amount_confirmed, amount), asset)]]
-  if (status !== 'paid') return [['Amount due', coins(amount_remaining, asset)]]
-  return Number(amount_remaining) > 0 ? [['Accepted without', coins(amount_remaining, asset)]] : []
+  const { amount, amount_confirmed, amount_remaining, status } = invoice
+  if (status === 'overpaid') return [['Overpaid by', askedCoins(invoice, excess(amount_confirmed, amount))]]
+  if (status !== 'paid') return [['Amount due', askedCoins(invoice, amount_remaining)]]
+  return Number(amount_remaining) > 0 ? [['Accepted without', askedCoins(invoice, amount_remaining)]] : []
 }
 
 function detailFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {

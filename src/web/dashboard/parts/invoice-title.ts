@@ -1,5 +1,5 @@
 import type { Invoice } from '../api/types.ts'
-import { coins, totalOf } from './money.ts'
+import { coinAndSymbol, coins, totalOf } from './money.ts'
 
 const DESCRIPTION_SHOWN_MAX = 60
 
@@ -19,9 +19,13 @@ export const invoiceName = (invoice: Invoice): string =>
   itemOf(invoice) ??
   `…${invoice.id.slice(-8)}`
 
+/** An amount of what was asked for, with its network unless several will do. An API of the release before knows but one. */
+export const askedCoins = ({ asset, also_accepts }: Invoice, amount: string): string =>
+  also_accepts?.length > 0 ? coinAndSymbol(amount, asset) : coins(amount, asset)
+
 /** What was asked for: the shop's own currency, else dollars, else coins. */
 export const invoiceAmount = (invoice: Invoice): string =>
-  totalOf(invoice) ?? coins(invoice.amount, invoice.asset)
+  totalOf(invoice) ?? askedCoins(invoice, invoice.amount)
 
 /** `$49.99 from anna@example.com`, `$49.99 for order-1042`, `$49.99 for Coffee`. */
 export function invoiceTitle(invoice: Invoice): string {
