@@ -68,7 +68,7 @@ export type RequestedTotal = RequestedAmount | { readonly kind: 'price'; readonl
 const PARAMS = { usd: 'usd_amount', coin: 'amount', price: 'price.amount' } as const
 
 /** What an invoice asks for: an asset; or a token's ticker, payable on any of its networks that is accepted. */
-export type RequestedAsset = AssetId | TokenSymbol
+type RequestedAsset = AssetId | TokenSymbol
 
 /**
  * Decides the coin and terms of a new invoice, or why there can be none; the caller's mistakes come first. The
