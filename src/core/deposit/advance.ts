@@ -179,6 +179,7 @@ function asInvoice(
 }
 
 const NOTHING_ASKED = {
+  alsoAccepts: [],
   amount: NEVER_PAID,
   usdCents: null,
   price: null,
