@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { NETWORKS } from '../core/assets.ts'
-import { amountView, id, idView, line, timestamp } from './fields.ts'
+import { amountView, id, idView, line, text, timestamp } from './fields.ts'
 import { assetName, paymentView, rateView } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
@@ -47,7 +47,7 @@ export const depositAddressList = listOf(depositAddressView)
 export const listDepositAddressesQuery = z
   .strictObject({
     ...listParameters('da'),
-    customer_reference: customerReference.meta({ description: 'Only those of this customer.' }).optional(),
+    customer_reference: text(1, 255).meta({ description: 'Only those of this customer.' }).optional(),
   })
   .superRefine(refuseTwoPositions)
 

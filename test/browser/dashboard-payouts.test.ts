@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { newId } from '../../src/runtime/new-id.ts'
 import { holdRequests, photograph } from '../support/browser.ts'
 import {
@@ -14,6 +15,7 @@ import {
   turnOnSecondFactor,
   type Visitor,
 } from '../support/dashboard.ts'
+import { inBlock } from '../support/invoice.ts'
 import { axeContrastFaults, overflow } from '../support/page-checks.ts'
 import { creditLitecoin } from '../support/payout-money.ts'
 import { codeOf } from '../support/people.ts'
@@ -89,6 +91,33 @@ async function keepsFocus(page: Page): Promise<void> {
 
 const merchantOf = async (visitor: Visitor): Promise<string> =>
   (await askFromPage(visitor, 'GET', '/api/v1/merchant')).body.id
+
+test('deposits are listed with their customers, and a whole reference leads to the addresses', async () => {
+  const shop = await dashboard.signUp('Dee Posit')
+  const { page } = shop
+  const asked = await askFromPage(shop, 'POST', '/api/v1/deposit-addresses', {
+    customer_reference: 'player 7',
+  })
+  expect(asked.body.addresses.map(({ family }) => family)).toEqual(['bitcoin', 'litecoin', 'evm', 'solana'])
+  const tenant = { merchantId: await merchantOf(shop), livemode: false }
+  const final = inBlock('ab'.repeat(32), LTC / 2n, 60)
+  await recordTransfers(
+    { pool: dashboard.database.pools.watcher, clock: () => new Date() },
+    { tenant, invoiceId: asked.body.id, facts: [final], tipHeight: 160 },
+  )
+  await page.getByRole('link', { name: 'Deposits', exact: true }).click()
+  await page.getByRole('row', { name: /0\.5 LTC.*player 7.*Confirmed/ }).waitFor()
+  await photograph(page, 'deposits')
+  await page.getByRole('link', { name: 'player 7' }).click()
+  await page.getByRole('heading', { name: 'Addresses of player 7' }).waitFor()
+  const addresses = asked.body.addresses.map(({ address }) => address)
+  expect(await page.locator('.copy-field code').allTextContents()).toEqual(addresses)
+  await photograph(page, 'deposits-of-customer')
+  await page.getByLabel('Find a customer').fill('player')
+  await page.keyboard.press('Enter')
+  await page.getByText('No customer has this reference.').waitFor()
+  expect(shop.alerts).toEqual([])
+})
 
 test('an only owner adds an address, sees what arrives, requests, approves; it arrives in the statement', async () => {
   const shop = await dashboard.signUp('Pia Alone')

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import type { TransferFact } from '../../src/core/invoice/types.ts'
+import { listOpenAddresses } from '../../src/db/chain/watched-addresses.ts'
 import { loadDepositAccount } from '../../src/db/deposits/deposit-accounts.ts'
 import { loadDeposit, loadKnownDeposits, loadUnsettledSums } from '../../src/db/deposits/deposits.ts'
 import { saveAssetPrices } from '../../src/db/invoices/asset-prices.ts'
@@ -210,6 +211,20 @@ async function rowsReadFor(txid: string): Promise<number> {
     return (await readSoFar()) - before
   })
 }
+
+test('a permanent address is among those that somebody may pay now, as long as it is there', async () => {
+  await fresh()
+  const open = await listOpenAddresses(database.pools.watcher, {
+    network: 'solana-test',
+    keyspace: 'solana-test',
+    now: new Date('2036-01-01T00:00:00Z'),
+  })
+  const { rows } = await database.owner.query<{ program: Buffer }>(
+    `select program from deposit_address where invoice_id = $1 and keyspace = 'solana-test'`,
+    [accountId],
+  )
+  expect(open).toContainEqual(rows[0]?.program)
+})
 
 test('a deposit is read with its rate and where that came from', async () => {
   await fresh()

@@ -25,6 +25,7 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
     metadata: {},
     return_url: 'https://shop.example/thanks',
   }),
+  createDepositAddress: () => ({ customer_reference: 'customer-4711' }),
   createPaymentLink: () => ({
     name: 'Coffee',
     usd_amount: '10',
@@ -188,6 +189,8 @@ const KINDS_OF_PATHS: { readonly [parent: string]: ResourceKind } = {
   payouts: 'payout',
   'payout-destinations': 'payoutDestination',
   'checkout-sessions': 'checkoutSession',
+  'deposit-addresses': 'depositAddress',
+  deposits: 'deposit',
   'api-keys': 'apiKey',
   'request-logs': 'requestLog',
 }

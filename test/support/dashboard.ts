@@ -176,6 +176,7 @@ type Asked = {
     created_at: string
     expires_at: string
     payments: { finality: string }[]
+    addresses: { family: string; address: string }[]
   }
 }
 

@@ -7,7 +7,7 @@ import { Badge, PAYMENT_LABELS } from '../parts/badge.tsx'
 import { CopyField } from '../parts/copy.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
-import { coins, usd } from '../parts/money.ts'
+import { coinName, coins, usd } from '../parts/money.ts'
 import { Card, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
@@ -54,7 +54,6 @@ export function DepositsPage() {
           onSearch={(text) => void navigate({ search: ({ mode: kept }) => ({ mode: kept, customer: text }) })}
         />
       </search>
-      {account === undefined ? null : <Addresses account={account} />}
       {isUnknown ? (
         <NothingFound>
           <p>No customer has this reference. Write it in full.</p>
@@ -63,7 +62,8 @@ export function DepositsPage() {
           </Link>
         </NothingFound>
       ) : (
-        <>
+        <div className="stack">
+          {account === undefined ? null : <Addresses account={account} />}
           <DataTable
             caption="Deposits, newest first"
             columns={COLUMNS}
@@ -75,7 +75,7 @@ export function DepositsPage() {
             }
           />
           <Pager list={deposits.data} position={search} />
-        </>
+        </div>
       )}
     </Page>
   )
@@ -83,9 +83,11 @@ export function DepositsPage() {
 
 const Addresses = ({ account: { customer_reference, addresses } }: { account: DepositAddress }) => (
   <Card title={`Addresses of ${customer_reference}`}>
-    {addresses.map(({ family, address, assets }) => (
-      <CopyField key={family} label={assets.length === 0 ? family : assets.join(', ')} text={address} />
-    ))}
+    <div className="stack">
+      {addresses.map(({ family, address, assets }) => (
+        <CopyField key={family} label={assets.map(coinName).join(', ') || family} text={address} />
+      ))}
+    </div>
   </Card>
 )
 
