@@ -184,15 +184,16 @@ const SALES_MAX = 120
 function tillsFrom(
   deps: Pick<CheckoutRoleDeps, 'pool' | 'clock' | 'keyring'> & { inTurn: InTurn },
 ): CheckoutDeps['tills'] {
-  const [tries, sales] = [new GuessMemory(), new GuessMemory()]
+  // Each of its own: many callers push no till out of memory.
+  const [callers, codes, sales] = [new GuessMemory(), new GuessMemory(), new GuessMemory()]
   const { inTurn } = deps
   return {
     read: (slug, session) => inTurn(() => readTill(deps, slug, session)),
     signIn: async (slug, { code, headers }) => {
       const limit = { windowMs: CODE_WINDOW_MS, nowMs: performance.now() }
       const isAllowed =
-        tries.take(`caller ${clientBlockOf(headers)}`, { ...limit, max: CODE_TRIES_OF_CALLER_MAX }) &&
-        tries.take(`till ${slug}`, { ...limit, max: CODE_TRIES_OF_TILL_MAX })
+        callers.take(clientBlockOf(headers), { ...limit, max: CODE_TRIES_OF_CALLER_MAX }) &&
+        codes.take(slug, { ...limit, max: CODE_TRIES_OF_TILL_MAX })
       if (!isAllowed) return { kind: 'limited' }
       const session = await inTurn(() => signInAtTill(deps, slug, code))
       return session === null ? { kind: 'wrong' } : { kind: 'signed_in', session }

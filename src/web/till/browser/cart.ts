@@ -61,8 +61,12 @@ export class Cart {
     this.#typed = ''
   }
 
+  /** First what is being typed, which is what went wrong most often. */
   #clear(): void {
-    this.#typed = ''
+    if (this.#typed !== '') {
+      this.#typed = ''
+      return
+    }
     this.amounts.length = 0
     this.counts.fill(0)
   }

@@ -49,10 +49,13 @@ function startTill(till: HTMLElement): void {
     draw()
   })
   addEventListener('pageshow', (event) => event.persisted && location.reload())
+  // A till is open for days: the day begins anew while nobody loads the page.
   const today = byId<HTMLAnchorElement>('today')
-  const url = new URL(today.href)
-  url.searchParams.set('since', String(new Date().setHours(0, 0, 0, 0)))
-  today.href = url.href
+  today.addEventListener('click', () => {
+    const url = new URL(today.href)
+    url.searchParams.set('since', String(new Date().setHours(0, 0, 0, 0)))
+    today.href = url.href
+  })
   draw()
   resendSale()
 }
