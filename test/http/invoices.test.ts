@@ -405,6 +405,9 @@ test('assets and rates say what can be used now, and why not', async () => {
     const rates = await get('/rates')
     const litecoin = rates.body.data.find((entry: { asset: string }) => entry.asset === 'LTC')
     expect(litecoin).toMatchObject({ available: false, usd_per_unit: null, sources: [] })
+    // Off until a shop turns it on; one that turned it off again still holds what came.
+    expect(of('USDT_ETHEREUM')).toBeUndefined()
+    expect(rates.body.data.at(-1)).toMatchObject({ asset: 'USDT_ETHEREUM', usd_per_unit: '1' })
     expect(rates.body.data[0]).toMatchObject({ asset: 'BTC', available: true, usd_per_unit: '97123.45' })
   } finally {
     api.unpriced.clear()

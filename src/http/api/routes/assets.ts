@@ -1,5 +1,5 @@
 import { testAddressOf } from '../../../chain/test-address.ts'
-import { ASSETS, networkOf } from '../../../core/assets.ts'
+import { ASSET_IDS, ASSETS, networkOf } from '../../../core/assets.ts'
 import { acceptedIn, assetFault, supportIn } from '../../../core/invoice/market.ts'
 import { formatCoinAmount } from '../../../core/money.ts'
 import { acceptedAssets, minimumOf, WINDOW_MINUTES } from '../../../core/payment-rules.ts'
@@ -58,9 +58,10 @@ export const listRatesRoute = defineRoute({
   operationId: 'listRates',
   tag: 'Assets and rates',
   summary: 'List prices',
-  description: 'The price at which an invoice created now would be computed, for each coin you accept.',
+  description:
+    'The price at which an invoice created now would be computed, for each coin: those you accept first, then those that you may still hold.',
   scope: null,
-  success: { status: 200, description: 'A price for each accepted asset.', schema: rateList },
+  success: { status: 200, description: 'A price for each asset.', schema: rateList },
   problems: [],
 
   handler: async (deps, { tenant }) => {
@@ -68,7 +69,7 @@ export const listRatesRoute = defineRoute({
     const [rules, networks] = await Promise.all([deps.rulesOf(tenant), deps.networks.read()])
     const supportOf = supportIn(networks, livemode)
     const accepted = acceptedAssets(rules, livemode, (asset) => supportOf(asset).isConfigured)
-    const data = accepted.map((asset) => {
+    const data = [...new Set([...accepted, ...ASSET_IDS])].map((asset) => {
       const quote = deps.prices.quote(asset, livemode)
       const evidence = quote.kind === 'quote' ? quote.evidence : null
       return {

@@ -88,10 +88,7 @@ export function BalancesPage() {
   )
 }
 
-/**
- * What all of it is worth now, and the names of what has no price: an accepted coin just now, and one that the shop has
- * turned off and accepts on no other network.
- */
+/** What all of it is worth now, and the names of what has no price just now. */
 function totalUsd(balances: readonly Balance[], rates: readonly Rate[]) {
   let total: number | null = null
   const unpriced: string[] = []
