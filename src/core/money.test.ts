@@ -8,6 +8,7 @@ import {
   parseCoinAmount,
   parsePrice,
   parseUsd,
+  typedAmount,
   usdValueOf,
 } from './money.ts'
 
@@ -85,4 +86,26 @@ test('a price is a plain positive decimal number', () => {
 test('the dollar value of a coin amount is rounded down to the cent', () => {
   expect(usdValueOf(1n, 10n ** 14n, 8)).toBe(0n)
   expect(usdValueOf(100_000_000n, 10n ** 14n, 8)).toBe(10_000n)
+})
+
+test.each([
+  ['12,50', 2, '12.50'],
+  [' 0,5 ', 8, '0.5'],
+  ['0,123', 18, '0.123'],
+  ['1,2345', 8, '1.2345'],
+  ['1234,567', 8, '1234.567'],
+  ['12.50', 2, '12.50'],
+  // Thousands to some, or more decimals than there are.
+  ['1,234', 8, '1,234'],
+  ['12,345', 2, '12,345'],
+  ['500,00', 0, '500,00'],
+  ['1.234,50', 2, '1.234,50'],
+  ['1,234.50', 2, '1,234.50'],
+  ['1,2,3', 2, '1,2,3'],
+  [',50', 2, ',50'],
+  ['12,', 2, '12,'],
+  ['-1,50', 2, '-1,50'],
+  ['', 2, ''],
+])('what is typed as "%s", with at most %i decimals, is "%s"', (typed, decimals, meant) => {
+  expect(typedAmount(typed, decimals)).toBe(meant)
 })

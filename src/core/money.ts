@@ -33,6 +33,21 @@ export function parseFiat(text: string, decimals: number): bigint | null {
   return BigInt(`${match[1]}${fraction.padEnd(decimals, '0')}`)
 }
 
+const DECIMAL_COMMA = /^([0-9]+),([0-9]+)$/
+/** `1,234` is a thousand to some and one and a bit to others. */
+const THOUSANDS = /^[1-9][0-9]{0,2},[0-9]{3}$/
+
+/**
+ * An amount as a person types it, with a point: `12,50` becomes `12.50` where a comma can mean nothing else. What it cannot
+ * be sure of stays as it is, for the API to refuse.
+ */
+export function typedAmount(text: string, decimals: number): string {
+  const typed = text.trim()
+  const [, whole, fraction = ''] = DECIMAL_COMMA.exec(typed) ?? []
+  if (whole === undefined || fraction.length > decimals || THOUSANDS.test(typed)) return typed
+  return `${whole}.${fraction}`
+}
+
 /** The inverse of `parseFiat`: always as many decimals as the currency has. */
 export function formatFiat(units: bigint, decimals: number): string {
   const sign = units < 0n ? '-' : ''

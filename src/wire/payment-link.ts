@@ -38,7 +38,7 @@ const buyerAmount = z
       .optional(),
   })
   .superRefine(({ currency = 'USD', minimum, maximum, suggested = [] }, context) => {
-    const decimals = currency === 'USD' ? 2 : currencyDecimals(currency)
+    const decimals = currencyDecimals(currency)
     const message = `Must have ${decimals === 0 ? 'no' : `at most ${decimals}`} decimals, as ${currency} has`
     const named = [
       [['minimum'], minimum],

@@ -66,7 +66,7 @@ describe('a shop in test mode', () => {
     const { page, open } = shop
     await open('/invoices')
     await press(page, 'New invoice')
-    await page.getByLabel('Amount in US dollars').fill('12.5')
+    await page.getByLabel('Amount in US dollars').fill('12,5')
     await page.getByLabel('Default coin').selectOption('LTC')
     await page.getByLabel('Your reference').fill('order-7')
     await press(page, 'Create invoice')

@@ -299,7 +299,7 @@ test('in live mode a requester cannot approve; another manager does, by second f
   ])
   await open('/payouts?mode=live')
   await press(page, 'New payout')
-  await page.getByLabel('Amount in LTC').fill('0.5')
+  await page.getByLabel('Amount in LTC').fill('0,5')
   await press(page, 'Continue')
   await press(page, 'Request payout')
   await page.getByText('You requested it: another owner or admin of this shop approves it.').waitFor()

@@ -114,7 +114,7 @@ function balance(code: string, units: bigint, currency: Currency | 'USD', day: s
 
 /** Never below zero: the direction stands beside it. */
 function amountOf(units: bigint, currency: Currency | 'USD'): string {
-  const size = formatFiat(units < 0n ? -units : units, currency === 'USD' ? 2 : currencyDecimals(currency))
+  const size = formatFiat(units < 0n ? -units : units, currencyDecimals(currency))
   return `<Amt Ccy="${currency}">${size}</Amt>`
 }
 

@@ -30,15 +30,13 @@ export type BuyerAmountFault = {
   readonly message: string
 }
 
-const decimalsOf = (currency: BuyerAmount['currency']): number =>
-  currency === 'USD' ? 2 : currencyDecimals(currency)
 const unitsOf = (amount: string, currency: BuyerAmount['currency']): bigint | null =>
-  parseFiat(amount, decimalsOf(currency))
+  parseFiat(amount, currencyDecimals(currency))
 
 /** With all the decimals of its currency; null where it has more, or is no amount. */
 export function wholeAmount(amount: string, currency: BuyerAmount['currency']): string | null {
   const units = unitsOf(amount, currency)
-  return units === null ? null : formatFiat(units, decimalsOf(currency))
+  return units === null ? null : formatFiat(units, currencyDecimals(currency))
 }
 
 /** What is wrong with a link's choice for its buyers, beside the amount that it charges by itself. */

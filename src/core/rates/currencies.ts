@@ -41,10 +41,10 @@ export type Currency = keyof typeof ROUND_DOLLARS
 export const CURRENCIES = Object.keys(ROUND_DOLLARS) as readonly Currency[]
 
 /** ISO 4217, list one (SIX Financial Information), "minor unit" 0; all others of these currencies have 2. */
-const WITHOUT_MINOR_UNIT: readonly Currency[] = ['ISK', 'JPY', 'KRW']
+const WITHOUT_MINOR_UNIT: readonly string[] = ['ISK', 'JPY', 'KRW']
 
 /** Digits after the decimal point that an amount of the currency may have. */
-export const currencyDecimals = (currency: Currency): number =>
+export const currencyDecimals = (currency: Currency | 'USD'): number =>
   WITHOUT_MINOR_UNIT.includes(currency) ? 0 : 2
 
 /** 10⁻¹² US dollar that one of each currency is worth. */

@@ -1,7 +1,7 @@
 import { suggestedCharge } from '../../core/checkout/buyer-amount.ts'
 import { USD_CENTS_MAX, USD_CENTS_MIN } from '../../core/invoice/quote.ts'
-import { formatUsd, parseUsd } from '../../core/money.ts'
-import { CURRENCIES, type Currency, currencyDecimals } from '../../core/rates/currencies.ts'
+import { parseUsd } from '../../core/money.ts'
+import { CURRENCIES, type Currency } from '../../core/rates/currencies.ts'
 import { usd as dollars, fiat } from './amounts.ts'
 import type { AmountPage } from './checkout-page.ts'
 import { fill } from './language.ts'
@@ -91,12 +91,6 @@ export function AmountForm({
     min: minimum === null ? dollars(language, USD_CENTS_MIN) : sum(language, minimum, own),
     max: maximum === null ? dollars(language, USD_CENTS_MAX) : sum(language, maximum, own),
   }
-  // In another currency than the link's limits the server says whether the amount is within them.
-  const isOwn = own === (currency ?? 'USD')
-  const bounds = {
-    ...(isOwn && minimum !== null ? { min: minimum } : {}),
-    ...(isOwn && maximum !== null ? { max: maximum } : {}),
-  }
   return (
     <form method="get" action={`./${slug}`} id="amount-form">
       {[...new URLSearchParams(langQuery)].map(([name, value]) => (
@@ -105,18 +99,12 @@ export function AmountForm({
       {currency === null ? (
         <label class="input" for="usd">
           {messages.amount_field}
-          <AmountInput
-            name="usd"
-            min={formatUsd(USD_CENTS_MIN)}
-            max={formatUsd(USD_CENTS_MAX)}
-            {...bounds}
-            value={value}
-          />
+          <AmountInput name="usd" value={value} />
         </label>
       ) : (
         <label class="input" for="amount">
           {fill(messages.amount_field_in, { currency })}
-          <AmountInput name="amount" decimals={currencyDecimals(currency)} {...bounds} value={value} />
+          <AmountInput name="amount" value={value} />
           <input type="hidden" name="currency" value={currency} />
         </label>
       )}
@@ -131,28 +119,18 @@ export function AmountForm({
   )
 }
 
-/** The general limits are in dollars: of another currency the server says whether the amount is within them. */
-function AmountInput({
-  name,
-  value,
-  decimals = 2,
-  ...limits
-}: {
-  name: 'usd' | 'amount'
-  value: string
-  decimals?: number
-  min?: string
-  max?: string
-}) {
+/**
+ * Text: a field for numbers leaves out a comma that is not the browser's own sign, so that `12,50` became 1250. The server
+ * says whether an amount is within the limits.
+ */
+function AmountInput({ name, value }: { name: 'usd' | 'amount'; value: string }) {
   return (
     <input
-      type="number"
+      type="text"
       id={name}
       name={name}
       inputmode="decimal"
-      min="0"
-      {...limits}
-      step={decimals === 0 ? '1' : '0.01'}
+      autocomplete="off"
       required
       value={value}
       aria-describedby="usd-limits"

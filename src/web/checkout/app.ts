@@ -6,6 +6,8 @@ import { CARD_DEFAULT_ASSET } from '../../core/card/card-purchase.ts'
 import type { ContinuedCheckout, PaymentPage, PaymentPageQuery } from '../../core/checkout/checkout-pages.ts'
 import type { AssetRefused } from '../../core/checkout/coin-offers.ts'
 import type { RequestedCharge } from '../../core/checkout/payment-link.ts'
+import { typedAmount } from '../../core/money.ts'
+import { CURRENCIES, type Currency, currencyDecimals } from '../../core/rates/currencies.ts'
 import { readBuilt } from '../built-files.ts'
 import { limitBody } from '../limit-body.ts'
 import { serveTills } from '../till/serve-tills.ts'
@@ -87,7 +89,8 @@ function servePaymentPages(app: Hono, deps: CheckoutDeps): void {
     if (amounts.some((values) => values.length > 1 || isTooLong(values[0])))
       return plainPage(c, 'bad_amount', 400)
     const [usd, amount, currency] = amounts.map(([value]) => value)
-    const query = { slug: c.req.param('slug'), checkoutToken: token, usd, amount, currency }
+    const charge = typedCharge({ usd, amount, currency })
+    const query = { slug: c.req.param('slug'), checkoutToken: token, ...charge }
     const facts = await deps.readPaymentPage(query)
     return answerPage(c, deps, query, facts)
   })
@@ -150,6 +153,14 @@ async function openAgain(
 ): Promise<Response> {
   const facts = await deps.readPaymentPage(query)
   return answerPage(c, deps, query, facts, { notice, status })
+}
+
+/** Buyers type `12,50` too. */
+function typedCharge({ usd, amount, currency }: RequestedCharge): RequestedCharge {
+  const known = CURRENCIES.find((each) => each === currency) ?? 'USD'
+  const typed = (text: string | undefined, of: Currency | 'USD') =>
+    text === undefined ? text : typedAmount(text, currencyDecimals(of))
+  return { usd: typed(usd, 'USD'), amount: typed(amount, known), currency }
 }
 
 const requestedIn = ({ usd, amount, currency }: PaymentPageQuery): RequestedCharge => ({

@@ -14,8 +14,8 @@ function show(shown: HTMLElement, locale: string): void {
     ? 'EUR'
     : [...dollarsPer.keys()].find((code) => country && code.startsWith(country))
   const dollars = Number(dollarsPer.get(currency ?? ''))
-  const typed = document.querySelector<HTMLInputElement>('#usd')?.valueAsNumber
-  const price = shown.dataset.cents ? Number(shown.dataset.cents) / 100 : typed
+  const typed = document.querySelector<HTMLInputElement>('#usd')?.value.replace(/,(?=\d{1,2}$)/, '.')
+  const price = shown.dataset.cents ? Number(shown.dataset.cents) / 100 : Number(typed)
   shown.hidden = !(currency && dollars && price)
   if (!(currency && dollars && price)) return
   const amount = price / dollars

@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import { typedAmount } from '../../../core/money.ts'
 import { balancesOf, destinationsOf } from '../api/reads.ts'
 import { requestApi } from '../api/request.ts'
 import type { CreatePayout, Payout, PayoutDestination, PayoutQuote } from '../api/types.ts'
@@ -69,14 +70,14 @@ function AskForm({
     onSuccess: onQuote,
   })
   if (chosen === undefined) return <NoDestination destinations={destinations} />
-  const { symbol } = COINS[chosen.asset]
+  const { symbol, decimals } = COINS[chosen.asset]
   const available = balances.data?.data.find(({ asset }) => asset === chosen.asset)?.available
   return (
     <form
       className="stack"
       onSubmit={(event) => {
         event.preventDefault()
-        look.mutate({ id: chosen.id, amount: form.amount.trim() })
+        look.mutate({ id: chosen.id, amount: typedAmount(form.amount, decimals) })
       }}
     >
       <Select

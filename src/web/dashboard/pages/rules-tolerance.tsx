@@ -91,7 +91,7 @@ function ToleranceFields({
         inputMode="decimal"
         required
         value={value.percent}
-        onChange={(event) => onChange({ ...value, percent: event.target.value.trim() })}
+        onChange={(event) => onChange({ ...value, percent: event.target.value })}
         fault={faultOf(error, `${name}.percent`)}
       />
       <Field
@@ -99,7 +99,7 @@ function ToleranceFields({
         inputMode="decimal"
         required
         value={value.cap_usd}
-        onChange={(event) => onChange({ ...value, cap_usd: event.target.value.trim() })}
+        onChange={(event) => onChange({ ...value, cap_usd: event.target.value })}
         fault={faultOf(error, `${name}.cap_usd`)}
       />
     </div>

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { typedAmount } from '../../../core/money.ts'
 import { paymentRulesOf } from '../api/reads.ts'
 import { Problem } from '../api/request.ts'
 import type { PaymentRules, UpdatePaymentRules } from '../api/types.ts'
@@ -66,7 +67,17 @@ const formOf = (rules: PaymentRules): Form => ({
 })
 
 const filled = (amounts: Amounts) =>
-  Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== ''))
+  Object.fromEntries(
+    COIN_NAMES.map((coin) => [coin, typedAmount(amounts[coin] ?? '', COINS[coin].decimals)] as const).filter(
+      ([, amount]) => amount !== '',
+    ),
+  )
+
+/** Percents have two decimals too. */
+const typedTolerance = ({ percent, cap_usd: cap }: Form['under']): Form['under'] => ({
+  percent: typedAmount(percent, 2),
+  cap_usd: typedAmount(cap, 2),
+})
 
 function bodyOf({
   minutes,
@@ -82,8 +93,8 @@ function bodyOf({
 }: Form): UpdatePaymentRules {
   return {
     ...(isWindow(minutes) ? { window_minutes: minutes } : {}),
-    tolerance_under: under,
-    tolerance_over: over,
+    tolerance_under: typedTolerance(under),
+    tolerance_over: typedTolerance(over),
     reopen_expired: reopen,
     receipt_emails: receipts,
     ...emails,
@@ -246,7 +257,7 @@ function AmountsCard({
             label={`${COINS[coin].name}, in ${COINS[coin].symbol}`}
             inputMode="decimal"
             value={amounts[coin] ?? ''}
-            onChange={(event) => onChange({ ...amounts, [coin]: event.target.value.trim() })}
+            onChange={(event) => onChange({ ...amounts, [coin]: event.target.value })}
             fault={faultOf(error, `${field}.${coin}`)}
           />
         ))}

@@ -1,4 +1,5 @@
-import { CURRENCIES } from '../../../core/rates/currencies.ts'
+import { typedAmount } from '../../../core/money.ts'
+import { CURRENCIES, currencyDecimals } from '../../../core/rates/currencies.ts'
 import type { CreatePaymentLink, PaymentLink } from '../api/types.ts'
 import { Field } from './field.tsx'
 import { faultOf } from './note.tsx'
@@ -20,7 +21,9 @@ export const BUYER_FAULTS = [
   'buyer_amount.suggested',
 ] as const
 
-const AMOUNT = '(0|[1-9][0-9]{0,11})(\\.[0-9]{1,2})?'
+const AMOUNT = '(0|[1-9][0-9]{0,11})([.,][0-9]{1,2})?'
+/** One of several: a comma is what parts them. */
+const SUGGESTION = '(0|[1-9][0-9]{0,11})(\\.[0-9]{1,2})?'
 
 /** Another link's; an API of the release before knows none. */
 export const buyerAmountLike = (like: PaymentLink | undefined): TypedBuyerAmount => ({
@@ -39,7 +42,9 @@ export function buyerAmountBody(
   typed: TypedBuyerAmount,
   currency: Total['currency'],
 ): Pick<CreatePaymentLink, 'buyer_amount'> {
-  const [minimum, maximum] = [typed.minimum.trim(), typed.maximum.trim()]
+  const [minimum, maximum] = [typed.minimum, typed.maximum].map((amount) =>
+    typedAmount(amount, currencyDecimals(currency)),
+  )
   const suggested = typed.suggested
     .split(',')
     .map((amount) => amount.trim())
@@ -99,7 +104,7 @@ export function BuyerAmountFields({
       <Field
         label={`Suggested amounts in ${currency}`}
         hint="Optional. Up to six buttons on the page: 5, 10.50, 25"
-        pattern={`${AMOUNT}(\\s*,\\s+${AMOUNT}){0,5}`}
+        pattern={`${SUGGESTION}(\\s*,\\s+${SUGGESTION}){0,5}`}
         title="Amounts such as 5, 10.50, 25: a space after each comma, and a point for decimals"
         fault={
           faultOf(error, 'buyer_amount.suggested') ??

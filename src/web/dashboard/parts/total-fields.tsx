@@ -1,3 +1,4 @@
+import { typedAmount } from '../../../core/money.ts'
 import { CURRENCIES, type Currency, currencyDecimals } from '../../../core/rates/currencies.ts'
 import type { CreateInvoice } from '../api/types.ts'
 import { Field, Select } from './field.tsx'
@@ -30,7 +31,7 @@ export function totalLike(
 
 /** The fields of a request; none where nothing is typed. */
 export function totalBody({ amount, currency }: Total): Pick<CreateInvoice, 'usd_amount' | 'price'> {
-  const typed = amount.trim()
+  const typed = typedAmount(amount, currencyDecimals(currency))
   if (typed === '') return {}
   return currency === 'USD' ? { usd_amount: typed } : { price: { amount: typed, currency } }
 }
@@ -52,7 +53,7 @@ export function TotalFields({
   error: Error | null
 }) {
   const { amount, currency } = total
-  const isWhole = currency !== 'USD' && currencyDecimals(currency) === 0
+  const isWhole = currencyDecimals(currency) === 0
   const example = isWhole ? '5000' : '49.99'
   return (
     <div className="row-form total-fields">
@@ -60,7 +61,7 @@ export function TotalFields({
         label={`${label} in ${currency === 'USD' ? 'US dollars' : currency}`}
         inputMode={isWhole ? 'numeric' : 'decimal'}
         placeholder={example}
-        pattern={`(0|[1-9][0-9]{0,11})${isWhole ? '' : '(\\.[0-9]{1,2})?'}`}
+        pattern={`(0|[1-9][0-9]{0,11})${isWhole ? '' : '([.,][0-9]{1,2})?'}`}
         title={`An amount such as ${example}`}
         required={required}
         hint={hint}
