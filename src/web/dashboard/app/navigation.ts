@@ -34,7 +34,7 @@ export const NAVIGATION = [
       { to: '/settings/go-live', label: 'Go live', icon: 'live' },
       { to: '/settings/coins', label: 'Accepted coins', icon: 'coins' },
       { to: '/settings/rules', label: 'Payment rules', icon: 'rules' },
-      { to: '/settings/branding', label: 'Branding', icon: 'brand' },
+      { to: '/settings/branding', label: 'Shop details', icon: 'brand' },
       { to: '/settings/team', label: 'Team', icon: 'team' },
       { to: '/settings/security', label: 'Security', icon: 'security' },
       { to: '/settings/audit', label: 'Audit log', icon: 'audit' },

@@ -19,16 +19,16 @@ export function BrandingPage() {
   const merchant = useQuery(merchantOf(mode))
   return (
     <Page
-      title="Branding"
-      lead="How your buyers' pages look, in both modes. Buttons keep your colour; as text it is made readable."
+      title="Shop details"
+      lead="Your currency, what your receipts say, and how your buyers' pages look, in both modes."
     >
       <Read read={merchant} lines={5}>
         {(known) => (
           <div className="stack large form">
+            <CurrencyForm key={known.home_currency} merchant={known} />
             <LookForm key={JSON.stringify([known.brand_name, known.brand_colour])} merchant={known} />
             <LogoCard merchant={known} />
             <SellerForm key={JSON.stringify(sellerOf(known))} merchant={known} />
-            <CurrencyForm key={known.home_currency} merchant={known} />
           </div>
         )}
       </Read>
@@ -65,6 +65,7 @@ function LookForm({ merchant }: { merchant: Merchant }) {
         />
         <Checkbox
           label="A colour of your own"
+          hint="Buttons keep it; as text it is made readable."
           checked={colour !== null}
           onChange={(event) => setColour(event.target.checked ? DEFAULT_COLOUR : null)}
         />
