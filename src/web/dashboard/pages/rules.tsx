@@ -66,11 +66,15 @@ const formOf = (rules: PaymentRules): Form => ({
   tiers: rules.confirmations,
 })
 
+/** As they were typed, without the empty ones; a coin of a later release stays as it is. */
 const filled = (amounts: Amounts) =>
   Object.fromEntries(
-    COIN_NAMES.map((coin) => [coin, typedAmount(amounts[coin] ?? '', COINS[coin].decimals)] as const).filter(
-      ([, amount]) => amount !== '',
-    ),
+    Object.entries(amounts)
+      .map(([coin, amount]) => {
+        const known = COIN_NAMES.find((name) => name === coin)
+        return [coin, known === undefined ? amount : typedAmount(amount, COINS[known].decimals)] as const
+      })
+      .filter(([, amount]) => amount !== ''),
   )
 
 /** Percents have two decimals too. */
