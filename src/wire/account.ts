@@ -164,6 +164,10 @@ export const balanceEntryView = z
     }),
     payment_id: idView('pay').nullable(),
     payout_id: idView('po').nullable(),
+    reference: z.string().nullable().meta({
+      description:
+        "The invoice's `order_reference`, or else its `external_reference`; of a deposit, its customer's reference.",
+    }),
     created_at: timestamp,
   })
   .meta({ id: 'BalanceEntry' })

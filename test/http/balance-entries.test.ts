@@ -62,7 +62,7 @@ const units = (coins: string): bigint => {
 }
 
 test('a payment goes through the statement from pending to available, with what it was worth', async () => {
-  const invoice = await makeInvoice()
+  const invoice = await makeInvoice({ external_reference: 'wc-1001' })
   const id = txid()
   const amount = units(invoice.amount)
   await tell(invoice.id, [inBlock(id, amount, 0)])
@@ -76,6 +76,7 @@ test('a payment goes through the statement from pending to available, with what 
     type: 'deposit',
     invoice_id: invoice.id,
     payment_id: expect.stringMatching(/^pay_/),
+    reference: 'wc-1001',
   }
   const usd = '10.00'
   expect(pending).toMatchObject({

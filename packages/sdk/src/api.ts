@@ -122,6 +122,8 @@ export type BalanceEntry = {
   readonly deposit_id: string | null
   readonly payment_id: string | null
   readonly payout_id: string | null
+  /** The invoice's `order_reference`, or else its `external_reference`; of a deposit, its customer's reference. */
+  readonly reference: string | null
   /** ISO 8601 UTC with milliseconds. */
   readonly created_at: string
 }

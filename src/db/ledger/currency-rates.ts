@@ -46,6 +46,13 @@ export type HomeRow = {
 export const HOME_COLUMNS = `b.home_currency, r.rate as home_rate, i.asset as invoice_asset, i.amount as invoice_amount,
   i.rate as invoice_rate, i.price_amount, i.price_currency, i.price_rate`
 
+/** The shop's own reference for the invoice, or for the customer of a deposit, with `HOME_JOINS`. */
+export const REFERENCE_COLUMN =
+  'coalesce(i.order_reference, i.external_reference, a.customer_reference) as reference'
+/** By primary key. */
+export const REFERENCE_JOIN =
+  'left join deposit_account a on a.merchant_id = t.merchant_id and a.id = t.invoice_id'
+
 /** Each by its primary key. */
 export const HOME_JOINS = `left join branding b on b.merchant_id = t.merchant_id
   left join currency_rate r on r.livemode = t.livemode and r.currency = b.home_currency

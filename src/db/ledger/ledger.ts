@@ -3,7 +3,7 @@ import type { LedgerAccount, OutsideAccount } from '../../core/ledger/deposit.ts
 import type { Availability } from '../../core/ledger/shortfall.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
-import { HOME_COLUMNS, HOME_JOINS, type HomeRow } from './currency-rates.ts'
+import { HOME_COLUMNS, HOME_JOINS, type HomeRow, REFERENCE_COLUMN, REFERENCE_JOIN } from './currency-rates.ts'
 
 export type LedgerTransfer = {
   readonly id: string
@@ -244,6 +244,8 @@ export type LedgerEntryRow = HomeRow & {
   readonly payment_id: string | null
   readonly payout_id: string | null
   readonly usd_cents: bigint | null
+  /** The shop's own for the invoice, or for the customer of a deposit. */
+  readonly reference: string | null
 }
 
 /**
@@ -281,9 +283,10 @@ export async function listLedgerEntries(
   const oldestFirst = filters.after !== null
   const { rows } = await tx.query<LedgerEntryRow>(
     `select e.position, e.account, e.asset, e.amount, e.balance_after, e.created_at, t.kind, t.invoice_id,
-       t.payment_id, t.payout_id, t.usd_cents, ${HOME_COLUMNS}
+       t.payment_id, t.payout_id, t.usd_cents, ${REFERENCE_COLUMN}, ${HOME_COLUMNS}
      from ledger_entry e join ledger_transfer t on t.merchant_id = e.merchant_id and t.id = e.transfer_id
      ${HOME_JOINS}
+     ${REFERENCE_JOIN}
      where ${conditions.join(' and ')}
      order by e.position ${oldestFirst ? 'asc' : 'desc'} limit ${filters.limit + 1}`,
     values,

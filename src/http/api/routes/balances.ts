@@ -130,6 +130,7 @@ function entryView(entry: LedgerEntryRow, livemode: boolean) {
     deposit_id: isOfAccount && entry.payment_id !== null ? depositIdOf(entry.payment_id) : null,
     payment_id: entry.payment_id,
     payout_id: entry.payout_id,
+    reference: entry.reference,
     created_at: entry.created_at.toISOString(),
   }
 }

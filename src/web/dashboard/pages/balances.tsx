@@ -211,18 +211,18 @@ function HomeValue({ entry: { home_value: value } }: { entry: BalanceEntry }) {
 }
 
 /** What made the entry, with the way to it. */
-function Cause({ entry: { invoice_id, deposit_id, payout_id, type } }: { entry: BalanceEntry }) {
+function Cause({ entry: { invoice_id, deposit_id, payout_id, reference, type } }: { entry: BalanceEntry }) {
   if (deposit_id !== null) {
     return (
       <Link to="/deposits" className="row-link">
-        {typeLabel(type)} <span className="wide">…{deposit_id.slice(-8)}</span>
+        {typeLabel(type)} <span className="wide break">{reference ?? `…${deposit_id.slice(-8)}`}</span>
       </Link>
     )
   }
   if (invoice_id !== null) {
     return (
       <Link to="/invoices/$id" params={{ id: invoice_id }} className="row-link">
-        {typeLabel(type)} <span className="wide">…{invoice_id.slice(-8)}</span>
+        {typeLabel(type)} <span className="wide break">{reference ?? `…${invoice_id.slice(-8)}`}</span>
       </Link>
     )
   }

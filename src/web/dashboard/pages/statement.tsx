@@ -276,7 +276,7 @@ function sumOf(amounts: readonly (string | null)[]): { total: string; unknown: n
 
 function EntryRow({ entry, home }: { entry: BalanceEntry; home: string | null }) {
   const { created_at: at, type, asset, amount, usd_value: dollars, home_value: value } = entry
-  const cause = entry.invoice_id ?? entry.payout_id
+  const causes = [entry.reference, entry.invoice_id ?? entry.deposit_id ?? entry.payout_id].filter(Boolean)
   const rate = value?.rate ?? null
   return (
     <tr>
@@ -285,7 +285,11 @@ function EntryRow({ entry, home }: { entry: BalanceEntry; home: string | null })
       </td>
       <td>
         {typeLabel(type)}
-        {cause === null ? null : <div className="quiet small-text break">{cause}</div>}
+        {causes.map((cause) => (
+          <div key={cause} className="quiet small-text break">
+            {cause}
+          </div>
+        ))}
       </td>
       <td className="number">{coins(amount, asset)}</td>
       <td className="number">{usd(dollars)}</td>

@@ -18,6 +18,7 @@ export const STATEMENT_CSV_COLUMNS: readonly CsvColumn<BalanceEntry>[] = [
   ['home_rate_usd', ({ home_value }) => home_value?.rate?.usd_per_unit ?? null],
   ['home_rate_source', ({ home_value, created_at }) => rateSource(home_value, created_at)],
   ['deposit_id', ({ deposit_id }) => deposit_id],
+  ['reference', ({ reference }) => reference ?? null],
 ]
 
 /** Who said the rate, and when; or that there is none. */
