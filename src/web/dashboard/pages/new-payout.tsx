@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import { ASSETS } from '../../../core/assets.ts'
 import { typedAmount } from '../../../core/money.ts'
 import { balancesOf, destinationsOf } from '../api/reads.ts'
 import { requestApi } from '../api/request.ts'
@@ -70,14 +71,14 @@ function AskForm({
     onSuccess: onQuote,
   })
   if (chosen === undefined) return <NoDestination destinations={destinations} />
-  const { symbol, decimals } = COINS[chosen.asset]
+  const { symbol } = COINS[chosen.asset]
   const available = balances.data?.data.find(({ asset }) => asset === chosen.asset)?.available
   return (
     <form
       className="stack"
       onSubmit={(event) => {
         event.preventDefault()
-        look.mutate({ id: chosen.id, amount: typedAmount(form.amount, decimals) })
+        look.mutate({ id: chosen.id, amount: typedAmount(form.amount, ASSETS[chosen.asset].decimals) })
       }}
     >
       <Select

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { ASSETS } from '../../../core/assets.ts'
 import { typedAmount } from '../../../core/money.ts'
 import { paymentRulesOf } from '../api/reads.ts'
 import { Problem } from '../api/request.ts'
@@ -72,7 +73,7 @@ const filled = (amounts: Amounts) =>
     Object.entries(amounts)
       .map(([coin, amount]) => {
         const known = COIN_NAMES.find((name) => name === coin)
-        return [coin, known === undefined ? amount : typedAmount(amount, COINS[known].decimals)] as const
+        return [coin, known === undefined ? amount : typedAmount(amount, ASSETS[known].decimals)] as const
       })
       .filter(([, amount]) => amount !== ''),
   )
