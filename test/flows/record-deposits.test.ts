@@ -140,13 +140,14 @@ test('a contract that pays another amount in another block: the amount that was 
 
 test('dust is recorded and is no deposit; a coin that no invoice asks for waits in suspense, untold', async () => {
   await fresh()
-  await record(inBlock('d1', 100n, 6), inBlock('d2', 200n, 6))
+  const [d1, d2] = [inBlock('d1', 100n, 6), inBlock('d2', 200n, 6)]
+  await record(d1, inBlock('d0', COIN, 1), d2)
   await record(inBlock('d3', COIN, 6, { network: 'solana-test', asset: 'WSOL' }))
   await record({
     ...inBlock('d3', COIN, 6, { network: 'solana-test', asset: 'WSOL' }),
     tag: 'finalized',
   } as TransferFact)
-  expect(await told()).toEqual([])
+  expect(await told()).toEqual(['deposit.detected 1 1 confirming'])
   expect(await balances('WSOL')).toEqual({ chain: -COIN, suspense: COIN })
   const { rows } = await database.owner.query(
     'select amount, dust, transfers, is_block_sum from transfer where merchant_id = $1 and dust',

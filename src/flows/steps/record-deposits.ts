@@ -64,8 +64,7 @@ export async function recordDeposits(
   },
 ): Promise<Recorded> {
   let total: Recorded = { changed: false, deliveries: 0, shortfalls: [] }
-  for (let at = 0; at < input.facts.length; at += FACTS_PER_COMMIT) {
-    const facts = input.facts.slice(at, at + FACTS_PER_COMMIT)
+  for (const facts of portionsOf(input.facts)) {
     const one = await withTransaction(deps.pool, input.tenant, async (tx) => {
       await deps.guard?.(tx)
       return recordSome(tx, deps, { ...input, facts })
@@ -77,6 +76,17 @@ export async function recordDeposits(
     }
   }
   return total
+}
+
+/** Dust comes last and at once: each portion of it would write anew what the block's sum has so far. */
+function portionsOf(facts: readonly TransferFact[]): (readonly TransferFact[])[] {
+  const isSummed = (fact: TransferFact) => isDust(fact) || isOfSum(fact)
+  const own = facts.filter((fact) => !isSummed(fact))
+  const portions: (readonly TransferFact[])[] = []
+  for (let at = 0; at < own.length; at += FACTS_PER_COMMIT)
+    portions.push(own.slice(at, at + FACTS_PER_COMMIT))
+  const summed = facts.filter(isSummed)
+  return summed.length === 0 ? portions : [...portions, summed]
 }
 
 async function recordSome(
