@@ -86,3 +86,28 @@ test('a token of the same name at another contract, and a transfer of nothing, a
   await watched.untilStatus(invoice.id, 'paid')
   expect((await viewOf(invoice.id)).payments.map(({ asset }) => asset)).toEqual(['ETH'])
 })
+
+test('USDC that is sent on Polygon to an invoice on Arbitrum One pays nothing, and names where it is', async () => {
+  const onPolygon = await WatchedChain.open(evmDriver('USDC_POLYGON'))
+  try {
+    const watcher = await onPolygon.watchAtTip()
+    const terms = { asset: 'USDC_ARBITRUM', amount: USDC, confirmations: { USDC_ARBITRUM: 1 } } as const
+    const { id, address } = await onPolygon.openInvoice([watcher], terms)
+    const txid = await onPolygon.chain.pay(address, USDC)
+    await onPolygon.chain.mine(4)
+    await until(async () => (await onPolygon.paymentsOf(id))[0] === 'confirmed', { what: 'it is final' })
+    const { tenant, database } = onPolygon
+    const loaded = await withTransaction(database.owner, tenant, (tx) =>
+      loadInvoice(tx, tenant, id, { forUpdate: false }),
+    )
+    if (loaded === null) throw new Error('there is no such invoice')
+    const view = renderInvoice(loaded.invoice, { tipHeightOf: () => null })
+    expect(view.status).toBe('awaiting_payment')
+    expect(view.payments).toMatchObject([
+      { asset: 'USDC_POLYGON', txid, amount: '25', review_reason: 'wrong_asset' },
+    ])
+    expect(await onPolygon.availableBalance()).toBe(0n)
+  } finally {
+    await onPolygon.close()
+  }
+})
