@@ -192,6 +192,7 @@ test('a deposit costs as much after ten thousand others as after none, and two a
   expect(await rowsReadFor('f0')).toBeLessThan(10)
   await Promise.all([record(inMempool('f1', COIN)), record(inMempool('f1', COIN))])
   expect((await told()).filter((line) => line.startsWith('deposit.detected'))).toHaveLength(2)
+  await database.owner.query(`delete from transfer where txid like 'old%'`)
 })
 
 /** Rows of transfers that are read of an account before a fact about one of them is judged. */
@@ -238,4 +239,29 @@ test('a deposit is read with its rate and where that came from', async () => {
     loadDeposit(tx, tenant, rows[0]?.id ?? ''),
   )
   expect(deposit).toMatchObject({ told: 'confirmed', rate: EVIDENCE, account: { id: accountId } })
+})
+
+test('the audit names a deposit that is told of otherwise, taken away, or of nobody', async () => {
+  await fresh()
+  await record(inBlock('i1', COIN, 6))
+  const named = async () => {
+    const found = (await discrepancies()) as { name: string; merchantId: string }[]
+    return [...new Set(found.flatMap((each) => (each.merchantId === tenant.merchantId ? [each.name] : [])))]
+  }
+  const changed = async (statement: string) => {
+    await database.owner.query(statement, [tenant.merchantId])
+    return named()
+  }
+  expect(await named()).toEqual([])
+  const told = await changed(`update deposit set told = 'reversed' where merchant_id = $1`)
+  expect(told).toEqual(expect.arrayContaining(['deposit_follows_its_facts', 'event_tells_of_its_deposit']))
+  await changed(`update deposit set told = 'confirmed' where merchant_id = $1`)
+  expect(await changed('update deposit set event_count = 3 where merchant_id = $1')).toEqual([
+    'events_are_counted',
+  ])
+  const gone = await changed('delete from deposit where merchant_id = $1')
+  expect(gone).toEqual(expect.arrayContaining(['deposit_is_its_payment', 'event_tells_of_its_deposit']))
+  expect(await changed('delete from deposit_account where merchant_id = $1')).toContain(
+    'address_has_its_receiver',
+  )
 })
