@@ -1,6 +1,7 @@
 import { SLUG_PATTERN } from '../core/checkout/payment-link.ts'
-import { type Takings, type TillFacts, tillDecimals } from '../core/checkout/till.ts'
+import type { Takings, TillFacts } from '../core/checkout/till.ts'
 import { formatFiat, parseFiat } from '../core/money.ts'
+import { currencyDecimals } from '../core/rates/currencies.ts'
 import { findLinkOwner, loadPaymentLink, loadStaffCode, setStaffCode } from '../db/checkout/payment-links.ts'
 import { loadTillSales } from '../db/invoices/till-sales.ts'
 import { loadMerchantName } from '../db/people/merchants.ts'
@@ -73,7 +74,7 @@ export async function readTakings(
   const { count, total, tips, sales } = await withTransaction(pool, tenant, (tx) =>
     loadTillSales(tx, tenant, { linkId, currency, sinceMs }),
   )
-  const decimals = tillDecimals(currency)
+  const decimals = currencyDecimals(currency)
   const whole = (amount: string) => formatFiat(parseFiat(amount, decimals) ?? 0n, decimals)
   return {
     count,

@@ -43,19 +43,16 @@ type Sale =
   | { readonly kind: 'changed' }
   | { readonly kind: 'refused' }
 
-export const tillDecimals = (currency: Till['currency']): number =>
-  currency === 'USD' ? 2 : currencyDecimals(currency)
-
 const ITEM = /^(0|[1-9][0-9]?)x([1-9][0-9]?)$/
 const WHOLE_DIGITS = new RegExp(`^[0-9]{1,${WHOLE_DIGITS_MAX}}(\\.|$)`)
 
 /** A till's amount in the smallest units of its currency; null for more than the keypad takes, and for no amount. */
 export const tillUnits = (amount: string, currency: Till['currency']): bigint | null =>
-  WHOLE_DIGITS.test(amount) ? parseFiat(amount, tillDecimals(currency)) : null
+  WHOLE_DIGITS.test(amount) ? parseFiat(amount, currencyDecimals(currency)) : null
 
 /** What a sale comes to, by the till's own prices: a page that was drawn before they changed is told so. */
 export function saleOf({ currency, items, tips }: Till, request: SaleRequest): Sale {
-  const decimals = tillDecimals(currency)
+  const decimals = currencyDecimals(currency)
   const typed = request.amount === '' ? 0n : tillUnits(request.amount, currency)
   const sold = request.items === '' ? [] : request.items.split(',', TILL_ITEMS_MAX + 1).map(itemSold)
   const percent = request.tip === '' ? 0 : (tips.find((one) => String(one) === request.tip) ?? null)

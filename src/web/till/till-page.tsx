@@ -1,8 +1,8 @@
 import { raw } from 'hono/html'
 import type { Takings, TillFacts } from '../../core/checkout/till.ts'
-import { tillDecimals } from '../../core/checkout/till.ts'
 import { isoTime } from '../../core/iso-time.ts'
 import { parseFiat } from '../../core/money.ts'
+import { currencyDecimals } from '../../core/rates/currencies.ts'
 import { fiat, utcTime } from '../checkout/amounts.ts'
 import type { ShopPage } from '../checkout/checkout-page.ts'
 import { documentOf } from '../checkout/document.tsx'
@@ -63,7 +63,7 @@ const SIGNS = { back: '⌫', clear: 'C', add: '+' } as const
 export function renderTill(page: TillPage): string {
   const { language, till, slug, langQuery } = page
   const { messages } = language
-  const decimals = tillDecimals(till.currency)
+  const decimals = currencyDecimals(till.currency)
   const percent = new Intl.NumberFormat(language.locale, { style: 'percent' })
   const names = { back: messages.till_delete, clear: messages.till_clear, add: messages.till_add }
   return tillDocument(

@@ -1,5 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import { typedAmount } from '../../../core/money.ts'
+import { currencyDecimals } from '../../../core/rates/currencies.ts'
 import { Problem } from '../api/request.ts'
 import type { CreatePaymentLink, PaymentLink, StaffCode, UpdatePaymentLink } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
@@ -14,19 +16,19 @@ import { faultOf } from '../parts/note.tsx'
 import { Card, Facts } from '../parts/page.tsx'
 import { SecretDialog } from '../parts/secret.tsx'
 import { Share } from '../parts/share.tsx'
-import { CurrencySelect } from '../parts/total-fields.tsx'
+import { CurrencySelect, type Total } from '../parts/total-fields.tsx'
 
 type Till = NonNullable<PaymentLink['till']>
 
 /** Each line is a name and, after its last space, a price. What is wrong with it is the API's to say. */
-const itemsIn = (text: string): Till['items'] =>
+const itemsIn = (text: string, currency: Total['currency']): Till['items'] =>
   text
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '')
     .map((line) => {
       const [, name = line, amount = ''] = /^(.*\S)\s+(\S+)$/.exec(line) ?? []
-      return { name, amount }
+      return { name, amount: typedAmount(amount, currencyDecimals(currency)) }
     })
 
 const tipsIn = (text: string): number[] =>
@@ -66,8 +68,8 @@ export function TillDialog({ of, onClose }: { of?: PaymentLink; onClose: () => v
     (body) => ({ method: 'PATCH', path: `/payment-links/${of?.id}`, body }),
     { done: 'Till changed. Open tills show it when they are loaded again.', onDone: onClose },
   )
-  const [items, tips] = [itemsIn(form.items), tipsIn(form.tips)]
   const currency = form.currency ?? home
+  const [items, tips] = [itemsIn(form.items, currency), tipsIn(form.tips)]
   const error = make.error ?? change.error ?? code.error
   const made = make.data
   if (made !== undefined && code.data !== undefined) {
