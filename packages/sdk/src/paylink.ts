@@ -37,6 +37,7 @@ export class Paylink {
   readonly webhookEndpoints: ReturnType<typeof webhookEndpoints>
   readonly balances: ReturnType<typeof balances>
   readonly payouts: ReturnType<typeof payouts>
+  readonly depositAddresses: ReturnType<typeof depositAddresses>
   readonly deposits: ReturnType<typeof deposits>
   readonly payoutDestinations: ReturnType<typeof payoutDestinations>
   readonly market: ReturnType<typeof market>
@@ -63,6 +64,7 @@ export class Paylink {
     this.webhookEndpoints = webhookEndpoints(api)
     this.balances = balances(api)
     this.payouts = payouts(api)
+    this.depositAddresses = depositAddresses(api)
     this.deposits = deposits(api)
     this.payoutDestinations = payoutDestinations(api)
     this.market = market(api)
@@ -174,13 +176,16 @@ const balances = (api: Api) => ({
     api.list('listBalanceEntries', { query: query ?? {} }, options),
 })
 
-const deposits = (api: Api) => ({
+const depositAddresses = (api: Api) => ({
   /** The permanent addresses of a customer: the same ones whenever they are asked for. */
-  addresses: (body: Body<'createDepositAddress'>, options?: CreateOptions) =>
+  create: (body: Body<'createDepositAddress'>, options?: CreateOptions) =>
     api.call('createDepositAddress', { body }, options),
-  getAddress: (id: string, options?: RequestOptions) => api.call('getDepositAddress', { id }, options),
-  listAddresses: (query?: Query<'listDepositAddresses'>, options?: RequestOptions) =>
+  get: (id: string, options?: RequestOptions) => api.call('getDepositAddress', { id }, options),
+  list: (query?: Query<'listDepositAddresses'>, options?: RequestOptions) =>
     api.list('listDepositAddresses', { query: query ?? {} }, options),
+})
+
+const deposits = (api: Api) => ({
   get: (id: string, options?: RequestOptions) => api.call('getDeposit', { id }, options),
   list: (query?: Query<'listDeposits'>, options?: RequestOptions) =>
     api.list('listDeposits', { query: query ?? {} }, options),
