@@ -29,9 +29,11 @@ const MOST = `case when f.ledger_postings <= 2 or ${isSum('f')} then f.amount
 /** By transfer_by_invoice. */
 const OF_INVOICE = `from transfer f where f.merchant_id = e.merchant_id and f.invoice_id = e.resource_id`
 
-/** Of an event's invoice, in its coin: the most that came, and of that what was final. */
+const asks = (asset: string): string => `(i.asset = ${asset} or i.also_accepts ? ${asset})`
+/** Of an event's invoice, in its coin, or its token on each network that counts: the most that came, and of that what was final. */
 const CAME = `(select bool_or(${isSum('f')}) as in_sums, sum(${MOST}) as most, sum(${MOST}) filter (where ${WAS_FINAL}) as final
-  ${OF_INVOICE} and f.asset = e.asset) came`
+  ${OF_INVOICE} and (f.asset = e.asset or exists (select from invoice i where i.merchant_id = e.merchant_id
+    and i.id = e.resource_id and ${asks('e.asset')} and ${asks('f.asset')} offset 0))) came`
 
 /** Of every event its data, read once; a check reads one page of bodies after another. What is no object says nothing. */
 const EVENTS_OF = (kind: 'invoice' | 'payout' | 'deposit'): string =>
