@@ -16,7 +16,7 @@ const terms = (changes: Partial<HomeTerms> = {}): HomeTerms => ({
   ...changes,
 })
 const INVOICE = {
-  asset: 'LTC',
+  assets: ['LTC'],
   amount: 100_000_000n,
   coinRate: rate('84.37'),
   price: { amount: '76.55', currency: 'EUR', rate: rate('1.102') },
@@ -44,6 +44,14 @@ test('what comes at the terms of its invoice is its share of the price, at the r
     rate: rate('1.102'),
   })
   expect(homeValueOf(LINE, terms({ invoice: INVOICE })).amount).toBe('38.28')
+  const anyNetwork = {
+    assets: ['USDC_BASE', 'USDC_POLYGON'],
+    amount: 84_370_000n,
+    coinRate: rate('1'),
+    price: INVOICE.price,
+  } as const
+  const onPolygon = { asset: 'USDC_POLYGON', amount: 84_370_000n, usdCents: 8_437n } as const
+  expect(homeValueOf(onPolygon, terms({ invoice: anyNetwork })).amount).toBe('76.55')
 })
 
 test.each([

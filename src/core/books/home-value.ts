@@ -10,7 +10,8 @@ export type HomeTerms = {
   readonly rateOfDay: RateEvidence | null
   /** The line's invoice, where it has a price in some currency. */
   readonly invoice: {
-    readonly asset: PaymentAsset
+    /** What is asked for: one coin, or one token on each of its networks. */
+    readonly assets: readonly PaymentAsset[]
     readonly amount: bigint
     readonly coinRate: RateEvidence
     readonly price: InvoicePrice
@@ -47,12 +48,9 @@ export function homeValueOf(
   return { currency, amount: value, rate: rateOfDay }
 
   /** Dollars are rounded down where a line is a share of another, so that a cent tells nothing. */
-  function isAtTermsOf(
-    { asset: asked, coinRate }: NonNullable<HomeTerms['invoice']>,
-    { usdCents }: typeof line,
-  ) {
+  function isAtTermsOf({ assets, coinRate }: NonNullable<HomeTerms['invoice']>, { usdCents }: typeof line) {
     const price = parsePrice(coinRate.usdPerUnit)
-    if (asked !== asset || price === null || usdCents === null) return false
+    if (!assets.includes(asset) || price === null || usdCents === null) return false
     const difference = usdValueOf(amount, price, COINS[asset].decimals) - usdCents
     return difference === 0n || difference === 1n
   }

@@ -34,7 +34,8 @@ export async function saveCurrencyRates(
 export type HomeRow = {
   home_currency: Currency | null
   home_rate: RateEvidence | null
-  invoice_asset: PaymentAsset | null
+  /** Its coin, or its token on each network that counts. */
+  invoice_assets: readonly PaymentAsset[] | null
   invoice_amount: bigint | null
   invoice_rate: RateEvidence | null
   price_amount: string | null
@@ -43,8 +44,8 @@ export type HomeRow = {
 }
 
 /** Of `ledger_transfer t`, with `HOME_JOINS`. */
-export const HOME_COLUMNS = `b.home_currency, r.rate as home_rate, i.asset as invoice_asset, i.amount as invoice_amount,
-  i.rate as invoice_rate, i.price_amount, i.price_currency, i.price_rate`
+export const HOME_COLUMNS = `b.home_currency, r.rate as home_rate, jsonb_build_array(i.asset) || i.also_accepts as invoice_assets,
+  i.amount as invoice_amount, i.rate as invoice_rate, i.price_amount, i.price_currency, i.price_rate`
 
 /** The shop's own reference for the invoice, or for the customer of a deposit, with `HOME_JOINS`. */
 export const REFERENCE_COLUMN =
@@ -68,8 +69,8 @@ export function homeTermsOf(row: HomeRow): HomeTerms | null {
     currency: row.home_currency,
     rateOfDay: evidenceOf(row.home_rate),
     invoice:
-      row.invoice_asset === null || row.invoice_amount === null || coinRate === null || price === null
+      row.invoice_assets === null || row.invoice_amount === null || coinRate === null || price === null
         ? null
-        : { asset: row.invoice_asset, amount: row.invoice_amount, coinRate, price },
+        : { assets: row.invoice_assets, amount: row.invoice_amount, coinRate, price },
   }
 }

@@ -26,7 +26,7 @@ export async function* readBooks(
 
 function entryOf(row: BookRow): BookEntry {
   const isIn = row.amount > 0n
-  const { asset, usd_cents: usdCents, invoice_asset: rateAsset } = row
+  const { asset, usd_cents: usdCents, invoice_assets: rateAssets } = row
   const rate = row.deposit_id === null ? row.invoice_rate : row.deposit_rate
   const isDeposit = row.kind.startsWith('deposit')
   const [amount, terms] = [isIn ? row.amount : -row.amount, homeTermsOf(row)]
@@ -38,7 +38,7 @@ function entryOf(row: BookRow): BookEntry {
     from: isIn ? row.other_account : row.account,
     to: isIn ? row.account : row.other_account,
     usdCents,
-    rate: isDeposit && (rateAsset === asset || row.deposit_id !== null) ? evidenceOf(rate) : null,
+    rate: isDeposit && (rateAssets?.includes(asset) || row.deposit_id !== null) ? evidenceOf(rate) : null,
     home: terms === null ? null : homeValueOf({ asset, amount, usdCents }, terms),
     invoiceId: row.deposit_id ?? row.invoice_id,
     payout: row.payout_id === null ? null : { id: row.payout_id, networkFee: row.payout_fee ?? 0n },
