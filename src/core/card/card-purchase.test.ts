@@ -27,13 +27,15 @@ describe('what a card buys', () => {
     picked: boolean,
     others: AssetId[],
     sells: (asset: AssetId) => boolean = all,
-  ) => cardAsset({ asset }, { picked, others, sells })
+    alsoAccepts: AssetId[] = [],
+  ) => cardAsset({ asset, alsoAccepts }, { picked, others, sells })
 
   test('is USDC on Base unless the buyer picked another coin that is sold', () => {
     expect(requested('LTC', false, ['BTC', 'USDC_BASE'])).toBe('USDC_BASE')
     expect(requested('USDC_BASE', false, ['LTC'])).toBe('USDC_BASE')
     expect(requested('LTC', true, ['BTC', 'USDC_BASE'])).toBe('LTC')
     expect(requested('LTC', true, ['USDC_BASE'], (asset) => asset !== 'LTC')).toBe('USDC_BASE')
+    expect(requested('USDC_POLYGON', false, [], all, ['USDC_BASE'])).toBe('USDC_BASE')
   })
 
   test('is the invoice’s own coin where USDC cannot be had, and nothing where that is not sold either', () => {

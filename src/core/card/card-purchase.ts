@@ -32,11 +32,11 @@ const SENT_PERCENT_MIN = { pending: 90n, completed: 25n } as const
 const SAME_PRESS_MS = 20_000
 
 /**
- * What a card buys for an invoice: USDC on Base, unless the buyer first picked another coin that is sold; the
- * invoice's own coin where USDC cannot be had. Null where nothing of it is sold.
+ * What a card buys for an invoice: USDC on Base, where it counts or the invoice can be switched to it, unless the buyer first
+ * picked another coin that is sold; else the invoice's own coin. Null where nothing of it is sold.
  */
 export function cardAsset(
-  invoice: Pick<Invoice, 'asset'>,
+  invoice: Pick<Invoice, 'asset' | 'alsoAccepts'>,
   facts: {
     /** The buyer chose the invoice's coin. */
     readonly picked: boolean
@@ -47,7 +47,7 @@ export function cardAsset(
 ): AssetId | null {
   const own = facts.sells(invoice.asset) ? invoice.asset : null
   if (facts.picked && own !== null) return own
-  const reachable = [invoice.asset, ...facts.others].includes(CARD_DEFAULT_ASSET)
+  const reachable = [invoice.asset, ...invoice.alsoAccepts, ...facts.others].includes(CARD_DEFAULT_ASSET)
   return reachable && facts.sells(CARD_DEFAULT_ASSET) ? CARD_DEFAULT_ASSET : own
 }
 
