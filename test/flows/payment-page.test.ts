@@ -426,6 +426,13 @@ test('where any network will do a token has one card, and its network changes no
   expect(rest).toMatchObject({ amount: first.amount, rate: first.rate, address: first.address })
   expect(rest.confirmations).toEqual(first.confirmations)
   expect(deriveStatus({ asset, alsoAccepts, ...rest })).toBe('payment_detected')
+  expect(await switchAsset(deps, { ...input, asset: 'USDC_ETHEREUM' })).toEqual({ kind: 'unchanged' })
+  // The shop was told in which coin it was paid: that stays, also where the chain takes the payment back.
+  await api.database.owner.query(
+    `update invoice set announced = announced || '{"paid": true}', paid_at = now() where id = $1`,
+    [first.id],
+  )
+  expect(await switchAsset(deps, { ...input, asset: 'USDC_BASE' })).toEqual({ kind: 'closed' })
 })
 
 test('the buyer switches at the current price within the same window, and back to the same address', async () => {

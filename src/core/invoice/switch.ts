@@ -3,7 +3,7 @@ import type { AssetRefused } from '../checkout/coin-offers.ts'
 import { formatUsd } from '../money.ts'
 import type { Market } from './market.ts'
 import { type DepositPlan, depositPlan, planInvoice } from './plan.ts'
-import { deriveStatus } from './status.ts'
+import { deriveStatus, wasSettled } from './status.ts'
 import type { Invoice } from './types.ts'
 
 export type SwitchPlan =
@@ -26,6 +26,7 @@ export type SwitchPlan =
  */
 export function planSwitch(invoice: Invoice, asset: AssetId, market: Market, nowMs: number): SwitchPlan {
   if (invoice.alsoAccepts.includes(asset)) return switchNetwork(invoice, asset, market, nowMs)
+  if (invoice.alsoAccepts.length > 0 && asset === invoice.asset) return { kind: 'unchanged' }
   const { usdCents } = invoice
   const refused = switchRefusal(invoice, nowMs)
   if (refused !== null) return { kind: refused }
@@ -46,9 +47,13 @@ export function planSwitch(invoice: Invoice, asset: AssetId, market: Market, now
   return { kind: 'switch', deposit: plan.deposit, next: { ...invoice, ...terms, confirmations } }
 }
 
-/** The same token on another network: amount and address stay, and whatever comes on either counts. */
+/**
+ * The same token on another network: amount and address stay, and whatever comes on either counts. Not once the shop was told
+ * that it is paid, and in which asset: also where the chain took that back.
+ */
 function switchNetwork(invoice: Invoice, asset: AssetId, market: Market, nowMs: number): SwitchPlan {
-  if (nowMs >= invoice.expiresAtMs) return { kind: 'closed' }
+  const isEnded = invoice.cancelledAtMs !== null || wasSettled(invoice)
+  if (isEnded || nowMs >= invoice.expiresAtMs) return { kind: 'closed' }
   const { parameters } = market.supportOf(asset)
   if (parameters === null) return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
   const others = [invoice.asset, ...invoice.alsoAccepts].filter((each) => each !== asset)
