@@ -58,3 +58,41 @@ test('indexes that were taken and have no address are listed, and those beyond t
   expect(await listMissingIndexes(database.owner, 'evm-test', 12, 100)).toEqual([3, 7, 10, 11])
   expect(await listMissingIndexes(database.owner, 'evm-test', 12, 2)).toEqual([3, 7])
 })
+
+test('permanent addresses are always open, however many customers came before with none on the network', async () => {
+  const other = await seedMerchant(database)
+  const listed = (network: 'base-test' | 'bitcoin-test', keyspace: 'evm-test' | 'bitcoin-test') =>
+    listOpenAddresses(database.pools.watcher, {
+      network,
+      keyspace,
+      now: new Date(Date.now() + 40 * MINUTE_MS),
+    })
+  const giveAddresses = async (keyspace: string, from: number, to: number) => {
+    await database.owner.query(
+      `insert into account_key (keyspace, path, created_at) values ($1, 'm', now()) on conflict do nothing`,
+      [keyspace],
+    )
+    await database.owner.query(
+      `insert into address (keyspace, idx, program, address, parameters, created_at, assigned_at)
+       select $1, n, decode(lpad(to_hex(n), 40, '0'), 'hex'), 'a' || n, 'regtest', now(), now()
+       from generate_series($2::int, $3::int) n`,
+      [keyspace, from, to],
+    )
+    await database.owner.query(
+      `insert into deposit_address (merchant_id, keyspace, idx, livemode, invoice_id, program, address, created_at)
+       select $4, keyspace, idx, false, 'da_' || lpad(idx::text, 26, '0'), program, address, now()
+       from address where keyspace = $1 and idx between $2 and $3`,
+      [keyspace, from, to, other.merchantId],
+    )
+  }
+  await database.owner.query(
+    `insert into deposit_account (merchant_id, id, livemode, customer_reference, service_fee_bps, created_at)
+     select $1, 'da_' || lpad(n::text, 26, '0'), false, n, 0, now() from generate_series(1, 6000) n`,
+    [other.merchantId],
+  )
+  await giveAddresses('evm-test', 5_990, 6_000)
+  expect(await listed('base-test', 'evm-test')).toHaveLength(11)
+  // An Esplora server is asked for each by itself: of many, the others are seen in blocks.
+  await giveAddresses('bitcoin-test', 1, 200)
+  expect(await listed('bitcoin-test', 'bitcoin-test')).toHaveLength(50)
+})

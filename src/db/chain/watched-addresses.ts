@@ -1,4 +1,4 @@
-import type { Keyspace, Network } from '../../core/assets.ts'
+import { type KeyFamily, type Keyspace, keyFamilyOfNetwork, type Network } from '../../core/assets.ts'
 import { formatId, uuidv7 } from '../../core/ids.ts'
 import { DISCOVERY_HORIZON_MS } from '../../core/invoice/classify.ts'
 import { WINDOW_MS_MAX } from '../../core/payment-rules.ts'
@@ -81,14 +81,23 @@ export async function findAddressOwners(
   }))
 }
 
-/** Permanent addresses are always open; of more than any network polls, none needs to be named. */
-const ACCOUNTS_LISTED_MAX = 5_000
+/**
+ * Permanent addresses are always open, and each that is listed costs its network something in every round: an Esplora server
+ * a request, an EVM node without traces a balance. Beyond so many, the newest are listed. What comes to others is seen in
+ * blocks; only what a contract pays in native coin is not, where the node has no traces. Solana reads blocks for fewer.
+ */
+const PERMANENT_LISTED_MAX: Readonly<Record<KeyFamily, number>> = {
+  bitcoin: 50,
+  litecoin: 50,
+  evm: 5_000,
+  solana: 5_000,
+}
 
 /**
  * Addresses that somebody may pay now: permanent ones; those of unsettled invoices until their horizon has passed, and those whose
  * last transfer is not settled; and those that were paid in a block from `fromHeight` on, where blocks that were read
  * before are read again. One probe of invoice_by_mode for each merchant, since ids sort by time; transfer_unsettled;
- * transfer_by_height; deposit_address_by_invoice.
+ * transfer_by_height; deposit_address_by_invoice; deposit_address_permanent.
  */
 export async function listOpenAddresses(
   db: Queryable,
@@ -112,12 +121,12 @@ export async function listOpenAddresses(
        select merchant_id, invoice_id from transfer where network = $4 and status in ('detected', 'confirming')
        union
        select merchant_id, invoice_id from transfer where network = $4 and block_height >= $6
-       union
-       (select merchant_id, id from deposit_account where livemode = $1 limit $7)
      )
      select deposit_address.program as "addressBytes" from open
      join deposit_address on deposit_address.merchant_id = open.merchant_id
-       and deposit_address.invoice_id = open.id and deposit_address.keyspace = $5`,
+       and deposit_address.invoice_id = open.id and deposit_address.keyspace = $5
+     union
+     (select program from deposit_address where keyspace = $5 and invoice_id like 'da\\_%' order by idx desc limit $7)`,
     [
       network.endsWith('-live'),
       formatId('invoice', oldest),
@@ -125,7 +134,7 @@ export async function listOpenAddresses(
       network,
       keyspace,
       fromHeight,
-      ACCOUNTS_LISTED_MAX,
+      PERMANENT_LISTED_MAX[keyFamilyOfNetwork(network)],
     ],
   )
   return rows.map((row) => row.addressBytes)
