@@ -33,6 +33,7 @@ const PAGES: { [name: string]: { invoice: Invoice; nowMs: number; merchantName?:
   awaiting_long: {
     invoice: litecoinInvoice({
       asset: 'USDC_BASE',
+      alsoAccepts: ['USDC_ETHEREUM', 'USDC_ARBITRUM', 'USDC_POLYGON'],
       amount: 99_999_999_999n,
       usdCents: 9_999_999n,
       address: ADDRESS_EVM,
@@ -559,5 +560,25 @@ test('a wide screen shows the summary beside the ways to pay, as on the READMEâ€
   expect(ways?.y).toBe(summary?.y)
   expect(ways?.x).toBeGreaterThan((summary?.x ?? 0) + (summary?.width ?? 0))
   await photograph(page, 'checkout')
+  await context.close()
+})
+
+test('at a till the customer says on which network they pay, on the narrowest phone too', async () => {
+  server.state.nowMs = NOW_MS
+  const context = await browser.newContext({ viewport: { width: 320, height: 568 }, locale: 'en-US' })
+  const page = await context.newPage()
+  const sale = litecoinInvoice({
+    id: 'inv_till',
+    asset: 'USDC_BASE',
+    alsoAccepts: ['USDC_ETHEREUM', 'USDC_ARBITRUM', 'USDC_POLYGON'],
+    address: ADDRESS_EVM,
+  })
+  server.show('sale', sale, undefined, { tillSlug: 'pl_till' })
+  await page.goto(`${server.url}/till/pl_till/sale/sale`)
+  for (const network of ['Base', 'Ethereum', 'Arbitrum One', 'Polygon'])
+    expect(await page.getByRole('button', { name: network, exact: true }).isVisible(), network).toBe(true)
+  expect(await overflow(page)).toBe(0)
+  expect(await smallTargets(page)).toEqual([])
+  await photograph(page, 'checkout/till-networks')
   await context.close()
 })

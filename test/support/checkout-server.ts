@@ -78,7 +78,9 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
       token: string,
       invoice: Invoice,
       merchantName = 'Blue Heron Books',
-      can: Partial<Pick<ShownInvoice, 'linkName' | 'otherCoins' | 'reopenable' | 'card' | 'receipt'>> = {},
+      can: Partial<
+        Pick<ShownInvoice, 'linkName' | 'tillSlug' | 'otherCoins' | 'reopenable' | 'card' | 'receipt'>
+      > = {},
     ): string {
       // A page that is still open would go on to show the first token's content at the second.
       const other = [...shown].find(
