@@ -8,9 +8,11 @@ const SUBJECTS_MAX = 10_000
  * could reset those counts, and not these.
  */
 export class GuessMemory {
-  readonly #counts = new LRUCache<string, { guesses: number; readonly sinceMs: number }>({
-    max: SUBJECTS_MAX,
-  })
+  readonly #counts: LRUCache<string, { guesses: number; readonly sinceMs: number }>
+
+  constructor(max: number = SUBJECTS_MAX) {
+    this.#counts = new LRUCache({ max })
+  }
 
   /** Counts one guess; false where the subject has had its guesses of this window. */
   take(subject: string, limit: { max: number; windowMs: number; nowMs: number }): boolean {

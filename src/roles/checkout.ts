@@ -28,6 +28,7 @@ import { createPurchaseFollower } from '../onramp/follow-purchases.ts'
 import type { Onramps } from '../onramp/open-onramps.ts'
 import { createSandboxOnramp } from '../onramp/sandbox-onramp.ts'
 import { GuessMemory } from '../people/guess-memory.ts'
+import { StaffCodeTries } from '../people/staff-code-tries.ts'
 import { listenFor, type Notifier } from '../postgres/notify.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { CurrencyRates } from '../rates/currency-rates.ts'
@@ -172,10 +173,6 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
   }
 }
 
-/** Tries of a staff code, right or wrong. Eight digits and a hundred tries an hour: a guess a century. */
-const CODE_WINDOW_MS = 60 * 60_000
-const CODE_TRIES_OF_TILL_MAX = 100
-const CODE_TRIES_OF_CALLER_MAX = 10
 /** A queue with one sale every five seconds; a stolen code sells no more, and each takes an address from the pool. */
 const SALES_WINDOW_MS = 10 * 60_000
 const SALES_MAX = 120
@@ -184,17 +181,12 @@ const SALES_MAX = 120
 function tillsFrom(
   deps: Pick<CheckoutRoleDeps, 'pool' | 'clock' | 'keyring'> & { inTurn: InTurn },
 ): CheckoutDeps['tills'] {
-  // Each of its own: many callers push no till out of memory.
-  const [callers, codes, sales] = [new GuessMemory(), new GuessMemory(), new GuessMemory()]
+  const [tries, sales] = [new StaffCodeTries(), new GuessMemory()]
   const { inTurn } = deps
   return {
     read: (slug, session) => inTurn(() => readTill(deps, slug, session)),
     signIn: async (slug, { code, headers }) => {
-      const limit = { windowMs: CODE_WINDOW_MS, nowMs: performance.now() }
-      const isAllowed =
-        callers.take(clientBlockOf(headers), { ...limit, max: CODE_TRIES_OF_CALLER_MAX }) &&
-        codes.take(slug, { ...limit, max: CODE_TRIES_OF_TILL_MAX })
-      if (!isAllowed) return { kind: 'limited' }
+      if (!tries.take(slug, clientBlockOf(headers), performance.now())) return { kind: 'limited' }
       const session = await inTurn(() => signInAtTill(deps, slug, code))
       return session === null ? { kind: 'wrong' } : { kind: 'signed_in', session }
     },
