@@ -48,7 +48,7 @@ function post(path: string, form: Record<string, string>, headers: Record<string
   })
 }
 const signIn = ({ slug, code }: Till, caller = newCaller()) =>
-  post(`/till/${slug}/sign-in`, { code }, { 'x-forwarded-for': caller })
+  post(`/till/${slug}`, { code }, { 'x-forwarded-for': caller })
 async function cookieOf(till: Till): Promise<string> {
   const answer = await signIn(till)
   expect(answer.status).toBe(303)
@@ -193,7 +193,7 @@ test('a staff code is guessed at ten times an hour from one address, and a hundr
   expect((await signIn(till, caller)).status).toBe(429)
   for (const code of ['', '1', `${till.code}0`, 'a'.repeat(500), `${till.code.slice(1)}x`])
     expect((await signIn({ ...till, code })).status, code).toBe(403)
-  expect((await post(`/till/${till.slug}/sign-in`, { code: 'a'.repeat(5_000) })).status).toBe(400)
+  expect((await post(`/till/${till.slug}`, { code: 'a'.repeat(5_000) })).status).toBe(400)
   const cookie = await cookieOf(till)
   const guesses = await Promise.all(Array.from({ length: 84 }, () => signIn(wrong)))
   expect(new Set(guesses.map(({ status }) => status))).toEqual(new Set([403]))

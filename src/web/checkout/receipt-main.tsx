@@ -79,7 +79,7 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
               {messages.receipt_print}
             </button>
             {isSigned && (
-              <a class="button second" id="signed-receipt" href={`../${token}/receipt.json`} download>
+              <a class="button second" id="signed-receipt" href={signedPath(page)} download>
                 {messages.receipt_signed}
               </a>
             )}
@@ -93,6 +93,10 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
     </main>
   )
 }
+
+/** Of the buyer's page, whose token it is; a till's pages are four levels deep. */
+const signedPath = ({ token, tillSlug }: CheckoutPage): string =>
+  tillSlug === null ? `../${token}/receipt.json` : `../../../../i/${token}/receipt.json`
 
 /** Who sold, where the shop said so. */
 function SellerRows({ page: { branding, merchantName, language } }: { page: CheckoutPage }) {

@@ -75,7 +75,8 @@ function tillCookies({ baseUrl, tills }: CheckoutDeps) {
 function serveSignIn(app: Hono, deps: CheckoutDeps, cookies: TillCookies): void {
   const { tills } = deps
   const limit = limitBody(FORM_BYTES_MAX, refused)
-  app.post('/till/:slug/sign-in', limit, async (c) => {
+  // At the till's own path: beside a fault, the form, the languages and a reload have to lead on from there.
+  app.post('/till/:slug', limit, async (c) => {
     if (!isOwnForm(c)) return refused(c)
     const { code = null } = (await formFields(c, ['code'])) ?? {}
     if (code === null || code.length > FIELD_LENGTH_MAX) return refused(c)
@@ -84,7 +85,7 @@ function serveSignIn(app: Hono, deps: CheckoutDeps, cookies: TillCookies): void 
     const signedIn = await tills.signIn(slugOf(c), { code, headers: c.req.raw.headers })
     if (signedIn.kind === 'signed_in') {
       cookies.keep(c, signedIn.session, tills.sessionSeconds)
-      return backToTill(c)
+      return c.redirect(`./${slugOf(c)}${languageOf(c).langQuery}`, 303)
     }
     const page = await pageOf(c, deps, till)
     return answer(c, page, renderSignIn(page, signedIn.kind), signedIn.kind === 'wrong' ? 403 : 429)
@@ -129,7 +130,7 @@ function serveSales(app: Hono, deps: CheckoutDeps, cookies: TillCookies): void {
 
 const slugOf = (c: Context): string => c.req.param('slug') ?? ''
 
-/** From one of its forms, or from a page that needs a sign-in. */
+/** From a path below the till's. */
 const backToTill = (c: Context): Response => c.redirect(`../${slugOf(c)}${languageOf(c).langQuery}`, 303)
 
 async function pageOf(c: Context, deps: CheckoutDeps, till: TillFacts): Promise<TillPage> {

@@ -25,7 +25,7 @@ export function renderSignIn(page: TillPage, fault: keyof typeof LIMIT | null): 
       <div class="card">
         <Shop page={page} />
         <h1 class="sign-in">{page.linkName}</h1>
-        <form method="post" action={`./${page.slug}/sign-in${page.langQuery}`} class="till-code">
+        <form method="post" action={`./${page.slug}${page.langQuery}`} class="till-code">
           <label for="code">{messages.till_code_label}</label>
           <input
             id="code"
