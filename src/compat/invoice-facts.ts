@@ -19,6 +19,7 @@ export const TICKERS: { readonly [ticker: string]: AssetId } = {
   SOL: 'SOL',
   USDC: 'USDC_BASE',
   USDT: 'USDT_ETHEREUM',
+  POL: 'POL_POLYGON',
 }
 
 export const tickerOf = (asset: PaidAssetName): string => COINS[asset].symbol

@@ -66,12 +66,12 @@ type SeededAddress = { readonly keyspace: Keyspace; readonly address: string; re
 export async function seedDepositAccount(
   database: TestDatabase,
   tenant: Tenant,
-  { serviceFeeBps = 0, customerReference = 'customer-1' } = {},
+  { serviceFeeBps = 0 } = {},
   addresses: readonly SeededAddress[] = FAMILIES.map((family) => someAddress(family, tenant.livemode)),
 ): Promise<string> {
   const { merchantId, livemode } = tenant
   const id = newId('depositAddress', new Date())
-  const account = { merchantId, id, livemode, customerReference, serviceFeeBps, createdAtMs: Date.now() }
+  const account = { merchantId, id, livemode, customerReference: id, serviceFeeBps, createdAtMs: Date.now() }
   await withTransaction(database.owner, tenant, (tx) => insertDepositAccount(tx, account))
   for (const { keyspace, address, addressBytes } of addresses) {
     const idx = await nextIndex(database, keyspace)

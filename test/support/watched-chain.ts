@@ -109,7 +109,7 @@ export class WatchedChain<Driven extends DrivenChain = DrivenChain> {
       [this.tenant.merchantId, JSON.stringify({ confirmations: { [asset]: [1, 1, 1] } })],
     )
     const own = { keyspace: keyspaceOfNetwork(network), address, addressBytes }
-    const id = await seedDepositAccount(this.database, this.tenant, { customerReference: address }, [own])
+    const id = await seedDepositAccount(this.database, this.tenant, {}, [own])
     return { id, address }
   }
 
