@@ -102,6 +102,7 @@ test("with the API's login nobody changes what the chain says of a payment, or w
   expect(await changedByTheApi('invoice', tenant)).toEqual([
     'accepted_at',
     'address',
+    'also_accepts',
     'amount',
     'announced',
     'asset',

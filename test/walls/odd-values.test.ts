@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isStillSendable } from '../../src/db/delivery/deliveries.ts'
 import { claimFromQueues } from '../../src/db/delivery/delivery-claims.ts'
+import { loadInvoice } from '../../src/db/invoices/invoices.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { withTransaction } from '../../src/postgres/transaction.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -126,5 +127,23 @@ test("an invoice whose rate the API's login emptied takes its payments, and hold
       { tenant, invoiceId: id, facts: [inBlock(`tx${place}`, 1_000n, 1)], tipHeight: 100 },
     )
     expect([rate, recorded.changed]).toEqual([rate, true])
+  }
+})
+
+test("other assets that the API's login names beside an invoice's neither count nor hold up payments", async () => {
+  const tenant = await seedMerchant(database)
+  const { id } = await seedInvoice(database, tenant, { asset: 'USDC_BASE', amount: 1_000_000n })
+  for (const [place, named] of [[7], [null], ['X'], ['BTC', 'USDT_ETHEREUM', 'USDC_BASE']].entries()) {
+    await withTransaction(database.pools.api, tenant, (tx) =>
+      tx.query('update invoice set also_accepts = $2 where id = $1', [id, JSON.stringify(named)]),
+    )
+    const onBase = { network: 'base-test', asset: 'USDC_BASE', outputIndex: 0 } as const
+    const recorded = await recordTransfers(
+      { pool: database.pools.watcher, clock: systemClock },
+      { tenant, invoiceId: id, facts: [{ ...inBlock(`tx${place}`, 1_000n, 1), ...onBase }], tipHeight: 100 },
+    )
+    expect([named, recorded.changed]).toEqual([named, true])
+    const stored = await withTransaction(database.pools.api, tenant, (tx) => loadInvoice(tx, tenant, id))
+    expect(stored?.invoice.alsoAccepts).toEqual([])
   }
 })

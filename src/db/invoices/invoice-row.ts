@@ -1,6 +1,7 @@
-import type { AssetId } from '../../core/assets.ts'
+import { type AssetId, isAssetId } from '../../core/assets.ts'
 import type { Invoice, InvoicePrice, RateEvidence } from '../../core/invoice/types.ts'
 import type { Currency } from '../../core/rates/currencies.ts'
+import { siblingsOf } from '../../core/token-symbols.ts'
 import { NOTHING, type Received } from '../ledger/received.ts'
 
 /** What was asked for in another currency, and the rate that made dollars of it: all three or none. */
@@ -65,7 +66,7 @@ export function invoiceFromRow(row: InvoiceRow, received: Received = NOTHING): I
     id: row.id,
     livemode: row.livemode,
     asset: row.asset,
-    alsoAccepts: row.also_accepts,
+    alsoAccepts: siblingsNamed(row),
     amount: row.amount,
     usdCents: row.usd_cents,
     price: priceOf(row),
@@ -97,6 +98,13 @@ export function invoiceFromRow(row: InvoiceRow, received: Received = NOTHING): I
     announced: row.announced,
     ...received,
   }
+}
+
+/** What else stands there counts for nothing: base units of another coin are not those of this one. */
+function siblingsNamed({ asset, also_accepts: named }: Pick<InvoiceRow, 'asset' | 'also_accepts'>) {
+  return named.length === 0 || !isAssetId(asset)
+    ? []
+    : siblingsOf(asset).filter((sibling) => named.includes(sibling))
 }
 
 /** The table has all three or none. */
