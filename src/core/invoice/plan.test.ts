@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import { makeInvoice } from '../../../test/support/invoice.ts'
 import type { AssetId } from '../assets.ts'
 import { readPaymentRules } from '../payment-rules.ts'
 import { type AssetSupport, planInvoice } from './plan.ts'
+import { planReopening } from './reopen.ts'
 
 const price = { price: 10n ** 14n, evidence: { usdPerUnit: '100', quotedAt: '', sources: [] } }
 const runs =
@@ -98,6 +100,12 @@ test('an asset with its network counts alone, unless the rules say that any netw
   expect(planInvoice(request, anyUsdc)).toMatchObject({ terms: { alsoAccepts: [] } })
   const rules = readPaymentRules({ accepted_assets: dollarTokens, any_network: true })
   expect(planInvoice(request, { ...anyUsdc, rules })).toMatchObject({
+    terms: { asset: 'USDC_ARBITRUM', alsoAccepts: ['USDC_BASE', 'USDC_ETHEREUM'] },
+  })
+  // One that was created for any network is so again when it is reopened, on the network that its buyer chose.
+  const before = makeInvoice({ asset: 'USDC_ARBITRUM', alsoAccepts: ['USDC_BASE'], usdCents: 200_000n })
+  const market = { ...anyUsdc, hasAddressFor: () => true, networkFacts: { tipHeightOf: () => null } }
+  expect(planReopening(before, null, market, 0)).toMatchObject({
     terms: { asset: 'USDC_ARBITRUM', alsoAccepts: ['USDC_BASE', 'USDC_ETHEREUM'] },
   })
   const ether = { kind: 'usd', usdAmount: '10', asset: 'ETH' } as const

@@ -75,7 +75,11 @@ type RequestedAsset = AssetId | TokenSymbol
  * network only has to be known, not healthy: a node's outage must not stop sales.
  */
 export function planInvoice(
-  total: RequestedTotal & { readonly asset: RequestedAsset | null },
+  total: RequestedTotal & {
+    readonly asset: RequestedAsset | null
+    /** Also where the rules do not say so for every invoice. */
+    readonly onAnyNetwork?: boolean
+  },
   context: {
     readonly livemode: boolean
     readonly rules: PaymentRules
@@ -94,7 +98,8 @@ export function planInvoice(
     return { kind: 'refused', code: 'asset_not_accepted', param: 'asset' }
   }
   const param = PARAMS[total.kind]
-  const isAnyNetwork = rules.anyNetwork || (total.asset !== null && isTokenSymbol(total.asset))
+  const isNamedAlone = total.asset !== null && isTokenSymbol(total.asset)
+  const isAnyNetwork = rules.anyNetwork || isNamedAlone || total.onAnyNetwork === true
   const isPayable = (candidate: AssetId) => accepted.includes(candidate) && isFollowed(supportOf(candidate))
   const fixed = fixedAmount(total, context.currencyRateOf)
   if (fixed.kind === 'refused') return { kind: 'refused', code: fixed.code, param }

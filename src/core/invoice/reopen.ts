@@ -36,10 +36,10 @@ export function planReopening(
   market: Market,
   nowMs: number,
 ): InvoicePlan {
-  const { asset } = invoice
+  const { asset, alsoAccepts } = invoice
   const minutes = link === null ? market.rules.windowMinutes : windowMinutesOf(link, market.rules)
   return planInvoice(
-    { ...requestedBy(invoice, link), asset },
+    { ...requestedBy(invoice, link), asset, onAnyNetwork: alsoAccepts.length > 0 },
     { ...market, nowMs, expiresAtMs: nowMs + minutes * MS_PER_MINUTE },
   )
 }
