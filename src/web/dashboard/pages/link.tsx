@@ -130,7 +130,13 @@ function Invoices({ link }: { link: PaymentLink }) {
         caption="Latest invoices of this link"
         columns={COLUMNS}
         read={latest}
-        empty={<p className="quiet">None yet. Each buyer who chooses a coin gets an invoice of their own.</p>}
+        empty={
+          <p className="quiet">
+            {link.till == null
+              ? 'None yet. Each buyer who chooses a coin gets an invoice of their own.'
+              : 'None yet. Each sale at the till is an invoice of its own.'}
+          </p>
+        }
       />
     </Card>
   )
