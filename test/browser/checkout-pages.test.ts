@@ -563,7 +563,7 @@ test('a wide screen shows the summary beside the ways to pay, as on the READMEâ€
   await context.close()
 })
 
-test('at a till the customer says on which network they pay, on the narrowest phone too', async () => {
+test('a till offers each network on a narrow phone, and is green for as long as it is paid', async () => {
   server.state.nowMs = NOW_MS
   const context = await browser.newContext({ viewport: { width: 320, height: 568 }, locale: 'en-US' })
   const page = await context.newPage()
@@ -580,5 +580,10 @@ test('at a till the customer says on which network they pay, on the narrowest ph
   expect(await overflow(page)).toBe(0)
   expect(await smallTargets(page)).toEqual([])
   await photograph(page, 'checkout/till-networks')
+  // Green for as long as it is paid: the network can take back what seemed final.
+  server.show('sale', { ...paid, id: 'inv_till' }, undefined, { tillSlug: 'pl_till' })
+  await page.locator('#till-done').waitFor()
+  server.show('sale', sale, undefined, { tillSlug: 'pl_till' })
+  await page.locator('#till-done').waitFor({ state: 'hidden' })
   await context.close()
 })

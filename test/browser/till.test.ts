@@ -143,6 +143,21 @@ test('staff sign in, sell, lose the connection, charge once, see it paid, and se
   })
   await page.locator('#charge').tap()
   await page.getByText('No connection.').waitFor()
+  // It is tried again every few seconds, and the way out stays where it is.
+  await page.locator('#discard').focus()
+  const isKept = page.evaluate(
+    () =>
+      new Promise<boolean>((resolve) => {
+        const [text, discard] = ['sending-text', 'discard'].map((id) => document.getElementById(id))
+        const words = new Set<string>()
+        new MutationObserver(() => {
+          words.add(text?.textContent ?? '')
+          if (discard !== document.activeElement) resolve(false)
+          if (words.size === 2) resolve(true)
+        }).observe(document.body, { subtree: true, childList: true, attributes: true })
+      }),
+  )
+  expect(await isKept).toBe(true)
   await glance(page)
   await photograph(page, 'till-offline')
   isLost = false

@@ -37,8 +37,9 @@ function send(body: string): void {
     text.textContent = text.dataset[name] ?? ''
     const isWaiting = name === 'sending'
     retry.hidden = isWaiting || name === '409' || name === '422'
-    discard.hidden = isWaiting
-    if (!isWaiting) (retry.hidden ? discard : retry).focus()
+    // While a bad line is tried again and again, the way out stays where it is.
+    discard.hidden = isWaiting && tries === 0
+    if (!isWaiting && document.activeElement !== discard) (retry.hidden ? discard : retry).focus()
   }
   const attempt = async (): Promise<void> => {
     clearTimeout(timer)

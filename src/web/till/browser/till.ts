@@ -117,6 +117,8 @@ function watchSale(done: HTMLDialogElement): void {
     const state = document.querySelector('main')?.dataset.state ?? ''
     const isPaid = state === 'paid' || state === 'overpaid'
     if (isPaid && !wasPaid) done.showModal()
+    // A payment can be taken back by the network: nothing stays green that is not paid.
+    if (!isPaid && done.open) done.close()
     if (isPaid && wasPaid === false) chime()
     wasPaid = isPaid
   }
