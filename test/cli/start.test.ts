@@ -85,9 +85,9 @@ test('every figure that alerts, dashboard and guides name is served', async () =
     type === 'histogram' ? ['_bucket', '_count', '_sum'].map((part) => name + part).concat(name) : [name],
   )
   expect([...names].filter((name) => !types.includes(name))).toEqual([])
-  // Those that are there only once something happened: an attempt, an audit, a backup, a hot wallet that was read.
+  // Those that are there only once something happened: an attempt, an email, an audit, a backup, a read hot wallet.
   const later =
-    /^paylink_(delivery_(attempts|unrecorded)_total|audit_\w+|backup_last_run_seconds|hot_wallet_low|fee_payer_low|http_request_seconds)$/
+    /^paylink_(delivery_(attempts|unrecorded)_total|buyer_emails_total|audit_\w+|backup_last_run_seconds|hot_wallet_low|fee_payer_low|http_request_seconds)$/
   const shown = new Set(text.split('\n').map((line) => /^[a-z0-9_]+/.exec(line)?.[0]))
   expect([...names].filter((name) => !later.test(name) && !shown.has(name))).toEqual([])
   expect(text).toContain('paylink_signer_active 1\n')
