@@ -71,7 +71,9 @@ export function DepositsPage() {
             empty={
               <Empty title="No deposits yet">
                 <p>A payment to a customer’s permanent address is listed here as soon as it is seen.</p>
-                <p>To see a customer’s addresses, enter your reference of them above.</p>
+                {isOfCustomer ? null : (
+                  <p>To see a customer’s addresses, enter your reference of them above.</p>
+                )}
               </Empty>
             }
           />
