@@ -260,7 +260,7 @@ describe('a shop in test mode', () => {
     await page.getByLabel('Items').fill('Espresso 2.20\n\nBanana bread 3,900')
     await page.getByLabel('Tips in percent').fill('5%, 10')
     await press(page, 'Create till')
-    await page.getByText('Line 2: Must be an amount such as "2.50"').waitFor()
+    await page.getByText('Line 3: Must be an amount such as "2.50"').waitFor()
     await page.getByLabel('Items').fill('Espresso 2.20\n\nBanana bread 3,90')
     await press(page, 'Create till')
     await page.getByText(/^[0-9]{4} [0-9]{4}$/).waitFor()

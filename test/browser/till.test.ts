@@ -235,6 +235,14 @@ test('staff sign in, sell, lose the connection, charge once, see it paid, and se
   await page.goto(`${site.url}${path}?lang=ar`)
   await glance(page)
   await photograph(page, 'till-ar')
-  expect(alerts.filter((alert) => !/ERR_CONNECTION_RESET|status of 40[39]/.test(alert))).toEqual([])
+
+  // A till that the shop has closed says so, and keeps no sale.
+  await page.goto(site.url + path)
+  await api.call('PATCH', `/payment-links/${id}`, { key: merchant.testKey, body: { active: false } })
+  await page.locator('[data-item="0"]').tap()
+  await page.locator('#charge').tap()
+  await page.locator('#till').waitFor({ state: 'detached' })
+  expect(await page.evaluate(() => localStorage.length)).toBe(0)
+  expect(alerts.filter((alert) => !/ERR_CONNECTION_RESET|status of 40[349]/.test(alert))).toEqual([])
   await context.close()
 })

@@ -38,11 +38,14 @@ const tipsIn = (text: string): number[] =>
     .map(Number)
 
 /** What the API refuses of the items or the tips, with the line that it is about. */
-function faultIn(error: unknown, list: 'items' | 'tips'): string | null {
+function faultIn(error: unknown, list: 'items' | 'tips', text: string): string | null {
   if (!(error instanceof Problem)) return null
   const [, named, at] = /^till(?:\.(items|tips)\D?([0-9]*))?/.exec(error.param ?? '') ?? []
   if (named !== list) return null
-  return at === '' || list === 'tips' ? error.message : `Line ${Number(at) + 1}: ${error.message}`
+  if (at === '' || list === 'tips') return error.message
+  // Empty lines are no items, and lines all the same to who counts them.
+  const lines = text.split('\n').flatMap((line, index) => (line.trim() === '' ? [] : [index + 1]))
+  return `Line ${lines[Number(at)] ?? Number(at) + 1}: ${error.message}`
 }
 
 /** Payments at a counter take minutes. */
@@ -116,7 +119,7 @@ export function TillDialog({ of, onClose }: { of?: PaymentLink; onClose: () => v
         placeholder={'Espresso 2.20\nBanana bread 3.90'}
         value={form.items}
         onChange={set('items')}
-        fault={faultIn(error, 'items')}
+        fault={faultIn(error, 'items', form.items)}
       />
       <Field
         label="Tips in percent"
@@ -124,7 +127,7 @@ export function TillDialog({ of, onClose }: { of?: PaymentLink; onClose: () => v
         placeholder="5, 10, 15"
         value={form.tips}
         onChange={set('tips')}
-        fault={faultIn(error, 'tips')}
+        fault={faultIn(error, 'tips', form.tips)}
       />
     </DialogForm>
   )

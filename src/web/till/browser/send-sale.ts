@@ -50,9 +50,9 @@ function send(body: string): void {
       const answer = await fetch(url, { method: 'POST', body: new URLSearchParams(body), signal })
       const { status } = answer
       if (status === 200) return location.assign((await answer.json()).path)
-      // The code is asked for, and then the sale is sent.
-      if (status === 401) return location.reload()
-      if (status === 409 || status === 422) forgetSale()
+      if (status === 404 || status === 409 || status === 422) forgetSale()
+      // The code is asked for, and then the sale is sent; or the till is closed, and its page says so.
+      if (status === 401 || status === 404) return location.reload()
       show(text.dataset[status] === undefined ? '503' : String(status))
     } catch {
       show('offline')
