@@ -4,6 +4,7 @@ import { advanceInvoice } from '../invoice/advance.ts'
 import { isDust, isOfSum, keyOfTransfer } from '../invoice/block-sums.ts'
 import { isLive } from '../invoice/status.ts'
 import type { Invoice, InvoiceEffect, Payment, RateEvidence, TransferFact } from '../invoice/types.ts'
+import { NO_ORIGIN, NOTHING_HAPPENED_YET } from '../invoice/untouched.ts'
 import { depositTransfers } from '../ledger/deposit.ts'
 import {
   type DepositAccount,
@@ -179,6 +180,8 @@ function asInvoice(
 }
 
 const NOTHING_ASKED = {
+  ...NO_ORIGIN,
+  ...NOTHING_HAPPENED_YET,
   alsoAccepts: [],
   amount: NEVER_PAID,
   usdCents: null,
@@ -189,28 +192,8 @@ const NOTHING_ASKED = {
   allowAssetSelection: false,
   customerEmail: null,
   externalReference: null,
-  orderReference: null,
   description: null,
-  checkoutSessionId: null,
-  paymentLinkId: null,
   metadata: null,
-  returnUrl: null,
-  reopenedFrom: null,
   address: '',
   expiresAtMs: Number.POSITIVE_INFINITY,
-  expiredAtMs: null,
-  expiryReading: null,
-  cancelledAtMs: null,
-  paidAtMs: null,
-  acceptedAtMs: null,
-  reorgDismissed: false,
-  announced: {
-    detected: false,
-    paid: false,
-    overpaid: false,
-    expired: false,
-    reorged: false,
-    partialSums: [],
-  },
-  blockSums: [],
 } as const

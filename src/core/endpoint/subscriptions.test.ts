@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { checkSubscriptions, SUBSCRIBABLE_EVENT_TYPES } from './subscriptions.ts'
 
-test('an endpoint subscribes to any of the fourteen types or to all of them', () => {
-  expect(SUBSCRIBABLE_EVENT_TYPES).toHaveLength(14)
+test('an endpoint subscribes to any of the seventeen types or to all of them', () => {
+  expect(SUBSCRIBABLE_EVENT_TYPES).toHaveLength(17)
   for (const type of SUBSCRIBABLE_EVENT_TYPES) expect(checkSubscriptions([type]).kind).toBe('accepted')
   expect(checkSubscriptions([...SUBSCRIBABLE_EVENT_TYPES]).kind).toBe('accepted')
   expect(checkSubscriptions(['*']).kind).toBe('accepted')

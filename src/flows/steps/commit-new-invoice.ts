@@ -3,6 +3,7 @@ import { returnUrlOf } from '../../core/checkout/checkout-session.ts'
 import type { InvoicePlan } from '../../core/invoice/plan.ts'
 import type { NetworkFacts } from '../../core/invoice/render.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
+import { NO_ORIGIN, NOTHING_HAPPENED_YET } from '../../core/invoice/untouched.ts'
 import { takeLeasedAddress } from '../../db/addresses/address-leases.ts'
 import { insertEvent } from '../../db/delivery/events.ts'
 import { insertInvoice } from '../../db/invoices/invoices.ts'
@@ -88,31 +89,3 @@ export async function commitNewInvoice(
   written.catch(() => {})
   return { kind: 'created', invoice, written }
 }
-
-const NOTHING_HAPPENED_YET = {
-  expiredAtMs: null,
-  expiryReading: null,
-  cancelledAtMs: null,
-  paidAtMs: null,
-  acceptedAtMs: null,
-  reorgDismissed: false,
-  announced: {
-    detected: false,
-    paid: false,
-    overpaid: false,
-    expired: false,
-    reorged: false,
-    partialSums: [],
-  },
-  payments: [],
-  blockSums: [],
-} as const
-
-const NO_ORIGIN = {
-  amountSource: 'merchant',
-  orderReference: null,
-  checkoutSessionId: null,
-  paymentLinkId: null,
-  returnUrl: null,
-  reopenedFrom: null,
-} as const
