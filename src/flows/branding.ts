@@ -58,7 +58,7 @@ export function readBranding(pool: Pool, merchantId: string): Promise<StoredBran
   return withTransaction(pool, { merchantId, livemode: false }, (tx) => loadBranding(tx, merchantId))
 }
 
-/** A merchant's logo; null for an id that is none, a merchant without one, or a digest of another picture. */
+/** A merchant's logo or a picture of its tills; null for an id that is none, or a digest of no picture of its. */
 export async function readLogo(
   pool: Pool,
   merchantId: string,

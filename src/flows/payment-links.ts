@@ -1,8 +1,9 @@
 import { type BuyerAmountFault, buyerAmountFault } from '../core/checkout/buyer-amount.ts'
 import { ownCharge, type PaymentLink, type TotalFault, totalFault } from '../core/checkout/payment-link.ts'
-import { tillFault } from '../core/checkout/till.ts'
+import { PICTURE_UNKNOWN, picturesOf, tillFault } from '../core/checkout/till.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { insertPaymentLink, loadPaymentLink, updatePaymentLink } from '../db/checkout/payment-links.ts'
+import { hasPictures } from '../db/checkout/till-pictures.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
 import { newId } from '../runtime/new-id.ts'
@@ -76,6 +77,8 @@ export function changePaymentLink(
     const asked = { ...link, own: charge }
     const wrong = buyerAmountFault(link.buyerAmount, asked) ?? tillFault(asked)
     if (wrong !== null) return { kind: 'bad_buyer_amount', ...wrong }
+    if (!(await hasPictures(tx, tenant, picturesOf(changes.till))))
+      return { kind: 'bad_buyer_amount', ...PICTURE_UNKNOWN }
     const isCharged = changes.usdCents != null || changes.price != null
     const fault = isCharged ? totalFault({ charge, asset: link.asset }, market, nowMs) : null
     if (fault !== null) return { kind: 'refused', ...fault }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Sharp } from 'sharp'
+import type { ResizeOptions, Sharp } from 'sharp'
 
 /** A logo as the pages serve it: our own encoding, at twice the size at which it is shown. */
 type EncodedLogo = {
@@ -19,8 +19,9 @@ const LOGO_BYTES_OUT_MAX = 8 * 1024
 /** A small file can hold a picture of gigabytes: beyond this it is not decoded. */
 const PIXELS_MAX = 4_096 * 4_096
 const SIDE_MIN = 8
-const WIDTH_MAX = 320
-const HEIGHT_MAX = 72
+const LOGO_SIZE: ResizeOptions = { width: 320, height: 72, fit: 'inside', withoutEnlargement: true }
+/** Of a till's picture; not many more pixels than a logo, so that it fits as well. */
+const SQUARE_SIDE = 144
 const SECONDS_MAX = 5
 /** Looked for until one fits: quality of the WebP encoder. */
 const QUALITIES = [90, 75, 60, 40, 20] as const
@@ -41,7 +42,19 @@ const SIGNATURES: readonly (readonly [format: string, matches: (bytes: Buffer) =
  * Makes the logo that pages show from a PNG, JPEG or WebP file of at most 256 KB. What goes out are new bytes:
  * metadata, trailing data and whatever else the file held stay behind.
  */
-export async function encodeLogo(file: Uint8Array): Promise<LogoEncoding> {
+export const encodeLogo = (file: Uint8Array): Promise<LogoEncoding> => encode(file, () => LOGO_SIZE)
+
+/** The same of a till's picture: the square in its middle. */
+export const encodeSquare = (file: Uint8Array): Promise<LogoEncoding> =>
+  encode(file, (shorter) => {
+    const side = Math.min(SQUARE_SIDE, shorter)
+    return { width: side, height: side, fit: 'cover' }
+  })
+
+async function encode(
+  file: Uint8Array,
+  sizeFor: (shorterSide: number) => ResizeOptions,
+): Promise<LogoEncoding> {
   if (file.length > LOGO_BYTES_IN_MAX) return { kind: 'refused', reason: 'too_large' }
   const bytes = Buffer.from(file)
   const format = SIGNATURES.find(([, matches]) => matches(bytes))?.[0]
@@ -53,7 +66,8 @@ export async function encodeLogo(file: Uint8Array): Promise<LogoEncoding> {
     if (header.width * header.height > PIXELS_MAX) return { kind: 'refused', reason: 'too_many_pixels' }
     if (header.format !== format || Math.min(header.width, header.height) < SIDE_MIN)
       return { kind: 'refused', reason: 'not_a_picture' }
-    return { kind: 'encoded', logo: await smallEnough(sharp(bytes, READ_OPTIONS)) }
+    const size = sizeFor(Math.min(header.width, header.height))
+    return { kind: 'encoded', logo: await smallEnough(sharp(bytes, READ_OPTIONS), size) }
   } catch (error) {
     if (error instanceof NothingFits) throw error
     return { kind: 'refused', reason: 'not_a_picture' }
@@ -62,12 +76,8 @@ export async function encodeLogo(file: Uint8Array): Promise<LogoEncoding> {
 
 class NothingFits extends Error {}
 
-async function smallEnough(read: Sharp): Promise<EncodedLogo> {
-  const picture = read
-    .timeout({ seconds: SECONDS_MAX })
-    .autoOrient()
-    .resize({ width: WIDTH_MAX, height: HEIGHT_MAX, fit: 'inside', withoutEnlargement: true })
-    .toColourspace('srgb')
+async function smallEnough(read: Sharp, size: ResizeOptions): Promise<EncodedLogo> {
+  const picture = read.timeout({ seconds: SECONDS_MAX }).autoOrient().resize(size).toColourspace('srgb')
   for (const quality of QUALITIES) {
     const { data, info } = await picture
       .clone()
@@ -77,5 +87,5 @@ async function smallEnough(read: Sharp): Promise<EncodedLogo> {
     const digest = createHash('sha256').update(data).digest('hex').slice(0, DIGEST_LENGTH)
     return { bytes: data, digest, width: info.width, height: info.height }
   }
-  throw new NothingFits(`a picture of ${WIDTH_MAX} × ${HEIGHT_MAX} could not be made small enough`)
+  throw new NothingFits(`a picture of ${size.width} × ${size.height} could not be made small enough`)
 }

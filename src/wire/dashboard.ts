@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ASSET_IDS } from '../core/assets.ts'
 import { BUYER_EMAIL_KINDS, BUYER_LANGUAGES, NOT_SENT_REASONS } from '../core/checkout/buyer-emails.ts'
 import { CURRENCIES } from '../core/rates/currencies.ts'
-import { coinAmount, idView, instant, line, lines, text, timestamp } from './fields.ts'
+import { coinAmount, idView, instant, line, lines, picture, text, timestamp } from './fields.ts'
 import { assetName, paymentAssetName } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions, wholeNumber } from './list.ts'
 import { SCOPES } from './scopes.ts'
@@ -307,12 +307,7 @@ export const updateMerchantBody = z.strictObject({
     .regex(/^#[0-9a-fA-F]{6}$/, 'Must be a colour such as "#1a73e8"')
     .nullable()
     .optional(),
-  logo: z
-    .string()
-    .max(60_000)
-    .regex(/^[A-Za-z0-9+/]+={0,2}$/, 'Must be a PNG, JPEG or WebP picture in base64')
-    .nullable()
-    .optional(),
+  logo: picture.nullable().optional(),
   legal_name: line(1, 200).meta({ description: 'Who sells, for receipts.' }).nullable().optional(),
   postal_address: lines(1, 400, 5).meta({ description: 'At most five lines.' }).nullable().optional(),
   tax_number: line(1, 64)

@@ -34,6 +34,11 @@ export const lines = (min: number, max: number, linesMax: number) =>
 /** The same of one line. */
 export const line = (min: number, max: number) => lines(min, max, 1)
 
+/** A picture's file. No request is longer than one may be; what it holds is checked where it is encoded. */
+export const picture = z
+  .string()
+  .regex(/^[A-Za-z0-9+/]+={0,2}$/, 'Must be a PNG, JPEG or WebP picture in base64')
+
 /** The shop's page that a buyer goes back to. Which schemes are taken depends on the mode, and is checked with it. */
 /** Of a page that a buyer is sent back to, before and after the invoice's id is put in. */
 export const RETURN_URL_LENGTH_MAX = 2_048

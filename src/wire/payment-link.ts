@@ -3,7 +3,7 @@ import { SUGGESTED_MAX } from '../core/checkout/buyer-amount.ts'
 import { ITEM_NAME_MAX, TILL_ITEMS_MAX, TIP_PERCENT_MAX, TIPS_MAX, tillUnits } from '../core/checkout/till.ts'
 import { WINDOW_MINUTES } from '../core/payment-rules.ts'
 import { CURRENCIES, currencyDecimals } from '../core/rates/currencies.ts'
-import { currencyAmount, idView, line, returnUrl, text, timestamp, usdAmount } from './fields.ts'
+import { currencyAmount, idView, line, picture, returnUrl, text, timestamp, usdAmount } from './fields.ts'
 import { assetName, priceView, rateView } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
@@ -68,6 +68,11 @@ const till = z
             .string()
             .regex(/^(0|[1-9][0-9]{0,5})(\.[0-9]{1,2})?$/, 'Must be an amount such as "2.50"')
             .meta({ examples: ['2.50'] }),
+          picture: z
+            .string()
+            .regex(/^[0-9a-f]{32}$/, 'Must be the digest of a picture')
+            .meta({ description: 'The digest that `POST /till-pictures` answered.' })
+            .optional(),
         }),
       )
       .max(TILL_ITEMS_MAX, `Must have at most ${TILL_ITEMS_MAX} items`)
@@ -199,7 +204,7 @@ export const paymentLinkView = z
     till: z
       .object({
         currency: z.string(),
-        items: z.array(z.object({ name: z.string(), amount: z.string() })),
+        items: z.array(z.object({ name: z.string(), amount: z.string(), picture: z.string().optional() })),
         tips: z.array(z.int()),
       })
       .nullable()
@@ -214,6 +219,16 @@ export const paymentLinkView = z
 export const staffCodeView = z
   .object({ id: idView('plink'), staff_code: z.string().meta({ examples: ['48219073'] }) })
   .meta({ id: 'StaffCode' })
+
+/** `POST /till-pictures`. */
+export const uploadTillPictureBody = z
+  .strictObject({
+    picture: picture.meta({
+      description: 'In base64; with the request at most 64 KiB. The square in its middle is shown.',
+    }),
+  })
+  .meta({ id: 'UploadTillPicture' })
+export const tillPictureView = z.object({ digest: z.string() }).meta({ id: 'TillPicture' })
 
 export const paymentLinkList = listOf(paymentLinkView)
 

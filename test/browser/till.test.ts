@@ -1,5 +1,6 @@
 // @module-tag chromium
 import type { Browser, Page } from 'playwright-core'
+import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { AssetId } from '../../src/core/assets.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
@@ -62,6 +63,30 @@ const ITEMS = [
   { name: 'Still water', amount: '1.90' },
 ]
 
+/** By the item's place, drawn on 48 × 48. */
+const DRAWN = [
+  '<path d="M13 18h18v9a9 9 0 0 1-18 0zM11 39h22" fill="#6d4c41"/><path d="M31 20h3a4 4 0 0 1 0 9h-4" fill="none"/>',
+  '<path d="M12 15h22l-2 20a3 3 0 0 1-3 3H17a3 3 0 0 1-3-3z" fill="#fff"/><path d="M13 20h20l-1 8H14z" fill="#a1795a"/>',
+  '<path d="M6 31c2-13 10-18 18-18s16 5 18 18l-9-5c-5-4-13-4-18 0z" fill="#e0a044"/><path d="M19 14v10M29 14v10"/>',
+  '<path d="M9 21a6 6 0 0 1 6-7h18a6 6 0 0 1 6 7l-3 3v12H12V24z" fill="#d7a86e"/><path d="M20 22v7M28 22v7"/>',
+  '<path d="M15 13h18l-2 25H17z" fill="#f39a2d"/><path d="m25 13 4-8 5-1" fill="none"/>',
+]
+
+async function upload(file: Buffer, key = merchant.testKey) {
+  const body = { picture: file.toString('base64') }
+  return api.call('POST', '/till-pictures', { key, body })
+}
+const drawn = (shapes: string, width = 48) =>
+  sharp(
+    Buffer.from(
+      `<svg xmlns="http://www.w3.org/2000/svg" width="${4 * width}" height="192" viewBox="${24 - width / 2} 0 ${width} 48">
+       <rect x="-200" width="500" height="48" fill="#f4e3cf"/>
+       <g stroke="#5d4037" stroke-width="2" stroke-linejoin="round">${shapes}</g></svg>`,
+    ),
+  )
+    .png({ palette: true })
+    .toBuffer()
+
 async function makeTill(items: object[]): Promise<{ id: string; path: string; code: string }> {
   const body = {
     name: 'Front counter',
@@ -90,7 +115,12 @@ async function glance(page: Page): Promise<void> {
 }
 
 test('staff sign in, sell, lose the connection, charge once, see it paid, and serve the next', async () => {
-  const { id, path, code } = await makeTill(ITEMS)
+  const pictures = await Promise.all(
+    DRAWN.map(async (shapes, at) => upload(await drawn(shapes, 48 + 8 * at))),
+  )
+  const { id, path, code } = await makeTill(
+    ITEMS.map((item, at) => ({ ...item, picture: pictures[at]?.body.digest })),
+  )
   const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, locale: 'en-IE' }
   const context = await browser.newContext(phone)
   const page = await context.newPage()
@@ -111,6 +141,16 @@ test('staff sign in, sell, lose the connection, charge once, see it paid, and se
   await page.locator('#code').fill(`${code.slice(0, 4)} ${code.slice(4)}`)
   await page.locator('#sign-in').tap()
   await page.locator('#till').waitFor()
+  const images = page.locator('.till-items img')
+  expect(await images.count()).toBe(DRAWN.length)
+  // Whatever its file, a picture is a square, and keeps its place before it is there.
+  const sides = () =>
+    images.evaluateAll((all: HTMLImageElement[]) =>
+      all.map((image) => [image.naturalWidth, image.naturalHeight, image.offsetWidth, image.offsetHeight]),
+    )
+  await images.last().scrollIntoViewIfNeeded()
+  await expect.poll(sides).toEqual(DRAWN.map(() => [144, 144, 56, 56]))
+  await images.first().scrollIntoViewIfNeeded()
 
   for (const key of ['1', '5', '0', 'back', '0']) await page.locator(`[data-key="${key}"]`).tap()
   await page.locator('[data-key=add]').tap()
@@ -128,6 +168,7 @@ test('staff sign in, sell, lose the connection, charge once, see it paid, and se
   expect(await page.locator('#total').textContent()).toBe('€6.49')
   expect(await page.locator('#charge').textContent()).toBe('Charge \u2066€6.49\u2069')
   await inspect(page)
+  await page.locator('.till-items').evaluate((items) => items.scrollTo(0, 0))
   await photograph(page, 'till')
   await page.emulateMedia({ colorScheme: 'dark' })
   await glance(page)
@@ -214,6 +255,9 @@ test('staff sign in, sell, lose the connection, charge once, see it paid, and se
     await page.setViewportSize(change)
     await glance(page)
     await photograph(page, `till-${name}`)
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await photograph(page, `till-${name}-dark`)
+    await page.emulateMedia({ colorScheme: 'light' })
   }
   await page.setViewportSize(phone.viewport)
 

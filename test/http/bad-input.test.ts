@@ -10,6 +10,7 @@ import {
   randomLitecoinAddress,
   seedResources,
 } from '../support/resources.ts'
+import { PICTURE } from '../support/route-matrix.ts'
 
 type Schema = { readonly [keyword: string]: unknown }
 
@@ -33,6 +34,7 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
     allow_dynamic_amount: true,
     duration_minutes: 30,
   }),
+  uploadTillPicture: () => ({ picture: PICTURE }),
   updatePaymentLink: () => ({ active: true, name: 'Tea', duration_minutes: 60, usd_amount: '10' }),
   createCheckoutSession: () => ({
     order_reference: 'order 1',

@@ -1,3 +1,4 @@
+import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ROUTES } from '../../src/http/api/routes.ts'
 import { randomBase62 } from '../../src/secrets/random-base62.ts'
@@ -228,4 +229,83 @@ test('only a link that takes amounts, and has none of its own, is made a till', 
     till: { ...TILL, items: Array(60).fill({ name: '夜'.repeat(40), amount: '999999.99' }) },
   })
   expect((await call('PATCH', `/payment-links/${till.id}`, { usd_amount: '5' })).status).toBe(400)
+})
+
+test('a till shows pictures of its own shop and mode alone, and those that no till shows make room', async () => {
+  const picture = async (level: number, key = merchant.testKey) => {
+    const background = { r: level, g: 0, b: 0 }
+    const dots = sharp({ create: { width: 20, height: 10, channels: 3, background } })
+    const body = { picture: (await dots.png().toBuffer()).toString('base64') }
+    return api.call('POST', '/till-pictures', { key, body })
+  }
+  const show = (digest: string, key = merchant.testKey) =>
+    api.call('POST', '/payment-links', {
+      key,
+      body: {
+        name: 'Counter',
+        asset: 'LTC',
+        allow_dynamic_amount: true,
+        till: { ...TILL, items: [{ name: 'Tea', amount: '2.5', picture: digest }] },
+      },
+    })
+  const other = await api.addMerchant()
+  const foreign = (await picture(250, other.testKey)).body.digest
+  const { digest } = (await picture(100)).body
+  expect((await picture(100)).body.digest).toBe(digest)
+  const link = await show(digest)
+  expect(link.body.till.items).toEqual([{ name: 'Tea', amount: '2.50', picture: digest }])
+  const till = { ...TILL, items: [{ name: 'Tea', amount: '2.5', picture: foreign }] }
+  for (const refused of [
+    await show(foreign),
+    await show(digest, merchant.liveKey),
+    await api.call('PATCH', `/payment-links/${link.body.id}`, { key: merchant.testKey, body: { till } }),
+  ]) {
+    expect(refused.status).toBe(400)
+    expect(refused.body.error).toMatchObject({ code: 'parameter_invalid', param: 'till' })
+    expect(refused.body.error.message).toContain('a picture that you have not uploaded')
+  }
+  const served = (merchantId: string, name: string) => fetch(`${site.url}/logo/${merchantId}/${name}.webp`)
+  expect(await sharp(await (await served(merchant.id, digest)).arrayBuffer()).metadata()).toMatchObject({
+    format: 'webp',
+    width: 10,
+    height: 10,
+  })
+  expect((await served(merchant.id, foreign)).status).toBe(404)
+  for (const file of ['<svg xmlns="http://www.w3.org/2000/svg"/>', 'GIF89a', '\x89PNG\r\n\x1a\nxx']) {
+    const body = { picture: Buffer.from(file, 'latin1').toString('base64') }
+    const refused = await api.call('POST', '/till-pictures', { key: merchant.testKey, body })
+    expect([refused.status, refused.body.error.message]).toEqual([
+      400,
+      'Must be a PNG, JPEG or WebP picture.',
+    ])
+  }
+
+  const fill = (digestOf: string) =>
+    api.database.owner.query(
+      `insert into till_picture select merchant_id, livemode, ${digestOf}, picture, created_at
+       from till_picture, generate_series(1, 99) n where merchant_id = $1 and digest = $2`,
+      [merchant.id, digest],
+    )
+  const count = async () => {
+    const counting = 'select from till_picture where merchant_id = $1'
+    return (await api.database.owner.query(counting, [merchant.id])).rowCount
+  }
+  await fill('md5(n::text)')
+  expect((await picture(150)).status).toBe(200)
+  expect(await count()).toBe(2)
+  expect((await served(merchant.id, digest)).status).toBe(200)
+  await api.database.owner.query(`delete from till_picture where merchant_id = $1 and digest <> $2`, [
+    merchant.id,
+    digest,
+  ])
+  await fill('md5(n::text)')
+  await api.database.owner.query(
+    `update payment_link set till = json_build_object('currency', 'EUR', 'tips', '[]'::json, 'items',
+       (select json_agg(json_build_object('name', 'Tea', 'amount', '2.50', 'picture', p.digest)) from till_picture p
+        where p.merchant_id = $1)) where id = $2`,
+    [merchant.id, link.body.id],
+  )
+  const full = await picture(200)
+  expect([full.status, full.body.error.param, await count()]).toEqual([400, 'picture', 100])
+  expect((await picture(100)).body.digest).toBe(digest)
 })

@@ -132,6 +132,7 @@ describe('calls', () => {
       client.paymentLinks.list().page(),
       client.paymentLinks.update(`plink_${UNKNOWN}`, { active: false }),
       client.paymentLinks.renewStaffCode(`plink_${UNKNOWN}`),
+      client.tillPictures.create({ picture: 'AAAA' }),
       client.checkoutSessions.create(`plink_${UNKNOWN}`, { order_reference: 'o', usd_amount: '5.00' }),
       client.checkoutSessions.get(`cs_${UNKNOWN}`),
       client.checkoutSessions.list(`plink_${UNKNOWN}`).page(),

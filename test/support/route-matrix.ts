@@ -11,6 +11,10 @@ export type Row = {
   readonly reached?: readonly number[]
 }
 
+/** A PNG of eight by eight dots. */
+export const PICTURE =
+  'iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAMAAADz0U65AAAAA1BMVEXMmWY7nafAAAAADElEQVQImWNgoA4AAABIAAF7pRHIAAAAAElFTkSuQmCC'
+
 /** One row for each route: a route without one fails the first test. */
 export const MATRIX: { readonly [operationId: string]: Row } = {
   createInvoice: { body: () => ({ usd_amount: '10', asset: 'LTC' }) },
@@ -28,6 +32,7 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   getPaymentLink: { resource: 'paymentLink' },
   updatePaymentLink: { resource: 'paymentLink', body: () => ({ name: 'Tea' }) },
   renewStaffCode: { resource: 'paymentLink' },
+  uploadTillPicture: { body: () => ({ picture: PICTURE }) },
   // The second caller finds the session of the same order.
   createCheckoutSession: {
     resource: 'paymentLink',

@@ -247,6 +247,8 @@ export type CreatePaymentLink = {
     readonly items?: readonly {
       readonly name: string
       readonly amount: string
+      /** The digest that `POST /till-pictures` answered. */
+      readonly picture?: string | undefined
     }[] | undefined
     /** Percentages to choose a tip from. None: the till asks for no tip. */
     readonly tips?: readonly number[] | undefined
@@ -610,6 +612,7 @@ export type PaymentLink = {
     readonly items: readonly {
       readonly name: string
       readonly amount: string
+      readonly picture?: string
     }[]
     readonly tips: readonly number[]
   } | null
@@ -756,6 +759,10 @@ export type TestPayment = {
   readonly txids: readonly string[]
 }
 
+export type TillPicture = {
+  readonly digest: string
+}
+
 export type UpdatePaymentLink = {
   /** An inactive link opens no new checkout; those under way are still paid. */
   readonly active?: boolean | undefined
@@ -789,6 +796,8 @@ export type UpdatePaymentLink = {
     readonly items?: readonly {
       readonly name: string
       readonly amount: string
+      /** The digest that `POST /till-pictures` answered. */
+      readonly picture?: string | undefined
     }[] | undefined
     /** Percentages to choose a tip from. None: the till asks for no tip. */
     readonly tips?: readonly number[] | undefined
@@ -800,6 +809,11 @@ export type UpdateWebhookEndpoint = {
   readonly url?: string | undefined
   /** Exact event types, or `["*"]` for all. */
   readonly subscribed_events?: readonly ('*' | 'invoice.created' | 'invoice.payment_detected' | 'invoice.confirming' | 'invoice.paid' | 'invoice.partially_paid' | 'invoice.overpaid' | 'invoice.expired' | 'invoice.manual_review' | 'payout.requested' | 'payout.approved' | 'payout.rejected' | 'payout.submitted' | 'payout.confirmed' | 'payout.failed' | 'deposit.detected' | 'deposit.confirmed' | 'deposit.reversed')[] | undefined
+}
+
+export type UploadTillPicture = {
+  /** In base64; with the request at most 64 KiB. The square in its middle is shown. */
+  readonly picture: string
 }
 
 export type WebhookEndpoint = {
@@ -1461,6 +1475,14 @@ export type Operations = {
     readonly query: undefined
     readonly body: UpdateWebhookEndpoint
     readonly answer: WebhookEndpoint
+    readonly item: undefined
+  }
+  /** Upload a picture for a till */
+  readonly uploadTillPicture: {
+    readonly id: undefined
+    readonly query: undefined
+    readonly body: UploadTillPicture
+    readonly answer: TillPicture
     readonly item: undefined
   }
   /** Verify a webhook endpoint */

@@ -38,8 +38,10 @@ export type {
   RotateSecret,
   StaffCode,
   TestPayment,
+  TillPicture,
   UpdatePaymentLink,
   UpdateWebhookEndpoint,
+  UploadTillPicture,
   WebhookEndpoint,
 } from './api.ts'
 export { ApiError, type ApiErrorFields, ConnectionError, PaylinkError, UnexpectedAnswer } from './errors.ts'

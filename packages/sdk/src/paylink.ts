@@ -32,6 +32,7 @@ type Api = {
 export class Paylink {
   readonly invoices: ReturnType<typeof invoices>
   readonly paymentLinks: ReturnType<typeof paymentLinks>
+  readonly tillPictures: ReturnType<typeof tillPictures>
   readonly checkoutSessions: ReturnType<typeof checkoutSessions>
   readonly events: ReturnType<typeof events>
   readonly webhookEndpoints: ReturnType<typeof webhookEndpoints>
@@ -59,6 +60,7 @@ export class Paylink {
     }
     this.invoices = invoices(api)
     this.paymentLinks = paymentLinks(api)
+    this.tillPictures = tillPictures(api)
     this.checkoutSessions = checkoutSessions(api)
     this.events = events(api)
     this.webhookEndpoints = webhookEndpoints(api)
@@ -103,6 +105,12 @@ const paymentLinks = (api: Api) => ({
     api.call('updatePaymentLink', { id, body }, options),
   /** Of a till: it is answered here only, and ends the code before. */
   renewStaffCode: (id: string, options?: RequestOptions) => api.call('renewStaffCode', { id }, options),
+})
+
+const tillPictures = (api: Api) => ({
+  /** For a till's items, which name it by its digest. */
+  create: (body: Body<'uploadTillPicture'>, options?: RequestOptions) =>
+    api.call('uploadTillPicture', { body }, options),
 })
 
 const checkoutSessions = (api: Api) => ({

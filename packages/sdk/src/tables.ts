@@ -52,6 +52,7 @@ export const OPERATIONS = {
   rotateWebhookSecret: ['POST', '/webhook-endpoints/:id/rotate-secret', false],
   updatePaymentLink: ['PATCH', '/payment-links/:id', false],
   updateWebhookEndpoint: ['PATCH', '/webhook-endpoints/:id', false],
+  uploadTillPicture: ['POST', '/till-pictures', false],
   verifyWebhookEndpoint: ['POST', '/webhook-endpoints/:id/verify', false],
 } as const
 

@@ -15,7 +15,12 @@ const WHOLE_DIGITS_MAX = 6
 /** What a link's page is where staff take payments at it. Amounts have all the decimals of the currency. */
 export type Till = {
   readonly currency: Currency | 'USD'
-  readonly items: readonly { readonly name: string; readonly amount: string }[]
+  readonly items: readonly {
+    readonly name: string
+    readonly amount: string
+    /** Digest of a picture of the merchant's. */
+    readonly picture?: string | undefined
+  }[]
   /** Percentages that the page offers; empty: it asks for no tip. */
   readonly tips: readonly number[]
 }
@@ -109,6 +114,16 @@ export function tillFault(link: {
   return { param: 'till', message: 'Needs allow_dynamic_amount, and no amount or buyer_amount of the link.' }
 }
 
+/** The pictures that a till names. */
+export const picturesOf = (till: Till | null | undefined): string[] =>
+  (till?.items ?? []).flatMap(({ picture }) => picture ?? [])
+
+/** A picture that was not uploaded, or not by this merchant in this mode. */
+export const PICTURE_UNKNOWN = {
+  param: 'till',
+  message: 'Names a picture that you have not uploaded in this mode.',
+} as const
+
 /** As it is stored; null where something else stands in its place. */
 export function tillOf(stored: unknown): Till | null {
   if (typeof stored !== 'object' || stored === null) return null
@@ -116,8 +131,9 @@ export function tillOf(stored: unknown): Till | null {
   const currency = named === 'USD' ? named : CURRENCIES.find((each) => each === named)
   if (currency === undefined || !Array.isArray(items) || !Array.isArray(tips)) return null
   const all = items.map((item: unknown) => {
-    const { name, amount }: Record<string, unknown> = { ...(item as object | null) }
-    return typeof name === 'string' && typeof amount === 'string' ? { name, amount } : null
+    const { name, amount, picture }: Record<string, unknown> = { ...(item as object | null) }
+    if (typeof name !== 'string' || typeof amount !== 'string') return null
+    return { name, amount, ...(typeof picture === 'string' ? { picture } : {}) }
   })
   return {
     currency,

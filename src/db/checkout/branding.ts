@@ -42,14 +42,17 @@ export async function loadSeller(db: Queryable, merchantId: string): Promise<Sel
   return rows[0] ?? NO_SELLER
 }
 
-/** The picture of that digest; null where the merchant has another one by now. Read by the primary key. */
+/** The logo or till's picture of that digest; null where the merchant has none such by now. Read by the primary keys. */
 export async function loadLogo(
   db: Queryable,
   merchantId: string,
   digest: string,
 ): Promise<Uint8Array<ArrayBuffer> | null> {
   const { rows } = await db.query<{ logo: Buffer<ArrayBuffer> }>(
-    'select logo from branding where merchant_id = $1 and logo_digest = $2',
+    `select logo from branding where merchant_id = $1 and logo_digest = $2
+     union all
+     select picture from till_picture where merchant_id = $1 and livemode in (true, false) and digest = $2
+     limit 1`,
     [merchantId, digest],
   )
   return rows[0]?.logo ?? null

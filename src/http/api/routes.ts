@@ -50,6 +50,7 @@ import {
   listPaymentLinksRoute,
   renewStaffCodeRoute,
   updatePaymentLinkRoute,
+  uploadTillPictureRoute,
 } from './routes/payment-links.ts'
 import {
   createPayoutDestinationRoute,
@@ -101,6 +102,7 @@ export const ROUTES: readonly Route[] = [
   getPaymentLinkRoute,
   updatePaymentLinkRoute,
   renewStaffCodeRoute,
+  uploadTillPictureRoute,
   createCheckoutSessionRoute,
   listCheckoutSessionsRoute,
   getCheckoutSessionRoute,

@@ -4,7 +4,7 @@ import { missing } from './plain-pages.ts'
 
 const LOGO_FILE = /^([0-9a-f]{32})\.webp$/
 
-/** Serves merchants' logos, as we encoded them, from our own origin. A path has the content's digest, so what it gives never changes. */
+/** Serves merchants' logos and their tills' pictures, as we encoded them, from our own origin. A path has the content's digest, so what it gives never changes. */
 export function serveLogos(app: Hono, deps: CheckoutDeps): void {
   app.get('/logo/:merchant/:file', async (c) => {
     const digest = LOGO_FILE.exec(c.req.param('file'))?.[1]
@@ -18,5 +18,5 @@ export function serveLogos(app: Hono, deps: CheckoutDeps): void {
   })
 }
 
-/** Where the logo of a merchant is served. */
+/** Where a logo or a till's picture of a merchant is served. */
 export const logoPath = (merchantId: string, digest: string): string => `/logo/${merchantId}/${digest}.webp`

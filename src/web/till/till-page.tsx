@@ -9,6 +9,7 @@ import { documentOf } from '../checkout/document.tsx'
 import { Icon } from '../checkout/icons.tsx'
 import { SCRIPT, TILL_SCRIPT } from '../checkout/inline-files.ts'
 import { fill, fillPlural } from '../checkout/language.ts'
+import { logoPath } from '../checkout/logos.ts'
 import { Languages, Shop } from '../checkout/shop.tsx'
 
 /** All that a till's page is drawn from. */
@@ -91,13 +92,16 @@ export function renderTill(page: TillPage): string {
       <ul class="till-lines" id="lines" aria-label={messages.till_items} />
       {till.items.length > 0 && (
         <section class="till-items" aria-label={messages.till_items}>
-          {till.items.map(({ name, amount }, at) => (
+          {till.items.map(({ name, amount, picture }, at) => (
             <button
               type="button"
               data-item={String(at)}
               data-name={name}
               data-units={String(parseFiat(amount, decimals))}
             >
+              {picture !== undefined && (
+                <img src={logoPath(page.merchantId, picture)} width={56} height={56} loading="lazy" alt="" />
+              )}
               <bdi>{name}</bdi>
               <small>{fiat(language, { amount, currency: till.currency })}</small>
             </button>

@@ -31,6 +31,7 @@ import {
 } from '../../../wire/dashboard.ts'
 import { paymentRulesViewOf } from '../../views/dashboard-views.ts'
 import { isOffered } from '../../views/endpoint-view.ts'
+import { PICTURE_REFUSED } from '../picture-refused.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute, type RouteDeps, type RouteRequest } from '../route.ts'
 
@@ -48,12 +49,6 @@ export const getMerchantRoute = defineRoute({
 
   handler: (deps, request) => merchantViewOf(deps, request),
 })
-
-const LOGO_REFUSED = {
-  too_large: 'The picture is too large.',
-  not_a_picture: 'The logo must be a PNG, JPEG or WebP picture.',
-  too_many_pixels: 'The picture has too many pixels.',
-}
 
 export const updateMerchantRoute = defineRoute({
   method: 'patch',
@@ -93,7 +88,7 @@ async function readLogo(base64: string | null | undefined): Promise<BrandingWish
   if (base64 === undefined || base64 === null) return base64
   const encoded = await encodeLogo(Buffer.from(base64, 'base64'))
   if (encoded.kind === 'encoded') return encoded.logo
-  throw new ApiProblem('parameter_invalid', { param: 'logo', message: LOGO_REFUSED[encoded.reason] })
+  throw new ApiProblem('parameter_invalid', { param: 'logo', message: PICTURE_REFUSED[encoded.reason] })
 }
 
 export const getNoticesRoute = defineRoute({

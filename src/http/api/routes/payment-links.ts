@@ -1,13 +1,15 @@
 import { type BuyerAmount, buyerAmountFault, wholeAmount } from '../../../core/checkout/buyer-amount.ts'
 import { ownCharge, type PaymentLink, totalFault } from '../../../core/checkout/payment-link.ts'
-import { type Till, tillFault } from '../../../core/checkout/till.ts'
+import { PICTURE_UNKNOWN, picturesOf, type Till, tillFault } from '../../../core/checkout/till.ts'
 import { wholePrice } from '../../../core/invoice/price.ts'
 import type { CurrencyAmount } from '../../../core/invoice/types.ts'
 import { parseUsd } from '../../../core/money.ts'
 import { listPaymentLinks, loadPaymentLink, paymentLinkExists } from '../../../db/checkout/payment-links.ts'
+import { hasPictures, keepPicture } from '../../../db/checkout/till-pictures.ts'
 import { changePaymentLink, createPaymentLink } from '../../../flows/payment-links.ts'
 import { renewStaffCode } from '../../../flows/tills.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
+import { encodeSquare } from '../../../runtime/encode-logo.ts'
 import { pageOf } from '../../../wire/list.ts'
 import {
   type BuyerAmountBody,
@@ -17,10 +19,13 @@ import {
   paymentLinkView,
   staffCodeView,
   type TillBody,
+  tillPictureView,
   updatePaymentLinkBody,
+  uploadTillPictureBody,
 } from '../../../wire/payment-link.ts'
 import { paymentLinkViewOf } from '../../views/checkout-views.ts'
 import { listView } from '../../views/list-view.ts'
+import { PICTURE_REFUSED } from '../picture-refused.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute } from '../route.ts'
 
@@ -68,6 +73,8 @@ export const createPaymentLinkRoute = defineRoute({
   create: async (deps, { tenant, body }, tx, { details, wrong, fault }) => {
     if (wrong !== null) throw new ApiProblem('parameter_invalid', wrong)
     if (fault !== null) throw new ApiProblem(fault.code, { param: fault.param })
+    if (!(await hasPictures(tx, tenant, picturesOf(details.till))))
+      throw new ApiProblem('parameter_invalid', PICTURE_UNKNOWN)
     const link = await createPaymentLink(
       tx,
       tenant,
@@ -107,7 +114,7 @@ function buyerAmountIn(body: BuyerAmountBody | null): BuyerAmount | null {
 /** As it is stored, like a buyer's amounts. */
 const tillIn = ({ currency, items = [], tips = [] }: TillBody): Till => ({
   currency,
-  items: items.map(({ name, amount }) => ({ name, amount: wholeAmount(amount, currency) ?? amount })),
+  items: items.map((item) => ({ ...item, amount: wholeAmount(item.amount, currency) ?? item.amount })),
   tips,
 })
 
@@ -211,5 +218,36 @@ export const renewStaffCodeRoute = defineRoute({
     const code = await renewStaffCode(deps, tenant, id)
     if (code === null) throw new ApiProblem('not_found')
     return { id, staff_code: code }
+  },
+})
+
+/** Eight by eight dots of one colour. */
+const EXAMPLE_PICTURE =
+  'iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAMAAADz0U65AAAAA1BMVEXMmWY7nafAAAAADElEQVQImWNgoA4AAABIAAF7pRHIAAAAAElFTkSuQmCC'
+
+export const uploadTillPictureRoute = defineRoute({
+  method: 'post',
+  path: '/till-pictures',
+  operationId: 'uploadTillPicture',
+  tag: 'Payment links',
+  summary: 'Upload a picture for a till',
+  description:
+    'For the items of a `till`, which name it by its digest. The same picture has the same digest. You have at most 100 in each mode; when there are more, those that no till shows are removed.',
+  scope: 'payment_links:write',
+  body: uploadTillPictureBody,
+  example: { picture: EXAMPLE_PICTURE },
+  success: { status: 200, description: 'The picture was kept.', schema: tillPictureView },
+  problems: [],
+
+  handler: async (deps, { tenant, body }) => {
+    const encoded = await encodeSquare(Buffer.from(body.picture, 'base64'))
+    const refuse = (message: string) => new ApiProblem('parameter_invalid', { param: 'picture', message })
+    if (encoded.kind === 'refused') throw refuse(PICTURE_REFUSED[encoded.reason])
+    const { digest } = encoded.logo
+    const isKept = await withTransaction(deps.pool, tenant, (tx) =>
+      keepPicture(tx, tenant, encoded.logo, deps.clock()),
+    )
+    if (!isKept) throw refuse('Your tills show 100 pictures already.')
+    return { digest }
   },
 })

@@ -35,7 +35,9 @@ import type {
   createPaymentLinkBody,
   paymentLinkView,
   staffCodeView,
+  tillPictureView,
   updatePaymentLinkBody,
+  uploadTillPictureBody,
 } from '../../../wire/payment-link.ts'
 import type {
   approvePayoutBody,
@@ -81,6 +83,8 @@ export type PayoutApproval = z.output<typeof payoutApprovalView>
 export type ApprovePayout = z.input<typeof approvePayoutBody>
 export type PayoutDestination = z.output<typeof payoutDestinationView>
 export type CreatePayoutDestination = z.input<typeof createPayoutDestinationBody>
+export type UploadTillPicture = z.input<typeof uploadTillPictureBody>
+export type TillPicture = z.output<typeof tillPictureView>
 export type StaffCode = z.output<typeof staffCodeView>
 export type PaymentLink = z.output<typeof paymentLinkView>
 export type CreatePaymentLink = z.input<typeof createPaymentLinkBody>

@@ -9,6 +9,7 @@ import { Checkbox, Field, TextArea } from '../parts/field.tsx'
 import { ManagerForm } from '../parts/manager-form.tsx'
 import { faultOf, ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
+import { NO_PICTURE, PICTURE_TYPES, pictureOf } from '../parts/picture.ts'
 import { Read } from '../parts/read.tsx'
 import { CurrencySelect, type Total } from '../parts/total-fields.tsx'
 
@@ -184,14 +185,17 @@ function CurrencyForm({ merchant }: { merchant: Merchant }) {
   )
 }
 
+/** Twice the largest that a page shows, for sharp screens. */
+const LOGO = { width: 640, height: 144 }
+
 function LogoCard({ merchant }: { merchant: Merchant }) {
   const { isManager } = useAccount()
   const save = useSave()
   const [fault, setFault] = useState<string | null>(null)
   const choose = async (file: File | undefined) => {
     if (file === undefined) return
-    const logo = await logoOf(file)
-    setFault(logo === null ? 'This file is no picture that can be read. Choose a PNG, JPEG or WebP.' : null)
+    const logo = await pictureOf(file, LOGO)
+    setFault(logo === null ? NO_PICTURE : null)
     if (logo !== null) save.mutate({ logo })
   }
   return (
@@ -211,7 +215,7 @@ function LogoCard({ merchant }: { merchant: Merchant }) {
             <Field
               label="Picture"
               type="file"
-              accept="image/png,image/jpeg,image/webp"
+              accept={PICTURE_TYPES}
               hint="PNG, JPEG or WebP of any size. It is made smaller here if need be."
               fault={fault}
               onChange={(event) => void choose(event.target.files?.[0])}
@@ -227,43 +231,4 @@ function LogoCard({ merchant }: { merchant: Merchant }) {
       </div>
     </Card>
   )
-}
-
-/** What fits into one request, before base64. */
-const BYTES_MAX = 44_000
-/** Twice the largest that a page shows, for sharp screens. */
-const WIDTH_MAX = 640
-const HEIGHT_MAX = 144
-/** Each try is so much smaller than the one before. */
-const SHRINK = 0.75
-const TRIES_MAX = 8
-
-/** A picture as base64 that fits into one request, made smaller where it does not; null where it is no picture. */
-async function logoOf(file: Blob): Promise<string | null> {
-  const picture = await createImageBitmap(file).catch(() => null)
-  if (picture === null) return null
-  if (file.size <= BYTES_MAX && picture.width <= WIDTH_MAX) return base64Of(file)
-  let scale = Math.min(1, WIDTH_MAX / picture.width, HEIGHT_MAX / picture.height)
-  for (let tries = 0; tries < TRIES_MAX; tries++, scale *= SHRINK) {
-    const smaller = await drawn(picture, scale)
-    if (smaller.size <= BYTES_MAX) return base64Of(smaller)
-  }
-  return null
-}
-
-function drawn(picture: ImageBitmap, scale: number): Promise<Blob> {
-  const width = Math.max(1, Math.round(picture.width * scale))
-  const height = Math.max(1, Math.round(picture.height * scale))
-  const canvas = new OffscreenCanvas(width, height)
-  const context = canvas.getContext('2d')
-  if (context === null) throw new Error('this browser cannot draw')
-  context.imageSmoothingQuality = 'high'
-  context.drawImage(picture, 0, 0, width, height)
-  // PNG keeps what is transparent in every browser.
-  return canvas.convertToBlob({ type: 'image/png' })
-}
-
-async function base64Of(blob: Blob): Promise<string> {
-  const bytes = new Uint8Array(await blob.arrayBuffer())
-  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
 }

@@ -1,19 +1,30 @@
+import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
+import { type ReactNode, useRef, useState } from 'react'
 import { typedAmount } from '../../../core/money.ts'
 import { currencyDecimals } from '../../../core/rates/currencies.ts'
+import { merchantOf } from '../api/reads.ts'
 import { Problem } from '../api/request.ts'
-import type { CreatePaymentLink, PaymentLink, StaffCode, UpdatePaymentLink } from '../api/types.ts'
+import type {
+  CreatePaymentLink,
+  PaymentLink,
+  StaffCode,
+  TillPicture,
+  UpdatePaymentLink,
+  UploadTillPicture,
+} from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useHomeCurrency } from '../app/home-currency.ts'
+import { useMode } from '../app/session.ts'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { CopyField } from '../parts/copy.tsx'
 import { DialogForm } from '../parts/dialog-form.tsx'
 import { Field, TextArea } from '../parts/field.tsx'
 import { money } from '../parts/money.ts'
-import { faultOf } from '../parts/note.tsx'
+import { faultOf, ProblemNote } from '../parts/note.tsx'
 import { Card, Facts } from '../parts/page.tsx'
+import { NO_PICTURE, PICTURE_TYPES, pictureOf } from '../parts/picture.ts'
 import { SecretDialog } from '../parts/secret.tsx'
 import { Share } from '../parts/share.tsx'
 import { CurrencySelect, type Total } from '../parts/total-fields.tsx'
@@ -72,7 +83,9 @@ export function TillDialog({ of, onClose }: { of?: PaymentLink; onClose: () => v
     { done: 'Till changed. Open tills show it when they are loaded again.', onDone: onClose },
   )
   const currency = form.currency ?? home
-  const [items, tips] = [itemsIn(form.items, currency), tipsIn(form.tips)]
+  const pictures = new Map(of?.till?.items.map(({ name, picture }) => [name, picture]))
+  const items = itemsIn(form.items, currency).map((item) => ({ ...item, picture: pictures.get(item.name) }))
+  const tips = tipsIn(form.tips)
   const error = make.error ?? change.error ?? code.error
   const made = make.data
   if (made !== undefined && code.data !== undefined) {
@@ -171,7 +184,10 @@ export function TillCards({ link, till }: { link: PaymentLink; till: Till }) {
       <Card title="What it sells" actions={<Button onClick={() => setShown('edit')}>Edit</Button>}>
         <Facts
           facts={[
-            ...items.map(({ name, amount }) => [name, money({ amount, currency })] as const),
+            ...items.map(({ name, amount }, at) => {
+              const price = money({ amount, currency })
+              return [name, <PricedItem key={name} {...{ link, till, at, price }} />] as const
+            }),
             ['Keypad', `Any amount in ${currency}`],
             ['Tips', tips.length === 0 ? 'Not asked for' : tips.map((tip) => `${tip}%`).join(', ')],
           ]}
@@ -190,5 +206,78 @@ export function TillCards({ link, till }: { link: PaymentLink; till: Till }) {
       ) : null}
       {code.data === undefined ? null : <StaffCodeDialog code={code.data.staff_code} onClose={code.reset} />}
     </>
+  )
+}
+
+/** Twice and a half the side at which a till shows it. */
+const PICTURE = { width: 144, height: 144, isSquare: true }
+
+/** An item's price, and its picture, which is changed in place. */
+function PricedItem({
+  link,
+  till,
+  at,
+  price,
+}: {
+  link: PaymentLink
+  till: Till
+  at: number
+  price: ReactNode
+}) {
+  const input = useRef<HTMLInputElement>(null)
+  const [fault, setFault] = useState<string | null>(null)
+  const merchant = useQuery(merchantOf(useMode())).data
+  const change = useChange<string | undefined, PaymentLink>((picture) => {
+    const items = till.items.map((item, place) => (place === at ? { ...item, picture } : item))
+    return { method: 'PATCH', path: `/payment-links/${link.id}`, body: { till: { ...till, items } } }
+  })
+  const upload = useChange<UploadTillPicture, TillPicture>((body) => ({ path: '/till-pictures', body }), {
+    onDone: ({ digest }) => change.mutate(digest),
+  })
+  const choose = async (file: File | undefined) => {
+    if (file === undefined) return
+    const picture = await pictureOf(file, PICTURE)
+    setFault(picture === null ? NO_PICTURE : null)
+    if (picture !== null) upload.mutate({ picture })
+  }
+  const { name, picture } = till.items[at] ?? {}
+  const [action, press] =
+    picture === undefined
+      ? ['Add picture', () => input.current?.click()]
+      : ['Remove picture', () => change.mutate(undefined)]
+  return (
+    <div className="stack">
+      <div className="actions">
+        {price}
+        {picture === undefined || merchant === undefined ? null : (
+          <img className="logo" src={`/logo/${merchant.id}/${picture}.webp`} alt="" />
+        )}
+        <Button
+          small
+          busy={upload.isPending || change.isPending}
+          aria-label={`${action}: ${name}`}
+          onClick={press}
+        >
+          {action}
+        </Button>
+        <input
+          ref={input}
+          type="file"
+          hidden
+          accept={PICTURE_TYPES}
+          onChange={(event) => {
+            void choose(event.target.files?.[0])
+            // The same file may be chosen again.
+            event.target.value = ''
+          }}
+        />
+      </div>
+      {fault === null ? null : (
+        <p className="fault" role="alert">
+          {fault}
+        </p>
+      )}
+      <ProblemNote error={upload.error ?? change.error} />
+    </div>
   )
 }
