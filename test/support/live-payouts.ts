@@ -1,20 +1,15 @@
-import { randomBytes } from 'node:crypto'
 import { approvalText } from '../../src/core/payout/approval-text.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { Email } from '../../src/mail/mail.ts'
 import { writeNotices } from '../../src/mail/write-notices.ts'
-import { decidePayout } from '../../src/payouts/advance-payout.ts'
 import { ApproverWatch } from '../../src/payouts/sign/approvers.ts'
 import { KnownDestinations } from '../../src/payouts/sign/known-destinations.ts'
 import { signPayouts } from '../../src/payouts/sign/sign-payouts.ts'
 import { saveNetworkFee } from '../../src/payouts/store/payout-coins.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
-import { newId } from '../../src/runtime/new-id.ts'
-import type { ApprovalEvidence } from '../../src/secrets/approval-evidence.ts'
 import { approvalDigest } from '../../src/secrets/approval-key.ts'
 import { LivePayoutWorld } from './live-payout-world.ts'
-import { keyring, PayoutSteps, seals } from './payout-steps.ts'
-import type { TestPasskey } from './test-passkey.ts'
+import { PayoutSteps } from './payout-steps.ts'
 
 const NETWORK = 'litecoin-live'
 const DAY_MS = 24 * 3_600_000
@@ -37,38 +32,8 @@ export class LivePayouts extends LivePayoutWorld {
   /** A merchant with coins and a destination, and its owner. */
   async openLiveShop(): Promise<{ tenant: Tenant; ownerId: string; destinationId: string }> {
     const tenant = await this.openShop([COIN, COIN, COIN, COIN])
-    await this.database.owner.query(
-      'insert into organization (id, name, slug, created_at) values ($1, $1, $1, now())',
-      [tenant.merchantId],
-    )
     const ownerId = await this.addManager(tenant, 'owner')
     return { tenant, ownerId, destinationId: await this.plant(tenant) }
-  }
-
-  async addManager({ merchantId }: Tenant, role: string): Promise<string> {
-    const id = newId('member', this.now)
-    const { owner } = this.database
-    await owner.query(
-      `insert into person (id, name, email, email_verified, created_at, updated_at)
-       values ($1, $1, $1 || '@example.com', true, now(), now())`,
-      [id],
-    )
-    await owner.query(
-      'insert into organization_member (id, organization_id, user_id, role, created_at) values ($1, $2, $1, $3, now())',
-      [id, merchantId, role],
-    )
-    return id
-  }
-
-  /** Keeps a passkey as the sign-in does. */
-  async addPasskey(personId: string, passkey: TestPasskey): Promise<string> {
-    const id = randomBytes(8).toString('hex')
-    await this.database.owner.query(
-      `insert into person_passkey (id, user_id, public_key, credential_id, counter, device_type, backed_up)
-       values ($1, $2, $3, $4, 0, 'singleDevice', false)`,
-      [id, personId, passkey.publicKey, passkey.credentialId],
-    )
-    return id
   }
 
   /** Rounds of the delivery role's emails, until none is left to write. */
@@ -88,24 +53,6 @@ export class LivePayouts extends LivePayoutWorld {
   }
 
   digestOf = (payout: Payout): Buffer => approvalDigest(approvalText(payout))
-
-  /** Approves as the API does, by its real key and database role. */
-  async approveWith(payout: Payout, by: string, evidence: ApprovalEvidence | null): Promise<void> {
-    const { merchantId, livemode } = payout
-    const decided = await decidePayout(
-      { pool: this.database.pools.api, clock: () => this.now, keyring, seals },
-      {
-        tenant: { merchantId, livemode },
-        source: 'available',
-        payoutId: payout.id,
-        decision: 'approve',
-        by,
-        requestId: 'req_test',
-        ...(evidence === null ? {} : { evidence }),
-      },
-    )
-    if (decided.kind !== 'decided') throw new Error(decided.kind)
-  }
 
   /** A turn of a signer that was just started on the folder: it looks who may approve, then signs. */
   async turn(): Promise<void> {

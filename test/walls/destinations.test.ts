@@ -140,7 +140,7 @@ test("no login but the signer's writes what it has seen, and rows that no API wr
   await world.plant(tenant, 'x'.repeat(60_000))
   await world.plant(tenant, 'two words')
   await world.sign()
-  expect((await readFile(seenFile(), 'utf8')).match(/"key"/g)).toHaveLength(1)
+  expect((await readFile(seenFile(), 'utf8')).match(/"kind":"live_destination","key"/g)).toHaveLength(1)
   const { pools } = world.database
   for (const role of ['api', 'watcher', 'delivery'] as const) {
     for (const statement of [
