@@ -110,7 +110,7 @@ test('pages say whether the server sends emails', async () => {
   await page.getByText('This server sends no emails').waitFor()
   for (const path of ['/settings/rules', '/settings/security']) {
     await open(path)
-    await page.getByRole('main').getByText('This server sends no emails').waitFor()
+    await page.getByRole('main').getByText('This server sends no emails').first().waitFor()
   }
   await one.context.route('**/api/v1/merchant', async (route) => {
     const response = await route.fetch()
