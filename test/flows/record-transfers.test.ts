@@ -149,5 +149,6 @@ test('an invoice expires after a full reading past its deadline, once', async ()
     tip_hash: tipHash,
     read_at: new Date(invoice.expiresAtMs + 1).toISOString(),
     providers: ['node'],
+    others: [],
   })
 })
