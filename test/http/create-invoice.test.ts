@@ -29,6 +29,7 @@ test('an invoice in dollars is priced, addressed and answered in full', async ()
   expect(checkout_url).toMatch(new RegExp(`^${BASE_URL}/i/[A-Za-z0-9_-]{66}$`))
   expect(payment_uri).toContain('0.59144246')
   expect(rest).toEqual({
+    also_accepts: [],
     object: 'invoice',
     livemode: false,
     status: 'awaiting_payment',
