@@ -3,6 +3,8 @@ alter table deposit_address drop constraint deposit_address_merchant_id_invoice_
 
 create function require_receiver() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
+  -- As every guard that looks for rows: a snapshot of before still has what was taken out since.
+  perform public.require_read_committed();
   if not exists (select from public.invoice i where i.merchant_id = new.merchant_id and i.id = new.invoice_id)
     and not exists (select from public.deposit_account a
       where a.merchant_id = new.merchant_id and a.id = new.invoice_id and a.livemode = new.livemode) then

@@ -1,4 +1,4 @@
--- What came to a permanent address, once for each payment that is no dust: what the merchant was told of it, and what the coin
+-- What came to a permanent address, once for each payment that is no dust: what was announced to the merchant, and what the coin
 -- was worth when it came. Where it stands on the chain, its transfer says.
 create table deposit (
   merchant_id text not null,
@@ -9,8 +9,8 @@ create table deposit (
   payment_id text not null,
   -- json, not jsonb: evidence is given back exactly as it came.
   rate json check (octet_length(rate::text) <= 65536),
-  -- The last event; null where the merchant was told nothing, since it is no money of ours to credit.
-  told text check (told in ('detected', 'confirmed', 'reversed')),
+  -- The last event; null where none was sent, since it is no money of ours to credit.
+  announced text check (announced in ('detected', 'confirmed', 'reversed')),
   event_count integer not null check (event_count >= 0),
   created_at timestamptz not null,
   primary key (merchant_id, id),
@@ -21,10 +21,10 @@ create table deposit (
 create index deposit_by_mode on deposit (merchant_id, livemode, id);
 create index deposit_by_account on deposit (merchant_id, account_id, id);
 -- What of an account is not final yet.
-create index deposit_unsettled on deposit (merchant_id, account_id) where told = 'detected';
+create index deposit_unsettled on deposit (merchant_id, account_id) where announced = 'detected';
 
 grant select on deposit to paylink_api;
-grant select, insert, update (told, event_count) on deposit to paylink_watcher;
+grant select, insert, update (announced, event_count) on deposit to paylink_watcher;
 
 alter table deposit enable row level security;
 alter table deposit force row level security;

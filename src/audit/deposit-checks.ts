@@ -29,8 +29,8 @@ export const DEPOSIT_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'deposit_follows_its_facts',
-    rule: 'every payment to a permanent address stands in the bucket, and its deposit was told, as its facts give',
-    sql: `select t.merchant_id, t.id as subject, concat('is ', t.status, ' in ', t.ledger_bucket, ', told ', d.told) as detail
+    rule: 'every payment to a permanent address stands in the bucket, and its deposit was announced, as its facts give',
+    sql: `select t.merchant_id, t.id as subject, concat('is ', t.status, ' in ', t.ledger_bucket, ', announced as ', d.announced) as detail
       from transfer t left join deposit d on d.merchant_id = t.merchant_id and d.payment_id = t.id
         and d.id = 'dep_' || substr(t.id, 5)
       where t.invoice_id like 'da\\_%' and (
@@ -38,14 +38,14 @@ export const DEPOSIT_CHECKS: readonly AuditCheck[] = [
           when t.status = 'confirming' then 'pending'
           when t.review_reason is not null or t.asset not in (${ASSETS}) then 'suspense' else 'available' end
         or t.resolution is not null
-        or coalesce(d.told, 'none') <> all (case
+        or coalesce(d.announced, 'none') <> all (case
           when d.id is null or t.review_reason is not null then array['none']
           when t.dust or t.status in ('replaced', 'reorged') then array['none', 'reversed']
           when t.status = 'confirmed' then array['confirmed'] else array['detected', 'reversed'] end))`,
   },
   {
-    name: 'event_tells_of_its_deposit',
-    rule: "every deposit event reports its payment's coin, amount, transaction, customer and address, and its last one what was told",
+    name: 'deposit_event_matches_its_deposit',
+    rule: "every deposit event reports its payment's coin, amount, transaction, customer and address, and its last one what was announced",
     sql: `select e.merchant_id, e.id as subject, concat('reports ', e.amount, ' ', e.asset, ' in ', e.txid) as detail
       from ${depositEvents} left join deposit d on d.merchant_id = e.merchant_id and d.id = e.resource_id
       left join transfer f on f.merchant_id = d.merchant_id and f.id = d.payment_id
@@ -55,7 +55,7 @@ export const DEPOSIT_CHECKS: readonly AuditCheck[] = [
         or ${units('e.amount', 'f.asset')} is distinct from f.amount
           and not exists (select ${POSTED} and l.amount = ${units('e.amount', 'f.asset')})
         or e.event_type = 'deposit.confirmed' and not ${WAS_FINAL}
-        or d.event_count = e.sequence and e.event_type is distinct from 'deposit.' || d.told
+        or d.event_count = e.sequence and e.event_type is distinct from 'deposit.' || d.announced
         or not exists (select from deposit_address x where x.merchant_id = a.merchant_id and x.invoice_id = a.id
           and x.address = e.address)`,
   },

@@ -71,7 +71,7 @@ async function discrepancies(): Promise<unknown[]> {
   )
 }
 
-test('each payment is a deposit of its own: seen, final, in the ledger at its value, told once each', async () => {
+test('each payment is a deposit of its own: seen, final, in the ledger at its value, announced once each', async () => {
   await fresh(100)
   await record(inMempool('a1', COIN))
   await record(inBlock('a1', COIN, 1), inMempool('a2', 2n * COIN))
@@ -138,7 +138,7 @@ test('a contract that pays another amount in another block: the amount that was 
   expect(await discrepancies()).toEqual([])
 })
 
-test('dust is recorded and is no deposit; a coin that no invoice asks for waits in suspense, untold', async () => {
+test('dust is recorded and is no deposit; a coin that no invoice asks for waits in suspense, unannounced', async () => {
   await fresh()
   const [d1, d2] = [inBlock('d1', 100n, 6), inBlock('d2', 200n, 6)]
   await record(d1, inBlock('d0', COIN, 1), d2)
@@ -238,10 +238,10 @@ test('a deposit is read with its rate and where that came from', async () => {
   const deposit = await withTransaction(database.pools.api, tenant, (tx) =>
     loadDeposit(tx, tenant, rows[0]?.id ?? ''),
   )
-  expect(deposit).toMatchObject({ told: 'confirmed', rate: EVIDENCE, account: { id: accountId } })
+  expect(deposit).toMatchObject({ announced: 'confirmed', rate: EVIDENCE, account: { id: accountId } })
 })
 
-test('the audit names a deposit that is told of otherwise, taken away, or of nobody', async () => {
+test('the audit names a deposit that was announced otherwise, taken away, or of nobody', async () => {
   await fresh()
   await record(inBlock('i1', COIN, 6))
   const named = async () => {
@@ -253,14 +253,18 @@ test('the audit names a deposit that is told of otherwise, taken away, or of nob
     return named()
   }
   expect(await named()).toEqual([])
-  const told = await changed(`update deposit set told = 'reversed' where merchant_id = $1`)
-  expect(told).toEqual(expect.arrayContaining(['deposit_follows_its_facts', 'event_tells_of_its_deposit']))
-  await changed(`update deposit set told = 'confirmed' where merchant_id = $1`)
+  const otherwise = await changed(`update deposit set announced = 'reversed' where merchant_id = $1`)
+  expect(otherwise).toEqual(
+    expect.arrayContaining(['deposit_follows_its_facts', 'deposit_event_matches_its_deposit']),
+  )
+  await changed(`update deposit set announced = 'confirmed' where merchant_id = $1`)
   expect(await changed('update deposit set event_count = 3 where merchant_id = $1')).toEqual([
     'events_are_counted',
   ])
   const gone = await changed('delete from deposit where merchant_id = $1')
-  expect(gone).toEqual(expect.arrayContaining(['deposit_is_its_payment', 'event_tells_of_its_deposit']))
+  expect(gone).toEqual(
+    expect.arrayContaining(['deposit_is_its_payment', 'deposit_event_matches_its_deposit']),
+  )
   expect(await changed('delete from deposit_account where merchant_id = $1')).toContain(
     'address_has_its_receiver',
   )

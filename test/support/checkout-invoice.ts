@@ -1,3 +1,4 @@
+import { NO_ORIGIN, NOTHING_HAPPENED_YET } from '../../src/core/invoice/new-invoice.ts'
 import type { Invoice, Payment } from '../../src/core/invoice/types.ts'
 
 export const CREATED_AT_MS = Date.UTC(2026, 10, 21, 13, 5)
@@ -9,6 +10,8 @@ export const TXID = '7f3c1f0b2a9d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f6071829304a
 /** A Litecoin invoice over 49.99 USD, with what a test changes of it. */
 export function litecoinInvoice(change: Partial<Invoice> = {}): Invoice {
   return {
+    ...NO_ORIGIN,
+    ...NOTHING_HAPPENED_YET,
     merchantId: 'mer_01jd8x5v7k0000000000000000',
     id: 'inv_01jd8x5v7k0000000000000001',
     livemode: false,
@@ -16,7 +19,6 @@ export function litecoinInvoice(change: Partial<Invoice> = {}): Invoice {
     alsoAccepts: [],
     amount: 41_230_000n,
     usdCents: 4_999n,
-    amountSource: 'merchant',
     rate: { usdPerUnit: '121.24666667', quotedAt: '2026-11-21T13:05:00.000Z', sources: [] },
     toleranceUnder: 0n,
     toleranceOver: 0n,
@@ -25,33 +27,12 @@ export function litecoinInvoice(change: Partial<Invoice> = {}): Invoice {
     allowAssetSelection: false,
     customerEmail: null,
     externalReference: null,
-    orderReference: null,
-    checkoutSessionId: null,
-    paymentLinkId: null,
     metadata: null,
-    returnUrl: null,
     price: null,
     description: null,
-    reopenedFrom: null,
     address: 'rltc1qw508d6qejxtdg4y5r3zarvary0c5xw7k8m7xzq',
     createdAtMs: CREATED_AT_MS,
     expiresAtMs: EXPIRES_AT_MS,
-    expiredAtMs: null,
-    expiryReading: null,
-    cancelledAtMs: null,
-    paidAtMs: null,
-    acceptedAtMs: null,
-    reorgDismissed: false,
-    announced: {
-      detected: false,
-      paid: false,
-      overpaid: false,
-      expired: false,
-      reorged: false,
-      partialSums: [],
-    },
-    payments: [],
-    blockSums: [],
     ...change,
   }
 }

@@ -1,3 +1,4 @@
+import { NO_ORIGIN, NOTHING_HAPPENED_YET } from '../../src/core/invoice/new-invoice.ts'
 import type { Invoice, InvoiceInput, TransferFact } from '../../src/core/invoice/types.ts'
 import { newId } from '../../src/runtime/new-id.ts'
 
@@ -6,6 +7,8 @@ const CREATED_AT = new Date('2026-11-21T12:00:00.000Z')
 /** A test-mode Litecoin invoice over 1 LTC, open for an hour, that needs two confirmations. */
 export function makeInvoice(changes: Partial<Invoice> = {}): Invoice {
   return {
+    ...NO_ORIGIN,
+    ...NOTHING_HAPPENED_YET,
     merchantId: newId('merchant', CREATED_AT),
     id: newId('invoice', CREATED_AT),
     livemode: false,
@@ -13,7 +16,6 @@ export function makeInvoice(changes: Partial<Invoice> = {}): Invoice {
     alsoAccepts: [],
     amount: 100_000_000n,
     usdCents: 10_000n,
-    amountSource: 'merchant',
     rate: {
       usdPerUnit: '100',
       quotedAt: CREATED_AT.toISOString(),
@@ -26,33 +28,12 @@ export function makeInvoice(changes: Partial<Invoice> = {}): Invoice {
     allowAssetSelection: false,
     customerEmail: null,
     externalReference: null,
-    orderReference: null,
-    checkoutSessionId: null,
-    paymentLinkId: null,
     metadata: null,
-    returnUrl: null,
     price: null,
     description: null,
-    reopenedFrom: null,
     address: 'rltc1qw508d6qejxtdg4y5r3zarvary0c5xw7k5rn2vy',
     createdAtMs: CREATED_AT.getTime(),
     expiresAtMs: CREATED_AT.getTime() + 3_600_000,
-    expiredAtMs: null,
-    expiryReading: null,
-    cancelledAtMs: null,
-    paidAtMs: null,
-    acceptedAtMs: null,
-    reorgDismissed: false,
-    announced: {
-      detected: false,
-      paid: false,
-      overpaid: false,
-      expired: false,
-      reorged: false,
-      partialSums: [],
-    },
-    payments: [],
-    blockSums: [],
     ...changes,
   }
 }

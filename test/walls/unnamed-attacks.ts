@@ -40,7 +40,7 @@ export const NO_MONEY: { readonly [table: string]: string } = {
   card_purchase: 'what is reported, sold or logged; no payout and no address is made from it',
   till_picture: 'what is reported, sold or logged; no payout and no address is made from it',
   saved_view: 'what is reported, sold or logged; no payout and no address is made from it',
-  deposit: 'what was told of payments: the money is in their transfers; see audit/deposit-checks',
+  deposit: 'what was announced of payments: the money is in their transfers; see audit/deposit-checks',
   deposit_account: 'who has addresses, which come from the pool; nobody changes a row of it',
   invoice_note: 'what is reported, sold or logged; no payout and no address is made from it',
   buyer_email: 'what is reported, sold or logged; no payout and no address is made from it',

@@ -55,7 +55,7 @@ const WHOLE_DIGITS = new RegExp(`^[0-9]{1,${WHOLE_DIGITS_MAX}}(\\.|$)`)
 export const tillUnits = (amount: string, currency: Till['currency']): bigint | null =>
   WHOLE_DIGITS.test(amount) ? parseFiat(amount, currencyDecimals(currency)) : null
 
-/** What a sale comes to, by the till's own prices: a page that was drawn before they changed is told so. */
+/** What a sale comes to, by the till's own prices: `changed` for a page that was drawn before they changed. */
 export function saleOf({ currency, items, tips }: Till, request: SaleRequest): Sale {
   const decimals = currencyDecimals(currency)
   const typed = request.amount === '' ? 0n : tillUnits(request.amount, currency)

@@ -2,15 +2,15 @@ import { isAssetId, type PaymentAsset, pricedAs } from '../assets.ts'
 import type { Finality } from '../finality.ts'
 import { advanceInvoice } from '../invoice/advance.ts'
 import { isDust, isOfSum, keyOfTransfer } from '../invoice/block-sums.ts'
+import { NO_ORIGIN, NOTHING_HAPPENED_YET } from '../invoice/new-invoice.ts'
 import { isLive } from '../invoice/status.ts'
 import type { Invoice, InvoiceEffect, Payment, RateEvidence, TransferFact } from '../invoice/types.ts'
-import { NO_ORIGIN, NOTHING_HAPPENED_YET } from '../invoice/untouched.ts'
 import { depositTransfers } from '../ledger/deposit.ts'
 import {
   type DepositAccount,
+  type DepositAnnounced,
   type DepositEventType,
   type DepositRecord,
-  type DepositTold,
   depositIdOf,
 } from './deposit.ts'
 
@@ -76,14 +76,14 @@ export function advanceDeposits(
     const beforeOf = new Map(payments.map((payment) => [payment.id, payment]))
     return advance.next.payments.flatMap((payment): DepositChange[] => {
       const before = beforeOf.get(payment.id) ?? null
-      const fresh: DepositRecord = { id: depositIdOf(payment.id), rate, told: null, eventCount: 0 }
+      const fresh: DepositRecord = { id: depositIdOf(payment.id), rate, announced: null, eventCount: 0 }
       const isDeposit = kept !== undefined || !payment.dust
-      const { told, events } = tell(isDeposit ? (kept?.told ?? null) : null, before, payment)
+      const { announced, events } = announce(isDeposit ? (kept?.announced ?? null) : null, before, payment)
       return [
         {
           before,
           payment,
-          record: isDeposit ? { ...(kept ?? fresh), told } : null,
+          record: isDeposit ? { ...(kept ?? fresh), announced } : null,
           events,
           postings: postings
             .filter((posting) => posting.payment.id === payment.id)
@@ -125,30 +125,30 @@ function groupsOf(
 }
 
 /**
- * What follows for the merchant: a deposit is told of when it is seen and when it is final; and where what was told is not so
- * any more, that it is reversed, with the amount that was told. One that was reversed is told of again once it is final.
+ * The events that follow: a deposit is announced when it is seen and when it is final; and where that is not so any more, as
+ * reversed, with the amount that was announced. One that was reversed is announced again once it is final.
  */
-function tell(
-  told: DepositTold,
+function announce(
+  announced: DepositAnnounced,
   before: Payment | null,
   payment: Payment,
-): { told: DepositTold; events: { type: DepositEventType; payment: Payment }[] } {
+): { announced: DepositAnnounced; events: { type: DepositEventType; payment: Payment }[] } {
   const events: { type: DepositEventType; payment: Payment }[] = []
-  let state = told
-  const say = (next: Exclude<DepositTold, null>, as: Payment) => {
+  let state = announced
+  const emit = (next: Exclude<DepositAnnounced, null>, as: Payment) => {
     events.push({ type: `deposit.${next}`, payment: as })
     state = next
   }
   const counts = isLive(payment) && !payment.dust && payment.reviewReason === null
   const isFinal = counts && payment.status === 'confirmed'
   const isOtherAmount = before !== null && before.amount !== payment.amount
-  if (before !== null && told === 'confirmed' && (!isFinal || isOtherAmount))
-    say('reversed', { ...(isFinal ? withdrawn(payment) : payment), amount: before.amount })
-  else if (before !== null && told === 'detected' && !counts)
-    say('reversed', { ...payment, amount: before.amount })
-  if (counts && state === null) say('detected', sighted(payment))
-  if (isFinal && state !== 'confirmed') say('confirmed', payment)
-  return { told: state, events }
+  if (before !== null && announced === 'confirmed' && (!isFinal || isOtherAmount))
+    emit('reversed', { ...(isFinal ? withdrawn(payment) : payment), amount: before.amount })
+  else if (before !== null && announced === 'detected' && !counts)
+    emit('reversed', { ...payment, amount: before.amount })
+  if (counts && state === null) emit('detected', sighted(payment))
+  if (isFinal && state !== 'confirmed') emit('confirmed', payment)
+  return { announced: state, events }
 }
 
 const withdrawn = (payment: Payment): Payment => ({

@@ -18,15 +18,15 @@ export type DepositAccount = {
   readonly createdAtMs: number
 }
 
-/** What the merchant was told last: null before the first event, and of what is no money to credit. */
-export type DepositTold = 'detected' | 'confirmed' | 'reversed' | null
+/** What the last event announced: null before the first, and of what is no money to credit. */
+export type DepositAnnounced = 'detected' | 'confirmed' | 'reversed' | null
 
 /** What is kept of a deposit besides its payment, whose id it has but for the prefix. */
 export type DepositRecord = {
   readonly id: string
   /** What the coin was worth when it came; null where no price was known. */
   readonly rate: RateEvidence | null
-  readonly told: DepositTold
+  readonly announced: DepositAnnounced
   readonly eventCount: number
 }
 

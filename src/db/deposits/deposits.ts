@@ -19,11 +19,11 @@ type DepositRow = {
   account_id: string
   payment_id: string
   rate: RateEvidence | null
-  told: DepositRecord['told']
+  announced: DepositRecord['announced']
   event_count: number
 }
 
-const COLUMNS = 'id, account_id, payment_id, rate, told, event_count'
+const COLUMNS = 'id, account_id, payment_id, rate, announced, event_count'
 
 /** Holds what came to an account on a network until the transaction ends. */
 export async function lockDeposits(
@@ -58,7 +58,7 @@ export async function loadKnownDeposits(
   return { payments, records: new Map(records.map((row) => [row.id, recordFromRow(row)])) }
 }
 
-/** What came to an account on a network, was told of and is not final, by asset. Served by deposit_unsettled. */
+/** What came to an account on a network, was announced and is not final, by asset. Served by deposit_unsettled. */
 export async function loadUnsettledSums(
   tx: Tx,
   { merchantId, id }: DepositAccount,
@@ -67,7 +67,7 @@ export async function loadUnsettledSums(
   const { rows } = await tx.query<{ asset: PaymentAsset; amount: bigint }>(
     `select t.asset, sum(t.amount) as amount
      from deposit d join transfer t on t.merchant_id = d.merchant_id and t.id = d.payment_id
-     where d.merchant_id = $1 and d.account_id = $2 and d.told = 'detected' and t.network = $3
+     where d.merchant_id = $1 and d.account_id = $2 and d.announced = 'detected' and t.network = $3
      group by t.asset`,
     [merchantId, id, network],
   )
@@ -99,7 +99,7 @@ export async function insertDeposits(
   await Promise.all(
     deposits.map(({ record, paymentId }) =>
       tx.query(
-        `insert into deposit (merchant_id, id, livemode, account_id, payment_id, rate, told, event_count, created_at)
+        `insert into deposit (merchant_id, id, livemode, account_id, payment_id, rate, announced, event_count, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
         [
           merchantId,
@@ -108,7 +108,7 @@ export async function insertDeposits(
           id,
           paymentId,
           jsonOrNull(record.rate),
-          record.told,
+          record.announced,
           record.eventCount,
           now,
         ],
@@ -117,7 +117,7 @@ export async function insertDeposits(
   )
 }
 
-/** Writes what the merchant was told since, guarded by the number of events. */
+/** Writes what was announced since, guarded by the number of events. */
 export async function updateDeposit(
   tx: Tx,
   { merchantId, livemode }: DepositAccount,
@@ -125,9 +125,9 @@ export async function updateDeposit(
   eventCountBefore: number,
 ): Promise<void> {
   const { rowCount } = await tx.query(
-    `update deposit set told = $4, event_count = $5
+    `update deposit set announced = $4, event_count = $5
      where merchant_id = $1 and id = $2 and livemode = $3 and event_count = $6`,
-    [merchantId, record.id, livemode, record.told, record.eventCount, eventCountBefore],
+    [merchantId, record.id, livemode, record.announced, record.eventCount, eventCountBefore],
   )
   if (rowCount !== 1) throw new Error(`deposit ${record.id} was advanced without being held`)
 }
@@ -187,6 +187,6 @@ async function wholeDeposits(tx: Tx, tenant: Tenant, rows: readonly DepositRow[]
 const recordFromRow = (row: DepositRow): DepositRecord => ({
   id: row.id,
   rate: evidenceOf(row.rate),
-  told: row.told,
+  announced: row.announced,
   eventCount: row.event_count,
 })

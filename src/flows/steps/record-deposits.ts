@@ -213,7 +213,7 @@ async function commit(tx: Tx, advanced: Advanced, context: Context): Promise<Rec
     })),
   )
   // In the order of every commit of payments, so that no two wait for one another.
-  const deliveries = await tellMerchant(tx, advanced, context)
+  const deliveries = await writeEvents(tx, advanced, context)
   const shortfalls = await postGroups(tx, tenant, postings)
   return { changed: true, deliveries, shortfalls }
 }
@@ -237,11 +237,11 @@ async function writeRecords(tx: Tx, { account, records, changes }: Advanced, now
 }
 
 /** Writes the events with their deliveries, and returns how many of these wait now. */
-async function tellMerchant(tx: Tx, advanced: Advanced, { now, networkFacts }: Context): Promise<number> {
+async function writeEvents(tx: Tx, advanced: Advanced, { now, networkFacts }: Context): Promise<number> {
   const { tenant, account, network, records, changes } = advanced
   const addresses = await listDepositAddresses(tx, tenant, [account.id])
   const address = addresses.find(({ keyspace }) => keyspace === keyspaceOfNetwork(network))?.address ?? ''
-  const told = changes.flatMap(({ record, events }) => {
+  const announced = changes.flatMap(({ record, events }) => {
     if (record === null) return []
     const before = records.get(record.id)?.eventCount ?? 0
     return events.map(({ type, payment }, place) => ({
@@ -251,9 +251,9 @@ async function tellMerchant(tx: Tx, advanced: Advanced, { now, networkFacts }: C
     }))
   })
   // Sorted: made in the same millisecond, they would otherwise not sort in the order of the events.
-  const ids = told.map(() => newId('event', now)).sort()
+  const ids = announced.map(() => newId('event', now)).sort()
   const queued = await Promise.all(
-    told.map(({ type, sequence, deposit }, place) => {
+    announced.map(({ type, sequence, deposit }, place) => {
       const event = { id: ids[place] ?? '', type, resourceId: deposit.id, sequence, requestId: null }
       const data = renderDeposit(deposit, networkFacts)
       const body = eventBody({ ...event, ...tenant, createdAtMs: now.getTime(), data })
