@@ -12,7 +12,7 @@ type NetworkConfig = {
   readonly zmqUrl: string | null
   /** In staging, the private chain in the place of live money's. */
   readonly privateChain: PrivateChain | null
-  /** Of EVM networks, on test networks and in staging: contracts in the place of the issuers'. */
+  /** On test networks and in staging: contracts in the place of the issuers'. */
   readonly tokenContracts: TokenContracts
 }
 

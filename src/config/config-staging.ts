@@ -4,7 +4,14 @@ import { isEvmChain } from '../core/chain/evm-networks.ts'
 import { isPublicChainId, type TokenContracts } from '../core/chain/evm-parameters.ts'
 import type { PrivateChain } from '../core/chain/realm.ts'
 import { TOKEN_SYMBOLS } from '../core/token-symbols.ts'
-import { ConfigError, contractAddress, type Environment, must, wholeNumber } from './config-values.ts'
+import {
+  ConfigError,
+  contractAddress,
+  type Environment,
+  mintAddress,
+  must,
+  wholeNumber,
+} from './config-values.ts'
 
 type Place = { readonly chain: Chain; readonly mode: 'live' | 'test'; readonly staging: boolean }
 
@@ -69,7 +76,7 @@ export function readTokenContracts(env: Environment, { chain, mode, staging }: P
     if (!isTokenOf(chain, symbol)) throw new ConfigError(`${name} is not known: remove it`)
     if (mode === 'live' && !staging)
       throw new ConfigError(`${name} needs STAGING=1: live money's contract is its issuer's`)
-    contracts[symbol] = contractAddress(name, text)
+    contracts[symbol] = (chain === 'solana' ? mintAddress : contractAddress)(name, text)
   }
   return contracts
 }

@@ -62,6 +62,11 @@ export const contractAddress = must(
   z.string().regex(/^0x[0-9a-fA-F]{40}$/),
 )
 
+export const mintAddress = must(
+  'the address of a mint, 32 to 44 characters of base58',
+  z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{32,44}$/),
+)
+
 export const listenAddress = must(
   'an address to listen on, such as 127.0.0.1 or 0.0.0.0',
   z.string().regex(/^[0-9A-Za-z.:-]{1,253}$/),

@@ -208,7 +208,10 @@ export function loadConfig(env: Environment): Config {
     networks,
     staging,
     testTokenContracts: Object.fromEntries(
-      EVM_CHAINS.map((chain) => [chain, readTokenContracts(env, { chain, mode: 'test', staging })]),
+      [...EVM_CHAINS, 'solana' as const].map((chain) => [
+        chain,
+        readTokenContracts(env, { chain, mode: 'test', staging }),
+      ]),
     ),
     priceSources: read(env, 'PRICE_SOURCES') ?? EXCHANGE_NAMES,
     priceUrls: {

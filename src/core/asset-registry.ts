@@ -4,29 +4,37 @@ type EvmChain = keyof typeof EVM_NETWORKS
 /** Chains that share a key family share addresses: one EVM address serves all EVM networks, their coins and tokens. */
 type KeyFamily = 'bitcoin' | 'litecoin' | 'evm' | 'solana'
 
-/**
- * How a token's holder lets others move it: by a signature (EIP-3009), or not at all (EIP-20 alone). Deposits of the
- * second kind are delegated to our own sweeper (EIP-7702), on networks that know of that.
- */
-type TokenStandard = 'eip3009' | 'eip20'
-
-/** A token of an EVM network. Nothing but its pinned contracts is money, whatever it calls itself. */
-type Token = {
+/** What a token is, wherever it is. Nothing but its pinned contracts is money, whatever else calls itself so. */
+type TokenTerms = {
   /**
-   * The issuer's contracts on the network's two public chains; null where there is none. Circle's:
+   * The issuer's contracts, on Solana mints, on the network's two public chains; null where there is none. Circle's:
    * developers.circle.com/stablecoins/usdc-contract-addresses; Tether's: tether.to/en/supported-protocols, and where it is
-   * USDT0, docs.usdt0.to/technical-documentation/deployments.
+   * USDT0, docs.usdt0.to/technical-documentation/deployments; Paxos's: docs.paxos.com/guides/stablecoin/pyusd.
    */
   readonly contracts: { readonly live: string; readonly test: string | null }
-  readonly standard: TokenStandard
   /**
    * The output at which a transaction credits an address in this token, for the chain's own coin has 0: above it, another for
-   * each token of a chain, and never changed, for ids of transfers hold it.
+   * each token of a chain, and never changed, for ids of transfers hold it. On Solana the place of the credited account
+   * among those of the transaction comes on top.
    */
   readonly outputIndex: number
+}
+
+/** A token of an EVM network. */
+type EvmToken = TokenTerms & {
+  /**
+   * How its holder lets others move it: by a signature (EIP-3009), or not at all (EIP-20 alone). Deposits of the second
+   * kind are delegated to our own sweeper (EIP-7702), on networks that know of that.
+   */
+  readonly standard: 'eip3009' | 'eip20'
   /** The function that says what part of 10,000 the issuer takes of each transfer; absent where none can be taken. */
   readonly fee?: string
 }
+
+/** A token of Solana, by the program that its mint belongs to: the Token program or the Token Extensions program. */
+type SplToken = TokenTerms & { readonly standard: 'spl' | 'token-2022' }
+
+type Token = EvmToken | SplToken
 
 export type AssetTerms = {
   /** The coin's name as a shopper knows it. */
@@ -39,7 +47,7 @@ export type AssetTerms = {
   readonly keyFamily: KeyFamily
   readonly decimals: number
   /** The symbol whose US dollar price is fetched from the exchanges. */
-  readonly priceSymbol: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'SOL' | 'USDT' | 'POL'
+  readonly priceSymbol: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'SOL' | 'USDT' | 'POL' | 'PYUSD'
   /** Smallest invoice in base units; a merchant may raise it. Null: read from the chain (Solana's rent-exempt minimum). */
   readonly minimum: bigint | null
   /** A transfer below this many base units is recorded, but starts nothing and blocks nothing. */
@@ -57,6 +65,10 @@ export type AssetTerms = {
 
 type Terms<Given extends keyof AssetTerms> = Omit<AssetTerms, Given>
 
+type TokenOf<Kind extends Token> = Terms<
+  'name' | 'symbol' | 'priceSymbol' | 'networkName' | 'chain' | 'keyFamily' | 'decimals' | 'token'
+> & { readonly token: Kind }
+
 /** The coin in which an EVM network's gas is paid. */
 function ownCoinOf(
   chain: EvmChain,
@@ -67,15 +79,23 @@ function ownCoinOf(
 }
 
 /** A dollar token of an EVM network, with its six decimals. */
-function dollarsOn(
-  chain: EvmChain,
-  symbol: 'USDC' | 'USDT',
-  terms: Terms<'name' | 'symbol' | 'priceSymbol' | 'networkName' | 'chain' | 'keyFamily' | 'decimals'>,
-): AssetTerms {
+function dollarsOn(chain: EvmChain, symbol: 'USDC' | 'USDT', terms: TokenOf<EvmToken>): AssetTerms {
   const { title: networkName } = EVM_NETWORKS[chain]
   const coin = { name: symbol, symbol, priceSymbol: symbol, decimals: 6 }
   return { ...coin, networkName, chain, keyFamily: 'evm', ...terms }
 }
+
+/** A dollar token of Solana, with its six decimals. */
+const solanaDollars = (symbol: 'USDC' | 'USDT' | 'PYUSD', terms: TokenOf<SplToken>): AssetTerms => ({
+  name: symbol,
+  symbol,
+  priceSymbol: symbol,
+  networkName: 'Solana',
+  chain: 'solana',
+  keyFamily: 'solana',
+  decimals: 6,
+  ...terms,
+})
 
 /** Every asset that Paylink knows: what a new one takes is an entry here. In the order in which lists have them. */
 export const ASSET_REGISTRY = {
@@ -248,5 +268,45 @@ export const ASSET_REGISTRY = {
       outputIndex: 2,
     },
     sumIndex: -15,
+  }),
+  USDC_SOLANA: solanaDollars('USDC', {
+    // A payout to somebody without a token account pays for that account: 0.002 SOL, some 40 cents at 200 dollars.
+    minimum: 500_000n,
+    dustBelow: 10_000n,
+    isOnByDefault: false,
+    token: {
+      contracts: {
+        live: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+        test: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU',
+      },
+      standard: 'spl',
+      outputIndex: 2_000,
+    },
+    sumIndex: -16,
+  }),
+  USDT_SOLANA: solanaDollars('USDT', {
+    minimum: 500_000n,
+    dustBelow: 10_000n,
+    isOnByDefault: false,
+    token: {
+      contracts: { live: 'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB', test: null },
+      standard: 'spl',
+      outputIndex: 3_000,
+    },
+    sumIndex: -17,
+  }),
+  PYUSD_SOLANA: solanaDollars('PYUSD', {
+    minimum: 500_000n,
+    dustBelow: 10_000n,
+    isOnByDefault: false,
+    token: {
+      contracts: {
+        live: '2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo',
+        test: 'CXk2AMBfi3TwaEL2468s6zP8xq9NxTXjp9gjMgzeUynM',
+      },
+      standard: 'token-2022',
+      outputIndex: 4_000,
+    },
+    sumIndex: -18,
   }),
 } satisfies { readonly [id: string]: AssetTerms }

@@ -64,8 +64,12 @@ const WORTH_AS: { readonly [id in ForeignCoinId]: AssetId } = { WSOL: 'SOL' }
 /** The asset whose price this money has. */
 export const pricedAs = (asset: PaymentAsset): AssetId => (isAssetId(asset) ? asset : WORTH_AS[asset])
 
-/** Whether it is a contract's, whose transfers an EVM network's coin pays for. */
+/** Whether it is a contract's or a mint's, whose transfers its network's own coin pays for. */
 export const isToken = (asset: PaymentAsset): boolean => COINS[asset].token !== null
+
+/** Whether it is a token of Solana. */
+export const isSplToken = (asset: PaymentAsset): boolean =>
+  isToken(asset) && COINS[asset].keyFamily === 'solana'
 
 /** Whether deposits of it are swept by delegating their addresses. */
 export const isSweptByDelegation = (asset: PaymentAsset): boolean => COINS[asset].token?.standard === 'eip20'

@@ -1,7 +1,7 @@
 import { ASSET_IDS, ASSETS, type AssetId, isToken } from './assets.ts'
 
 /** The tickers of all tokens. */
-export const TOKEN_SYMBOLS = ['USDC', 'USDT'] as const
+export const TOKEN_SYMBOLS = ['USDC', 'USDT', 'PYUSD'] as const
 export type TokenSymbol = (typeof TOKEN_SYMBOLS)[number]
 
 const SYMBOLS: ReadonlySet<string> = new Set(TOKEN_SYMBOLS)

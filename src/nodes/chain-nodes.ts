@@ -41,7 +41,7 @@ export type ChainNode = {
   /** The variable that names it, for messages. */
   readonly rpcSetting: string
   readonly zmqUrl: string | null
-  /** Of EVM networks in test mode and staging: contracts of tokens in the place of the issuers'. */
+  /** In test mode and staging: contracts of tokens in the place of the issuers'. */
   readonly tokenContracts: TokenContracts
   /** Present where the network runs on a sandbox chain of ours. */
   readonly sandbox: NodeSandbox | null

@@ -1,4 +1,4 @@
-import { ASSETS, type AssetId, isToken, networkOf } from '../core/assets.ts'
+import { ASSETS, type AssetId, isSplToken, isToken, networkOf } from '../core/assets.ts'
 import { formatCoinAmount, parseCoinAmount } from '../core/money.ts'
 import type { PaymentRules } from '../core/payment-rules.ts'
 import { transferCostOf } from '../core/payout/gas.ts'
@@ -231,6 +231,8 @@ async function payoutOutputMin(
 }
 
 async function estimateOnSolana(tx: Tx, tenant: Tenant, wanted: Wanted): Promise<bigint | null> {
+  // The vault pays out SOL alone.
+  if (isSplToken(wanted.asset)) return null
   const reading = await freshReading(tx, tenant, wanted)
   return reading === null ? null : solanaFee(reading.unitPrice)
 }

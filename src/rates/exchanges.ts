@@ -51,6 +51,7 @@ const coinbase: Exchange = {
     SOL: 'SOL-USD',
     USDT: 'USDT-USD',
     POL: 'POL-USD',
+    PYUSD: 'PYUSD-USD',
   },
   pathOf: (market) => `/products/${market}/ticker`,
   read: (body) => {
@@ -89,6 +90,7 @@ const kraken: Exchange = {
     SOL: 'SOLUSD',
     USDT: 'USDTUSD',
     POL: 'POLUSD',
+    PYUSD: 'PYUSDUSD',
   },
   // One market a request: an unknown one fails the whole list it stands in.
   pathOf: (market) => `/0/public/Ticker?pair=${market}`,

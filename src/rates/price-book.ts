@@ -296,6 +296,7 @@ const SANDBOX_USD: { readonly [name in PriceSymbol]: string } = {
   SOL: '200',
   USDT: '1',
   POL: '0.5',
+  PYUSD: '1',
 }
 
 const SANDBOX_SOURCE = 'sandbox'

@@ -152,6 +152,7 @@ test('each service that answers is listed with what it provides', async () => {
     told(/^ok: Price of SOL: /),
     told(/^ok: Price of USDT: /),
     told(/^ok: Price of POL: /),
+    told(/^ok: Price of PYUSD: coinbase .*, kraken /),
     told(/^ok: Currencies for prices: 29 of 29$/),
     told(/^ok: litecoin-test: \S+: chain regtest \([0-9a-f]{64}\), block \d+, -?\d+ s old$/),
     told(/^ok: litecoin-test: \S+: serves blocks, mempool$/),

@@ -41,6 +41,9 @@ const PRICES: { readonly [asset in AssetId]: string } = {
   POL_POLYGON: '0.5',
   USDC_POLYGON: '1',
   USDT_POLYGON: '1',
+  USDC_SOLANA: '1',
+  USDT_SOLANA: '1',
+  PYUSD_SOLANA: '1',
 }
 
 export type TestApi = {

@@ -14,7 +14,7 @@ export type ApprovePayout = {
 }
 
 export type Asset = {
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA'
   readonly object: 'asset'
   readonly livemode: boolean
   readonly name: string
@@ -61,7 +61,7 @@ export type Attempt = {
 
 export type Balance = {
   /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `WSOL`, wrapped SOL. */
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'WSOL'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA' | 'WSOL'
   readonly object: 'balance'
   readonly livemode: boolean
   /** Final and yours to pay out. */
@@ -88,7 +88,7 @@ export type BalanceEntry = {
   readonly object: 'balance_entry'
   readonly livemode: boolean
   /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `WSOL`, wrapped SOL. */
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'WSOL'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA' | 'WSOL'
   /** Which of the balances of this asset it moved. */
   readonly account: 'available' | 'pending' | 'suspense' | 'reserved' | 'shortfall'
   /** Coins that came in, or, with a minus, went out. */
@@ -198,7 +198,7 @@ export type CreateInvoice = {
   /** Total in coins in place of dollars; needs `asset`, refuses `usd_amount`. */
   readonly amount?: string | undefined
   /** Starting coin; your default coin unless given. A token without its network (`USDC`, `USDT`): it can be paid on every network on which you accept it, `also_accepts` names them, and payments on several of them are added up. */
-  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC' | 'USDT' | undefined
+  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA' | 'USDC' | 'USDT' | 'PYUSD' | undefined
   /** Whether the buyer may change the coin. */
   readonly allow_asset_selection?: boolean | undefined
   readonly customer_email?: string | undefined
@@ -225,7 +225,7 @@ export type CreatePaymentLink = {
     readonly currency: 'AUD' | 'BRL' | 'CAD' | 'CHF' | 'CNY' | 'CZK' | 'DKK' | 'EUR' | 'GBP' | 'HKD' | 'HUF' | 'IDR' | 'ILS' | 'INR' | 'ISK' | 'JPY' | 'KRW' | 'MXN' | 'MYR' | 'NOK' | 'NZD' | 'PHP' | 'PLN' | 'RON' | 'SEK' | 'SGD' | 'THB' | 'TRY' | 'ZAR'
   } | undefined
   /** The coin to begin with; your default coin of the moment unless given. */
-  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | undefined
+  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA' | undefined
   /** Whether checkout sessions, and buyers by `?usd=` or `?amount=&currency=`, give the total. */
   readonly allow_dynamic_amount?: boolean | undefined
   /** For tips, donations and top-ups: what buyers may pay where they say how much. Only with `allow_dynamic_amount`. */
@@ -262,11 +262,11 @@ export type CreatePayout = {
   /** What leaves your balance, in coins. The network fee is taken from it. */
   readonly amount: string
   /** The destination's asset unless given; it cannot be another one. */
-  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | undefined
+  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA' | undefined
 }
 
 export type CreatePayoutDestination = {
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA'
   /** Where the money goes. Checked for the network of the mode and for typing errors. */
   readonly address: string
   /** What it is to you, such as "Treasury". */
@@ -319,7 +319,7 @@ export type Deposit = {
   readonly address: string
   readonly network: 'bitcoin-live' | 'bitcoin-test' | 'litecoin-live' | 'litecoin-test' | 'ethereum-live' | 'ethereum-test' | 'base-live' | 'base-test' | 'arbitrum-live' | 'arbitrum-test' | 'polygon-live' | 'polygon-test' | 'solana-live' | 'solana-test'
   /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `WSOL`, wrapped SOL. */
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'WSOL'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA' | 'WSOL'
   /** Canonical decimal in coin units. */
   readonly amount: string
   /** What it was worth when it came. Null where no price was known, and while `review_reason` is not null. */
@@ -366,7 +366,7 @@ export type DepositAddress = {
     /** Where money to this address is seen now. On any other network it is not. */
     readonly networks: readonly ('bitcoin-live' | 'bitcoin-test' | 'litecoin-live' | 'litecoin-test' | 'ethereum-live' | 'ethereum-test' | 'base-live' | 'base-test' | 'arbitrum-live' | 'arbitrum-test' | 'polygon-live' | 'polygon-test' | 'solana-live' | 'solana-test')[]
     /** The coins that you accept there now. */
-    readonly assets: readonly ('BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON')[]
+    readonly assets: readonly ('BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA')[]
   }[]
   /** ISO 8601 UTC with milliseconds. */
   readonly created_at: string
@@ -460,7 +460,7 @@ export type Invoice = {
     }[]
   } | null
   readonly amount_source: 'merchant' | 'buyer'
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA'
   /** Canonical decimal in coin units. */
   readonly amount: string
   /** Canonical decimal in coin units. */
@@ -473,7 +473,7 @@ export type Invoice = {
   readonly payment_uri: string
   /** The same token on other networks: it counts as `asset` does, at the same address. */
   readonly also_accepts: readonly {
-    readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON'
+    readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA'
     readonly payment_uri: string
   }[]
   /** The price that fixed the coin amount, and where it came from. */
@@ -537,7 +537,7 @@ export type Invoice = {
   /** What came in amounts too small to be a payment: recorded, and otherwise ignored. */
   readonly dust: readonly {
     /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `WSOL`, wrapped SOL. */
-    readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'WSOL'
+    readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA' | 'WSOL'
     readonly transfers_count: number
     /** Canonical decimal in coin units. */
     readonly amount: string
@@ -560,7 +560,7 @@ export type PayTestInvoice = {
 export type Payment = {
   readonly id: string
   /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `WSOL`, wrapped SOL. */
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'WSOL'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA' | 'WSOL'
   readonly txid: string
   readonly output_index: number
   /** Canonical decimal in coin units. */
@@ -597,7 +597,7 @@ export type PaymentLink = {
     readonly currency: string
   } | null
   /** Null: your default coin of the moment. */
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | null
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA' | null
   readonly allow_dynamic_amount: boolean
   /** For tips, donations and top-ups: what buyers may pay where they say how much. */
   readonly buyer_amount: {
@@ -628,7 +628,7 @@ export type Payout = {
   readonly object: 'payout'
   readonly livemode: boolean
   readonly status: 'requested' | 'approved' | 'submitted' | 'confirmed' | 'rejected' | 'failed'
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA'
   /** What left the available balance. */
   readonly amount: string
   /** Taken from the amount: an estimate until the payout is submitted, then what it is. */
@@ -656,7 +656,7 @@ export type PayoutDestination = {
   readonly id: string
   readonly object: 'payout_destination'
   readonly livemode: boolean
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA'
   readonly address: string
   readonly name: string
   /** From then on payouts may go there: a day after it was added in live mode. */
@@ -670,7 +670,7 @@ export type PayoutDestination = {
 export type PayoutQuote = {
   readonly object: 'payout_quote'
   readonly livemode: boolean
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA'
   /** What would leave the available balance. */
   readonly amount: string
   /** Taken from the amount: an estimate of this moment. */
@@ -700,7 +700,7 @@ export type QueuedDelivery = {
 }
 
 export type Rate = {
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA'
   readonly object: 'rate'
   readonly livemode: boolean
   readonly available: boolean
@@ -1122,7 +1122,7 @@ export type Operations = {
       /** Return items newer than this one. */
       readonly ending_before?: string | undefined
       /** Only entries in this asset. */
-      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'WSOL' | undefined
+      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA' | 'WSOL' | undefined
       /** Only entries of this balance. */
       readonly account?: 'available' | 'pending' | 'suspense' | 'reserved' | 'shortfall' | undefined
       /** Only what moved `GET /balances?at=` this time to what it is now. */
@@ -1293,7 +1293,7 @@ export type Operations = {
       /** Return items newer than this one. */
       readonly ending_before?: string | undefined
       readonly status?: 'awaiting_payment' | 'payment_detected' | 'confirming' | 'partially_paid' | 'paid' | 'overpaid' | 'expired' | 'cancelled' | 'manual_review' | undefined
-      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | undefined
+      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA' | undefined
       /** Only invoices that wait for your decision: under review, overpaid, or still paid in part after the deadline, and not dismissed since the last payment. Of each kind the newest 1,000. */
       readonly attention?: 'open' | undefined
       readonly external_reference?: string | undefined
@@ -1337,7 +1337,7 @@ export type Operations = {
       /** Return items newer than this one. */
       readonly ending_before?: string | undefined
       /** Only destinations of this asset. */
-      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | undefined
+      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA' | undefined
     }
     readonly body: undefined
     readonly answer: undefined
@@ -1355,7 +1355,7 @@ export type Operations = {
       readonly ending_before?: string | undefined
       readonly status?: 'requested' | 'approved' | 'submitted' | 'confirmed' | 'rejected' | 'failed' | undefined
       /** Only payouts in this asset. */
-      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | undefined
+      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA' | undefined
       /** Part of an id, address, transaction id or name of a destination, in any case of letters; among the newest 10,000. */
       readonly q?: string | undefined
     }

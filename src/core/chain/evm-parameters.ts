@@ -75,7 +75,7 @@ export function expectedChain(chain: EvmChain, realm: Realm): string {
 /** Whether this is the id of a public chain that Paylink knows. */
 export const isPublicChainId = (chainId: number): boolean => PUBLIC.some((each) => each.chainId === chainId)
 
-/** A network's own contracts in the place of the issuers', by the symbols of their tokens. */
+/** A network's own contracts, on Solana mints, in the place of the issuers', by the symbols of their tokens. */
 export type TokenContracts = { readonly [symbol: string]: string }
 
 /** The tokens that are looked for on a network. Own contracts are never for live money. */

@@ -32,6 +32,12 @@ describe('a payment URI', () => {
       312_345_678n,
       'solana:7S3P4HxJpyyigGzodYwHtCxZyUQe9JiBMHyRWXArAaKv?amount=0.312345678',
     ],
+    [
+      'PYUSD_SOLANA',
+      '7S3P4HxJpyyigGzodYwHtCxZyUQe9JiBMHyRWXArAaKv',
+      49_990_000n,
+      'solana:7S3P4HxJpyyigGzodYwHtCxZyUQe9JiBMHyRWXArAaKv?amount=49.99&spl-token=2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo',
+    ],
   ] as const)('of %s has the form that wallets read', (asset, address, amount, uri) => {
     expect(paymentUri({ asset, livemode: true, address, amount })).toBe(uri)
   })
@@ -47,7 +53,7 @@ describe('a payment URI', () => {
     for (const asset of ASSET_IDS) {
       for (let amount = 1n; amount < 10n ** 24n; amount *= 7n) {
         const uri = paymentUri({ asset, livemode: true, address: EVM, amount })
-        const written = /(?:amount|value|uint256)=(.*)$/.exec(uri)?.[1] ?? ''
+        const written = /(?:amount|value|uint256)=([^&]*)/.exec(uri)?.[1] ?? ''
         expect(written).toMatch(/^(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$/)
         if (ASSETS[asset].keyFamily === 'evm') expect(BigInt(written)).toBe(amount)
       }
@@ -59,6 +65,9 @@ describe('a payment URI', () => {
     expect(paymentUri({ asset: 'ETH', livemode: true, address: EVM, amount: 0n })).toBe(`ethereum:${EVM}@1`)
     expect(paymentUri({ asset: 'USDC_BASE', livemode: true, address: EVM, amount: 0n })).toMatch(
       /\/transfer\?address=0x[0-9A-F]{40}$/i,
+    )
+    expect(paymentUri({ asset: 'USDC_SOLANA', livemode: true, address: 'So1', amount: 0n })).toBe(
+      'solana:So1?spl-token=EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
     )
   })
 
@@ -72,6 +81,11 @@ describe('a payment URI', () => {
       `ethereum:${evm.tokenContracts.USDC}@31337/transfer?address=${EVM}&uint256=5`,
     )
   })
+})
+
+test('a token without a mint on a test network is asked for by its address alone, not as SOL', () => {
+  const request = { asset: 'USDT_SOLANA', livemode: false, address: 'So1', amount: 5n } as const
+  expect(paymentUri(request)).toBe('solana:So1')
 })
 
 test('a token without a contract on a test network is asked for by its address alone', () => {

@@ -30,7 +30,7 @@ export function paymentUri(request: PaymentRequest): string {
     case 'litecoin':
       return `${keyFamily}:${address.toLowerCase()}${decimalAmount(asset, amount)}`
     case 'solana':
-      return `solana:${address}${decimalAmount(asset, amount)}`
+      return solanaUri(request)
     case 'evm':
       return evmUri(request)
     default:
@@ -49,6 +49,17 @@ function evmUri(request: PaymentRequest): string {
   return `ethereum:${contract}@${chainId}/transfer?address=${address}${sum}`
 }
 
+/** See docs.solanapay.com/spec: a token is named by its mint, and the amount is in whole tokens. */
+function solanaUri(request: PaymentRequest): string {
+  const { asset, address, amount } = request
+  if (!isToken(asset)) return `solana:${address}${decimalAmount(asset, amount)}`
+  const mint = contractOf(asset, request.livemode, request.evm)
+  // A wallet that knows no mint is left with the address, and must not take the amount for SOL.
+  if (mint === null) return `solana:${address}`
+  const sum = decimalAmount(asset, amount)
+  return `solana:${address}${sum === '' ? '?' : `${sum}&`}spl-token=${mint}`
+}
+
 function decimalAmount(asset: AssetId, amount: bigint): string {
   return amount === 0n ? '' : `?amount=${formatCoinAmount(amount, ASSETS[asset].decimals)}`
 }
@@ -61,7 +72,7 @@ export function chainIdOf(request: PaymentRequest): number {
   return request.evm?.chainId ?? (request.livemode ? main : testnet).chainId
 }
 
-/** The contract whose tokens are paid on a network; null where none is known there. Throws for a coin. */
+/** The contract or mint whose tokens are paid on a network; null where none is known there. Throws for a coin. */
 export function contractOf(asset: AssetId, livemode: boolean, evm: EvmIdentity | undefined): string | null {
   const { token, symbol } = ASSETS[asset]
   if (token === null) throw new Error(`${asset} has no contract`)

@@ -54,5 +54,5 @@ test('a test payment never names a live chain or contract, and a sandbox names i
 
 test('the other coins have no such wallets', () => {
   const others = ASSET_IDS.filter((asset) => walletTransaction(request(asset)) === null)
-  expect(others).toEqual(['BTC', 'LTC', 'SOL'])
+  expect(others).toEqual(['BTC', 'LTC', 'SOL', 'USDC_SOLANA', 'USDT_SOLANA', 'PYUSD_SOLANA'])
 })

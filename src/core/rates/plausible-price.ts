@@ -3,7 +3,16 @@ import { parsePrice } from '../money.ts'
 
 export type PriceSymbol = Asset['priceSymbol']
 
-export const PRICE_SYMBOLS: readonly PriceSymbol[] = ['BTC', 'LTC', 'ETH', 'USDC', 'SOL', 'USDT', 'POL']
+export const PRICE_SYMBOLS: readonly PriceSymbol[] = [
+  'BTC',
+  'LTC',
+  'ETH',
+  'USDC',
+  'SOL',
+  'USDT',
+  'POL',
+  'PYUSD',
+]
 
 /**
  * US dollars between which a coin's price may lie. Far wider than any market moves: what is outside is a mistake of units (the pair turned over, cents, thousands, another coin), and two exchanges can make the same one.
@@ -16,6 +25,7 @@ const PLAUSIBLE_USD: { readonly [name in PriceSymbol]: readonly [lowest: string,
   SOL: ['1', '50000'],
   USDT: ['0.5', '2'],
   POL: ['0.005', '40'],
+  PYUSD: ['0.5', '2'],
 }
 
 /**

@@ -251,7 +251,7 @@ export class EvmPayoutClient {
   /** What the token's contract keeps of a transfer now, in parts of 10,000. */
   async #feeOf(asset: AssetId): Promise<bigint> {
     const { token } = ASSETS[asset]
-    if (token?.fee == null) return 0n
+    if (token === null || !('fee' in token) || token.fee === undefined) return 0n
     const answer = await this.#read(this.#token(asset).contract, contractCall(token.fee))
     return answer === '0x' ? 0n : BigInt(answer)
   }

@@ -8,7 +8,7 @@ import {
 import { isChainsOwnAddress } from '../../../chain/solana/chains-own-address.ts'
 import { NONCE_BYTES } from '../../../chain/solana/durable-nonce.ts'
 import { ownerOf } from '../../../chain/solana/watched-owners.ts'
-import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
+import { isToken, keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
 import { PAYOUT_UNIT_LIMIT, solanaFee, unitPriceWithin } from '../../../core/payout/solana-fee.ts'
 import { solanaKeyspace } from '../../../signer/solana-addresses.ts'
 import { loadPayoutGas } from '../../store/payout-transactions.ts'
@@ -215,6 +215,8 @@ async function signFunding(
 async function signFirst(signer: SigningContext, { payout, digest }: SigningTask): Promise<Signed> {
   const { pool, journal, clock } = signer
   const { network, amount, networkFeeMax } = payout
+  // The vault pays out SOL alone, and an amount in another asset is no amount of lamports.
+  if (isToken(payout.asset)) return WAITS
   const keys = await signerAccountsOf(signer, network)
   const reading = (await loadSolanaSignerAccounts(pool, network))?.reading ?? null
   if (reading === null) return WAITS
