@@ -21,7 +21,8 @@ const CHALLENGE_FAILURES = [
 export type ChallengeFailure = (typeof CHALLENGE_FAILURES)[number]
 
 export type ChallengeResult =
-  | { readonly kind: 'met' }
+  /** `refusesSilently`: it answers 2xx to what it refuses too. */
+  | { readonly kind: 'met'; readonly refusesSilently: boolean }
   | { readonly kind: 'failed'; readonly reason: ChallengeFailure; readonly error: unknown }
 
 /** Sends a verification event and judges the answer. Never throws for what a receiver does. */
@@ -33,30 +34,44 @@ export async function sendChallenge(
   try {
     const answer = await postSigned(deps, event, CHALLENGE_ANSWER_BYTES_MAX)
     const reason = judgeAnswer(answer, challenge)
-    return reason === null ? { kind: 'met' } : { kind: 'failed', reason, error: null }
+    return reason === null ? { kind: 'met', refusesSilently: false } : { kind: 'failed', reason, error: null }
   } catch (error) {
     return { kind: 'failed', reason: outcomeOfError(error), error }
   }
 }
 
+/** One message of a trial, and whether its receiver has asked our API for what it names. */
+type TrialMessage = {
+  readonly eventId: string
+  readonly message: Message
+  wasTaken(): Promise<boolean>
+}
+
 /**
  * For receivers that were written for another service and cannot answer a challenge: whoever takes what is signed with
- * the secret, and before and after it refuses the same signed with another, has the secret and checks signatures.
+ * the secret, and before and after it refuses the same signed with another, has the secret and checks signatures. Some
+ * answer 2xx to what they refuse. They take an event by asking our API for its invoice, with the merchant's key: that
+ * they did so for the signed message alone shows the same.
  */
 export async function sendTrial(
   deps: { http: HttpClient; clock: Clock },
   event: SignedEvent,
-  messages: { readonly signed: Message; readonly forged: Message },
+  next: (kind: 'signed' | 'forged') => TrialMessage,
 ): Promise<ChallengeResult> {
   const failed = (reason: ChallengeFailure) => ({ kind: 'failed', reason, error: null }) as const
+  let [isTaken, refusesSilently] = [false, false]
   try {
-    for (const name of ['forged', 'signed', 'forged'] as const) {
-      const { status } = await postSigned(deps, { ...event, message: messages[name] }, 0)
+    for (const kind of ['forged', 'signed', 'forged'] as const) {
+      const { eventId, message, wasTaken } = next(kind)
+      const { status } = await postSigned(deps, { ...event, eventId, message }, 0)
       const refusal = statusFailure(status)
-      if (name === 'signed' && refusal !== null) return failed(refusal)
-      if (name === 'forged' && refusal === null) return failed('signature_not_checked')
+      const asked = await wasTaken()
+      if (kind === 'signed') isTaken = asked
+      else if (asked) return failed('signature_not_checked')
+      else if (refusal === null) refusesSilently = true
+      if (kind === 'signed' && refusal !== null && (isTaken || !refusesSilently)) return failed(refusal)
     }
-    return { kind: 'met' }
+    return refusesSilently && !isTaken ? failed('signature_not_checked') : { kind: 'met', refusesSilently }
   } catch (error) {
     return { kind: 'failed', reason: outcomeOfError(error), error }
   }

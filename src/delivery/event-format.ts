@@ -10,7 +10,10 @@ export type EventFormat = {
     /** The event as it is stored. */
     readonly body: Uint8Array
   }): Uint8Array
-  /** A body that reports no event: the challenge by which a receiver shows that it checks signatures. */
+  /**
+   * A body that reports no event: the challenge by which a receiver shows that it checks signatures. Where the format's
+   * API can be asked for what it names, that it was asked for is recorded (`noteTrialTaken`).
+   */
   trialBody(of: {
     readonly endpointId: string
     readonly merchantId: string

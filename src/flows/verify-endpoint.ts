@@ -3,7 +3,7 @@ import { VERIFICATION_EVENT_TYPE } from '../core/endpoint/subscriptions.ts'
 import { EVENT_SCHEMA_VERSION, eventBody } from '../core/event/envelope.ts'
 import { markRecovered } from '../db/delivery/endpoint-queues.ts'
 import { loadValidSecrets, secretContext } from '../db/delivery/endpoint-secrets.ts'
-import { loadEndpoint, markVerified, type WebhookEndpoint } from '../db/delivery/endpoints.ts'
+import { isTrialTaken, loadEndpoint, markVerified, type WebhookEndpoint } from '../db/delivery/endpoints.ts'
 import {
   type ChallengeFailure,
   type ChallengeResult,
@@ -57,16 +57,19 @@ export async function verifyEndpoint(
     deps.keyring.open(secret.sealed, secretContext(tenant.merchantId, secret.id)).toString('utf8'),
   )
   const clients = openClients(deps)
+  let result: ChallengeResult
   try {
     const http = clientFor(clients, tenant.livemode)
-    const result = await challengeReceiver(deps, http, { ...found, secrets, requestId: input.requestId })
-    if (result.kind === 'failed') return { kind: 'failed', reason: result.reason }
+    const challenge = { tenant, ...found, secrets, requestId: input.requestId }
+    result = await challengeReceiver(deps, http, challenge)
   } finally {
     await clients.close()
   }
+  if (result.kind === 'failed') return { kind: 'failed', reason: result.reason }
+  const { refusesSilently } = result
   return withTransaction(deps.pool, tenant, async (tx) => {
     const { url, status: statusBefore } = found.endpoint
-    const verified = { url, statusBefore, now: deps.clock() }
+    const verified = { url, statusBefore, refusesSilently, now: deps.clock() }
     // Whoever disabled or moved it while the challenge was on its way had the last word: the answer shows it as it stands.
     if (await markVerified(tx, tenant, endpointId, verified)) await markRecovered(tx, tenant, endpointId)
     const endpoint = await loadEndpoint(tx, tenant, endpointId)
@@ -75,11 +78,11 @@ export async function verifyEndpoint(
 }
 
 async function challengeReceiver(
-  deps: { clock: Clock; formats: EventFormats },
+  deps: { pool: Pool; clock: Clock; formats: EventFormats },
   http: HttpClient,
-  input: { endpoint: WebhookEndpoint; secrets: readonly string[]; requestId: string },
+  input: { tenant: Tenant; endpoint: WebhookEndpoint; secrets: readonly string[]; requestId: string },
 ): Promise<ChallengeResult> {
-  const { endpoint, secrets, requestId } = input
+  const { tenant, endpoint, secrets, requestId } = input
   const now = deps.clock()
   const challenge = randomBytes(CHALLENGE_BYTES).toString('base64url')
   const event = { ...verificationEvent(endpoint, challenge, { now, requestId }), secrets }
@@ -89,10 +92,15 @@ async function challengeReceiver(
   const [secret] = secrets
   if (secret === undefined) throw new Error('nothing to sign with')
   const { id: endpointId, merchantId } = endpoint
-  const body = format.trialBody({ endpointId, merchantId, eventId: event.eventId, now })
-  return sendTrial(sender, event, {
-    signed: signedIn(format, body, secret),
-    forged: signedIn(format, body, newSigningSecret()),
+  return sendTrial(sender, event, (kind) => {
+    const eventId = newId('event', now)
+    const body = format.trialBody({ endpointId, merchantId, eventId, now })
+    return {
+      eventId,
+      message: signedIn(format, body, kind === 'signed' ? secret : newSigningSecret()),
+      wasTaken: () =>
+        withTransaction(deps.pool, tenant, (tx) => isTrialTaken(tx, tenant, endpointId, eventId)),
+    }
   })
 }
 

@@ -173,6 +173,8 @@ type RotationInput = {
 type Rotation =
   | { readonly kind: 'rotated'; readonly secret: string; readonly previousValidUntil: Date }
   | { readonly kind: 'not_found' }
+  /** A receiver that was told of no new secret would answer 2xx to what it refuses, and nobody would know. */
+  | { readonly kind: 'refuses_silently' }
   /** Another rotation is in flight, or an overlap lasts and this one would begin a second. */
   | { readonly kind: 'in_progress' }
 
@@ -199,6 +201,7 @@ function writeRotation(
     const alone = await tryLockRotation(tx, endpointId)
     const endpoint = await loadEndpoint(tx, tenant, endpointId, { forUpdate: alone })
     if (endpoint === null) return { kind: 'not_found' }
+    if (endpoint.refusesSilently) return { kind: 'refuses_silently' }
     if (!alone || (graceSeconds > 0 && endpoint.rotationEndsAt !== null)) return { kind: 'in_progress' }
 
     let previousValidUntil: Date

@@ -3,6 +3,7 @@ import { createCommerceApp } from '../compat/coinbase-commerce/commerce-app.ts'
 import type { KeyHolder } from '../compat/own-api.ts'
 import type { CompatApiName } from '../config/config.ts'
 import { BTCPAY_KEY } from '../core/invoice/translated.ts'
+import { noteTrialTaken } from '../db/delivery/endpoints.ts'
 import { hasInvoiceMetadata } from '../db/invoices/invoice-actions.ts'
 import { loadMerchantName } from '../db/people/merchants.ts'
 import { clientBlockOf } from '../http/api/client-address.ts'
@@ -13,7 +14,7 @@ import { createRateLimiter } from '../http/api/rate-limit.ts'
 import { createShortCache } from '../http/api/short-cache.ts'
 import { createPageTurns } from '../http/public/page-turns.ts'
 import type { HttpPart } from '../http/server.ts'
-import { withTransaction } from '../postgres/transaction.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
 import { createSlots, type InTurn } from '../runtime/slots.ts'
 import { invoiceToken } from '../secrets/checkout-token.ts'
 
@@ -21,6 +22,11 @@ const APPS = { btcpay: createBtcpayApp, coinbase_commerce: createCommerceApp } a
 const PATHS: { readonly [name in CompatApiName]: string } = {
   btcpay: '/compat/btcpay',
   coinbase_commerce: '/compat/coinbase-commerce',
+}
+/** What of the older service's own paths is no path of ours. */
+const ROOT_PATHS: { readonly [name in CompatApiName]: string | null } = {
+  btcpay: '/api/v1/stores',
+  coinbase_commerce: null,
 }
 
 /** Invoices that one caller may be led to a second, bursts of twice that: as many as forms of the checkout. */
@@ -68,13 +74,19 @@ export function openCompat(deps: CompatRoleDeps, names: readonly CompatApiName[]
   }
   const checkoutUrlOf = (merchantId: string, invoiceId: string) =>
     inTurn(() => findCheckoutUrl(deps, merchantId, invoiceId))
+  const noteTaken = (tenant: Tenant, { endpointId, eventId }: { endpointId: string; eventId: string }) =>
+    withTransaction(deps.pool, tenant, (tx) => noteTrialTaken(tx, tenant, endpointId, eventId))
   return names.map((name) => {
-    const path = PATHS[name]
+    const [path, root] = [PATHS[name], ROOT_PATHS[name]]
     const ask = (request: Request) => api.fetch(request)
-    const app = APPS[name]({ ...deps, ask, holderOf, checkoutUrlOf, mayFollow }, path)
+    const app = APPS[name](
+      { ...deps, ask, holderOf, checkoutUrlOf, mayFollow, noteTrialTaken: noteTaken },
+      path,
+    )
     return {
       name: `compat_${name}`,
-      owns: (requestPath) => requestPath.startsWith(`${path}/`),
+      owns: (asked) =>
+        asked.startsWith(`${path}/`) || (root !== null && (asked === root || asked.startsWith(`${root}/`))),
       fetch: (request) => app.fetch(request),
     }
   })

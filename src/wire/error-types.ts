@@ -10,3 +10,10 @@ export const ERROR_TYPES = [
   'api_error',
 ] as const
 export type ErrorType = (typeof ERROR_TYPES)[number]
+
+export type ErrorEntry = {
+  readonly status: number
+  readonly type: ErrorType
+  /** What went wrong and how to fix it, for the person who reads the answer. */
+  readonly message: string
+}

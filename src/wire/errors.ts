@@ -1,11 +1,4 @@
-import type { ErrorType } from './error-types.ts'
-
-type ErrorEntry = {
-  readonly status: number
-  readonly type: ErrorType
-  /** What went wrong and how to fix it, for the person who reads the answer. */
-  readonly message: string
-}
+import type { ErrorEntry, ErrorType } from './error-types.ts'
 
 /**
  * Every error code of the API. The codes are a promise: one is added, never renamed. `docs/errors.md` and the
@@ -210,6 +203,12 @@ export const ERRORS = {
     status: 409,
     type: 'conflict_error',
     message: 'This webhook endpoint is not verified and enabled. Verify it first.',
+  },
+  rotation_loses_events: {
+    status: 409,
+    type: 'conflict_error',
+    message:
+      'This receiver answers 2xx to events that it refuses, too: what a new secret signs would be lost. Remove the endpoint, and add it again with a new secret.',
   },
   rotation_in_progress: {
     status: 409,

@@ -9,6 +9,7 @@ import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
 import { openCompat } from '../../src/roles/compat.ts'
 import type { TestApi, TestMerchant } from '../support/api.ts'
 import { freePort } from '../support/free-port.ts'
+import { type ShopwareRelease, shopwarePlugin } from '../support/shopware-plugin.ts'
 import { until } from '../support/until.ts'
 import { emitEvent } from '../support/webhook-fixtures.ts'
 import type { ReceivedEvent, WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -271,6 +272,56 @@ test('a receiver that takes anything, or nothing, stays unverified', async () =>
   expect(
     await verify((event, response, request) => answer(++asked > 1 ? 200 : 503)(event, response, request)),
   ).toEqual(unverified('signature_not_checked'))
+})
+
+const RELEASES: readonly ShopwareRelease[] = ['up to 1.1', '2025']
+test.each(RELEASES)(
+  'Shopware’s plugin %s is verified by the one event that it asks about, and hears of its payment',
+  async (release) => {
+    const plugin = shopwarePlugin({
+      release,
+      // What follows the server's name is dropped, as the plugin does.
+      serverUrl: `${url}/compat/btcpay/${merchant.id}`,
+      key: merchant.testKey,
+      storeId: merchant.id,
+    })
+    receiver.respond = plugin.respond
+    const hookId = await plugin.verify(receiver.url)
+    expect(await plugin.isEnabled(hookId)).toBe(false)
+    const verified = await call('POST', `/webhook-endpoints/${hookId}/verify`)
+    expect([verified.status, verified.body.status]).toEqual([200, 'enabled'])
+    expect(await plugin.isEnabled(hookId)).toBe(true)
+
+    const order = await plugin.order('10010', 'LTC-CHAIN')
+    await recordPayment(api, merchant, order.invoiceId, 'seen')
+    await until(() => order.state === 'in_progress', { what: 'the order waits for confirmations' })
+    await recordPayment(api, merchant, order.invoiceId, 'final')
+    await until(() => order.state === 'paid', { what: 'the order is paid' })
+
+    // One that would answer 200 to what it cannot verify gets no secret that it may not have.
+    const rotated = await call('POST', `/webhook-endpoints/${hookId}/rotate-secret`, {})
+    const refused = [409, 'rotation_loses_events']
+    expect([rotated.status, rotated.body.error?.code]).toEqual(
+      release === '2025' ? [200, undefined] : refused,
+    )
+  },
+)
+
+test('who asks about every event, about none, or with another shop’s key has not checked a signature', async () => {
+  const others = await shop.addMerchant()
+  const own = { release: 'up to 1.1', serverUrl: url, storeId: merchant.id, key: merchant.testKey } as const
+  const plugin = shopwarePlugin(own)
+  const hookId = await plugin.verify(receiver.url)
+  const faults = [
+    { fault: 'checks nothing' },
+    { fault: 'asks for nothing' },
+    { key: others.testKey },
+  ] as const
+  for (const fault of faults) {
+    receiver.respond = shopwarePlugin({ ...own, secret: plugin.secret.current, ...fault }).respond
+    const { status, body } = await call('POST', `/webhook-endpoints/${hookId}/verify`)
+    expect([status, body.error?.reason], JSON.stringify(fault)).toEqual([422, 'signature_not_checked'])
+  }
 })
 
 test('these formats have invoice events only: nothing else is subscribed to, queued or recovered', async () => {

@@ -891,6 +891,7 @@ export type ErrorCode =
   | 'sandbox_not_available'
   | 'endpoint_limit_reached'
   | 'endpoint_not_eligible'
+  | 'rotation_loses_events'
   | 'rotation_in_progress'
   | 'open_invoice_limit_reached'
   | 'deposit_address_limit_reached'

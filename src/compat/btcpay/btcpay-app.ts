@@ -12,8 +12,13 @@ import { Invalid } from './invalid.ts'
 import { FIELDS, invoiceRequest } from './invoice-request.ts'
 import { serveWebhooks } from './serve-webhooks.ts'
 import { storeOf } from './store.ts'
+import { type Trial, trialInvoiceData, trialOf } from './trial-invoice.ts'
 
-type BtcpayDeps = CompatDeps & CheckoutLookup
+type BtcpayDeps = CompatDeps &
+  CheckoutLookup & {
+    /** A receiver that checks signatures asks for the invoice of the one trial that it takes. */
+    noteTrialTaken(holder: KeyHolder, trial: Trial): Promise<void>
+  }
 
 /** The BTCPay version whose Greenfield API this follows. Plugins ask for it before they do anything else. */
 const VERSION = '1.13.0'
@@ -28,6 +33,8 @@ export function createBtcpayApp(deps: BtcpayDeps, path: string): Hono {
   app.route(`${path}/api/v1`, api)
   app.route(`${path}/:shop{mer_[0-9a-z]+}/api/v1`, api)
   app.route(`${path}/:shop{mer_[0-9a-z]+}`, createBuyerRedirects(deps))
+  // For plugins that keep a server's name and drop the path after it (RFC 3986 §5.2.2).
+  app.route('/api/v1', api)
   app.notFound(() => problem(404, 'not-covered', 'Paylink does not translate this route.', null))
   app.onError((error, c) => answerError(deps, c, error))
   return app
@@ -46,6 +53,8 @@ function createGreenfield(deps: BtcpayDeps): Hono {
   app.post('/stores/:store/invoices', (c) => createInvoice(deps, c, apiOf(c)))
   app.get('/stores/:store/invoices', (c) => listInvoices(deps, c, apiOf(c)))
   app.get('/stores/:store/invoices/:id', async (c) => {
+    const trial = trialOf(c.req.param('id'))
+    if (trial !== null) return takeTrial(deps, c, apiOf(c), trial)
     const { storeId, invoice } = await readInvoice(c, apiOf(c))
     return c.json(invoiceData(invoice, storeId, deps.clock()))
   })
@@ -132,6 +141,14 @@ async function readInvoice(c: Context, api: OwnApi) {
   const { merchantId } = await storeOf(c, api)
   const path = `/invoices/${ownId(c.req.param('id') ?? '')}`
   return { storeId: merchantId, invoice: await api.call({ method: 'GET', path }, invoiceView) }
+}
+
+/** Asked for like any other invoice, with the same right, and noted as taken. */
+async function takeTrial(deps: BtcpayDeps, c: Context, api: OwnApi, trial: Trial): Promise<Response> {
+  const holder = await storeOf(c, api)
+  await api.call({ method: 'GET', path: '/invoices', query: { limit: '1' } }, invoiceList)
+  await deps.noteTrialTaken(holder, trial)
+  return c.json(trialInvoiceData(c.req.param('id') ?? '', holder.merchantId, deps.clock()))
 }
 
 /** `orderId`, `textSearch`, `startDate`, `endDate` and `take`; any other filter is refused rather than ignored. */

@@ -14,6 +14,7 @@ import {
 import { type StoredInvoiceEvent, storedInvoiceEvent } from '../stored-event.ts'
 import { greenfieldStatusOf, methodOf, ownMetadata, paymentData } from './greenfield-invoice.ts'
 import type { Fault, Translated } from './invoice-request.ts'
+import { trialInvoiceId } from './trial-invoice.ts'
 
 type Endpoint = z.output<typeof webhookEndpointView>
 type OwnType = StoredInvoiceEvent['event_type']
@@ -88,13 +89,12 @@ export const GREENFIELD_EVENTS: EventFormat = {
       metadata: ownMetadata(event.data),
     })
   },
-  // BTCPay's own test delivery names an invoice of this form; receivers recognise it by that.
   trialBody: ({ endpointId, merchantId, eventId, now }) =>
     envelope(endpointId, eventId, {
       type: 'InvoiceCreated',
       timestamp: unixSeconds(now.toISOString()),
       storeId: merchantId,
-      invoiceId: `__test__${eventId}__test__`,
+      invoiceId: trialInvoiceId({ eventId, endpointId }),
       metadata: {},
     }),
   signature: (body, secret) => ({

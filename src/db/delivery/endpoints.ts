@@ -22,6 +22,8 @@ export type WebhookEndpoint = {
   readonly createdAt: Date
   /** Since when its deliveries fail, while it is throttled; null while it is not. */
   readonly failingSince: Date | null
+  /** Its receiver answers 2xx to what it refuses too: what is signed with a secret that it does not have is lost. */
+  readonly refusesSilently: boolean
   /** When the older secret stops signing; null where only one signs. */
   readonly rotationEndsAt: Date | null
 }
@@ -44,11 +46,13 @@ type EndpointRow = {
   verified_at: Date | null
   created_at: Date
   failing_since: Date | null
+  refuses_silently: boolean
   rotation_ends_at: Date | null
 }
 
 const COLUMNS = `
   w.merchant_id, w.id, w.livemode, w.url, w.subscribed_events, w.format, w.status, w.status_reason, w.requested_by, w.verified_at, w.created_at,
+  w.refuses_silently,
   (select l.failing_since from delivery_lane l
    where l.merchant_id = w.merchant_id and l.endpoint_id = w.id and l.next_at is not null) as failing_since,
   (select max(k.valid_until) from endpoint_secret k
@@ -69,6 +73,7 @@ function toEndpoint(row: EndpointRow): WebhookEndpoint {
     verifiedAt: row.verified_at,
     createdAt: row.created_at,
     failingSince: row.failing_since,
+    refusesSilently: row.refuses_silently,
     rotationEndsAt: row.rotation_ends_at,
   }
 }
@@ -189,12 +194,32 @@ export async function markVerified(
   tx: Tx,
   tenant: Tenant,
   id: string,
-  verified: { url: string; statusBefore: EndpointStatus; now: Date },
+  verified: { url: string; statusBefore: EndpointStatus; refusesSilently: boolean; now: Date },
 ): Promise<boolean> {
+  const { url, statusBefore, refusesSilently, now } = verified
   const { rowCount } = await tx.query(
-    `update webhook_endpoint set status = 'enabled', status_reason = null, stop_told_at = null, verified_at = $4
+    `update webhook_endpoint
+     set status = 'enabled', status_reason = null, stop_told_at = null, verified_at = $4, refuses_silently = $7
      where merchant_id = $1 and id = $2 and livemode = $3 and removed_at is null and status = $5 and url = $6`,
-    [tenant.merchantId, id, tenant.livemode, verified.now, verified.statusBefore, verified.url],
+    [tenant.merchantId, id, tenant.livemode, now, statusBefore, url, refusesSilently],
+  )
+  return rowCount === 1
+}
+
+/** Its receiver asked our API for what an event of a verification names, and so has taken it. By the key. */
+export async function noteTrialTaken(tx: Tx, tenant: Tenant, id: string, eventId: string): Promise<void> {
+  await tx.query(
+    `update webhook_endpoint set trial_taken = $4
+     where merchant_id = $1 and id = $2 and livemode = $3 and removed_at is null`,
+    [tenant.merchantId, id, tenant.livemode, eventId],
+  )
+}
+
+/** Whether `noteTrialTaken` noted this event last. By the key. */
+export async function isTrialTaken(tx: Tx, tenant: Tenant, id: string, eventId: string): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    'select from webhook_endpoint where merchant_id = $1 and id = $2 and livemode = $3 and trial_taken = $4',
+    [tenant.merchantId, id, tenant.livemode, eventId],
   )
   return rowCount === 1
 }

@@ -283,7 +283,7 @@ export const rotateWebhookSecretRoute = defineRoute({
   bodyOptional: true,
   example: { grace_seconds: 3600 },
   success: { status: 200, description: 'The new secret, shown once.', schema: rotatedSecretView },
-  problems: ['rotation_in_progress'],
+  problems: ['rotation_in_progress', 'rotation_loses_events'],
   exists: endpointExists,
 
   handler: async (deps, { tenant, id, body }) => {
@@ -295,6 +295,7 @@ export const rotateWebhookSecretRoute = defineRoute({
     const { secret } = body
     const rotation = await rotateSecret(deps, { tenant, endpointId: id, graceSeconds, secret })
     if (rotation.kind === 'not_found') throw new ApiProblem('not_found')
+    if (rotation.kind === 'refuses_silently') throw new ApiProblem('rotation_loses_events')
     if (rotation.kind === 'in_progress') throw new ApiProblem('rotation_in_progress')
     return {
       id,
