@@ -8,7 +8,7 @@ import { realmOf } from '../core/chain/realm.ts'
 import { ADDRESSES_MAX, type Finding, type HeldMoney, listHeldDeposits } from '../db/ledger/audit.ts'
 import { type EvmChainNode, isEvmNode, type SolanaChainNode } from '../nodes/chain-nodes.ts'
 import { EvmPayoutClient } from '../payouts/broadcast/evm/evm-payout-client.ts'
-import { listHeldLamports, loadVaultDue } from '../payouts/store/solana-maintenance.ts'
+import { listHeldOnSolana, listVaultDues } from '../payouts/store/vault-sweeps.ts'
 import type { Queryable } from '../postgres/pool.ts'
 import type { ChainAudit } from './chain-audit.ts'
 import { closeAtStop } from './close-at-stop.ts'
@@ -20,18 +20,23 @@ export async function listHeld(db: Queryable, node: AccountsNode): Promise<HeldM
   const { network } = node
   if (isEvmNode(node)) return listHeldDeposits(db, network)
   const place = { network, keyspace: keyspaceOfNetwork(network), limit: ADDRESSES_MAX }
-  const held = (await listHeldLamports(db, place)).map(
-    ({ merchantId, addressBytes, expected }): HeldMoney => ({
+  const held = (await listHeldOnSolana(db, place, ['SOL'])).map(
+    ({ merchantId, asset, addressBytes, expected }): HeldMoney => ({
       merchantId,
-      asset: 'SOL',
+      asset,
       addressBytes,
       amount: expected,
     }),
   )
-  const vault = await loadVaultDue(db, network)
-  if (vault === null) return held
-  const addressBytes = Buffer.from(addressBytesOf(vault.vault), 'hex')
-  return [...held, { merchantId: null, asset: 'SOL', addressBytes, amount: vault.due }]
+  const vaults = (await listVaultDues(db, network)).map(
+    ({ vault, asset, due }): HeldMoney => ({
+      merchantId: null,
+      asset,
+      addressBytes: Buffer.from(addressBytesOf(vault), 'hex'),
+      amount: due,
+    }),
+  )
+  return [...held, ...vaults]
 }
 
 /**

@@ -2,6 +2,7 @@ import { ASSET_IDS, isToken } from '../core/assets.ts'
 import { EVM_NETWORK_PATTERN } from '../core/chain/evm-networks.ts'
 import { JOURNAL_APPROVER } from '../payouts/store/lost-payouts.ts'
 import { UNSEALED_OUTCOMES } from '../payouts/store/outcome-seals.ts'
+import { VAULT_SWEEPS } from '../payouts/store/vault-sweeps.ts'
 import type { AuditCheck } from './audit-check.ts'
 
 /** The account in which a payout p is set aside. */
@@ -198,13 +199,13 @@ export const SWEEP_CHECKS: readonly AuditCheck[] = [
           select p.merchant_id, p.livemode, p.network, p.asset, 0, p.amount from payout p
             join account_nonce n on n.merchant_id = p.merchant_id and n.intent_id = p.id where p.status <> 'failed'
           union all
-          select d.merchant_id, d.livemode, c.network, 'SOL', source.lamports, 0 from solana_chore c
-            cross join lateral unnest(c.indexes, c.lamports) as source (index, lamports)
-            join deposit_address d on d.keyspace = c.network and d.idx = source.index
-            where c.kind = 'sweep' and c.landed
+          select d.merchant_id, d.livemode, c.network, c.asset, part.amount, 0 from ${VAULT_SWEEPS} c
+            cross join lateral unnest(c.indexes, c.amounts) as part (index, amount)
+            join deposit_address d on d.keyspace = c.network and d.idx = part.index
+            where c.landed
           union all
           select p.merchant_id, p.livemode, p.network, p.asset, 0, p.amount from payout p
-            where p.asset = 'SOL' and p.status <> 'failed' and exists (
+            where p.network ~ '^solana-' and p.status <> 'failed' and exists (
               select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id)
         ) moved group by merchant_id, livemode, network, asset
       ) sums where paid > swept`,
@@ -212,17 +213,19 @@ export const SWEEP_CHECKS: readonly AuditCheck[] = [
   {
     name: 'swept_was_paid',
     rule: 'no deposit address on Solana was swept of more than was paid to it',
-    sql: `select d.merchant_id, c.id as subject, 'took ' || s.lamports || ' of what is swept of an address, ' || swept.total || ', to which '
+    sql: `select d.merchant_id, c.id as subject, 'took ' || s.amount || ' of what is swept of an address, ' || swept.total || ', to which '
         || coalesce(paid.total, 0) || ' was paid' as detail
-      from solana_chore c cross join lateral unnest(c.indexes, c.lamports) as s (index, lamports)
+      from ${VAULT_SWEEPS} c cross join lateral unnest(c.indexes, c.amounts) as s (index, amount)
       cross join lateral (
-        select sum(e.lamports[array_position(e.indexes, s.index)]) as total from solana_chore e
-        where e.network = c.network and e.kind = 'sweep' and e.landed and e.indexes @> array[s.index]) swept
+        select sum(part.amount) as total from ${VAULT_SWEEPS} e
+        cross join lateral unnest(e.indexes, e.amounts) as part (index, amount)
+        where e.network = c.network and e.asset = c.asset and e.landed and e.indexes @> array[s.index]
+          and part.index = s.index) swept
       left join deposit_address d on d.keyspace = c.network and d.idx = s.index
       left join lateral (
         select sum(t.amount) as total from transfer t where t.merchant_id = d.merchant_id and t.invoice_id = d.invoice_id
-          and t.network = c.network and t.asset = 'SOL' and t.status = 'confirmed') paid on true
-      where c.kind = 'sweep' and c.landed and swept.total > coalesce(paid.total, 0)`,
+          and t.network = c.network and t.asset = c.asset and t.status = 'confirmed') paid on true
+      where c.landed and swept.total > coalesce(paid.total, 0)`,
   },
   {
     name: 'hot_credit_is_what_was_swept',

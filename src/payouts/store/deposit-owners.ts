@@ -1,6 +1,7 @@
-import { keyspaceOfNetwork, type Network } from '../../core/assets.ts'
+import { type AssetId, keyspaceOfNetwork, type Network } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Sweep } from './sweeps.ts'
+import { sweptOf } from './vault-sweeps.ts'
 
 /**
  * What a sweep's deposits are worth: final, in the available balance, of its own merchant, and paid to an invoice to which
@@ -32,7 +33,7 @@ export async function sumOwnDeposits(
   return rows[0]?.total ?? 0n
 }
 
-/** Whose a deposit address is, and what lies there by the books: paid to it for good, and neither swept nor about to be. */
+/** Whose a deposit address is, and what of an asset lies there by the books: paid to it for good, and neither swept nor about to be. */
 export type SweptSource = {
   readonly index: number
   readonly addressBytes: Buffer
@@ -46,21 +47,22 @@ export type SweptSource = {
  */
 export async function listSweptSources(
   db: Queryable,
-  { network, keyspace }: { readonly network: Network; readonly keyspace: string },
+  {
+    network,
+    keyspace,
+    asset,
+  }: { readonly network: Network; readonly keyspace: string; readonly asset: AssetId },
   addresses: readonly Buffer[],
 ): Promise<SweptSource[]> {
   const { rows } = await db.query<SweptSource>(
     `select d.merchant_id as "merchantId", d.idx as index, d.program as "addressBytes",
        coalesce((select sum(t.amount) from transfer t where t.merchant_id = d.merchant_id and t.invoice_id = d.invoice_id
-           and t.livemode = d.livemode and t.network = $1 and t.asset = 'SOL' and t.status = 'confirmed'
+           and t.livemode = d.livemode and t.network = $1 and t.asset = $4 and t.status = 'confirmed'
            and t.left_on_chain is null), 0)
-         - coalesce((select sum(c.lamports[array_position(c.indexes, d.idx)]) from solana_chore c
-           where c.network = $1 and c.kind = 'sweep' and c.landed and c.indexes @> array[d.idx]), 0)
-         - coalesce((select sum(c.lamports[array_position(c.indexes, d.idx)]) from solana_chore c
-           where c.network = $1 and c.kind = 'sweep' and c.ended_at is null and c.txid is not null
-             and c.indexes @> array[d.idx]), 0) as expected
+         - ${sweptOf({ asset: '$4', index: 'd.idx', kept: 'c.landed' })}
+         - ${sweptOf({ asset: '$4', index: 'd.idx', kept: 'c.ended_at is null and c.txid is not null' })} as expected
      from deposit_address d where d.keyspace = $2 and d.program = any($3)`,
-    [network, keyspace, addresses],
+    [network, keyspace, addresses, asset],
   )
   return rows
 }

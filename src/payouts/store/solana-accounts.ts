@@ -1,4 +1,4 @@
-import type { Network } from '../../core/assets.ts'
+import type { AssetId, Network } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 
 /** The signer's own accounts on a Solana network, base58. */
@@ -128,24 +128,31 @@ export async function listSolanaNonces(db: Queryable, network: Network): Promise
   return rows
 }
 
-/**
- * What the vault of a network is to pay, lamports: by payouts that are under way, and of them by those that are signed.
- * One that was confirmed after the vault was read counts as signed still. Served by payout_under_way and
- * payout_lately_confirmed.
- */
-export async function sumSolanaPayouts(
-  db: Queryable,
-  network: Network,
-  readAt: Date,
-): Promise<{ readonly total: bigint; readonly signed: bigint }> {
-  const { rows } = await db.query<{ total: bigint; signed: bigint }>(
-    `select coalesce(sum(amount), 0) as total, coalesce(sum(amount) filter (where is_signed), 0) as signed from (
-       select amount, exists (select from payout_transaction t
-         where t.merchant_id = p.merchant_id and t.payout_id = p.id) as is_signed
-       from payout p where network = $1 and status in ('approved', 'submitted')
-       union all
-       select amount, true from payout where network = $1 and status = 'confirmed' and confirmed_at >= $2) due`,
-    [network, readAt],
+/** Whether payouts of a network are to be paid. Served by payout_under_way. */
+export async function hasPayoutsUnderWay(db: Queryable, network: Network): Promise<boolean> {
+  const { rows } = await db.query<{ has: boolean }>(
+    `select exists (select from payout where network = $1 and status in ('approved', 'submitted')) as has`,
+    [network],
   )
-  return rows[0] ?? { total: 0n, signed: 0n }
+  return rows[0]?.has === true
+}
+
+/**
+ * What the vault of a network is to pay of an asset by payouts that are signed, base units. One that was confirmed after
+ * the vault was read counts still. Served by payout_under_way and payout_lately_confirmed.
+ */
+export async function sumSignedPayouts(
+  db: Queryable,
+  { network, asset }: { readonly network: Network; readonly asset: AssetId },
+  readAt: Date,
+): Promise<bigint> {
+  const { rows } = await db.query<{ signed: bigint }>(
+    `select coalesce(sum(amount), 0) as signed from (
+       select amount from payout p where network = $1 and asset = $2 and status in ('approved', 'submitted')
+         and exists (select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id)
+       union all
+       select amount from payout where network = $1 and asset = $2 and status = 'confirmed' and confirmed_at >= $3) due`,
+    [network, asset, readAt],
+  )
+  return rows[0]?.signed ?? 0n
 }

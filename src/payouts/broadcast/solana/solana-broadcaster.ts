@@ -14,13 +14,14 @@ import type { Log } from '../../../runtime/log.ts'
 import { insertPayoutGas, insertPayoutRefusal, loadPayoutGas } from '../../store/payout-transactions.ts'
 import { readFeePayerBalance } from '../../store/read-fee-payer-balance.ts'
 import {
+  hasPayoutsUnderWay,
   loadSolanaSignerAccounts,
   type SolanaReading,
   type SolanaSignerAccounts,
   saveSolanaReading,
-  sumSolanaPayouts,
 } from '../../store/solana-accounts.ts'
-import { listOpenMaintenance, loadVaultCredit } from '../../store/solana-maintenance.ts'
+import { listOpenMaintenance } from '../../store/solana-maintenance.ts'
+import { loadVaultCredit } from '../../store/vault-sweeps.ts'
 import type {
   Broadcaster,
   BroadcastVerdict,
@@ -93,15 +94,15 @@ export class SolanaBroadcaster implements Broadcaster {
     if (signerAccounts === null) return
     const now = clock()
     if (!isDue(this.#readAtMs, busyIntervalMs, now.getTime())) return
-    const { total } = await sumSolanaPayouts(pool, network, now)
+    const isOwed = await hasPayoutsUnderWay(pool, network)
     const open = await listOpenMaintenance(pool, network, OPEN_MAX)
     const toFund = await this.#funding.wanted()
-    this.#isBusy = total > 0n || open.length > 0 || toFund.length > 0
+    this.#isBusy = isOwed || open.length > 0 || toFund.length > 0
     if (!this.#isBusy && !isDue(this.#readAtMs, IDLE_INTERVAL_MS, now.getTime())) return
     const { reading, nonces } = await this.#read(signerAccounts, now)
     await saveSolanaReading(pool, network, reading, nonces)
     this.#readAtMs = now.getTime()
-    await this.#watchFeePayer(total > 0n || toFund.length > 0)
+    await this.#watchFeePayer(isOwed || toFund.length > 0)
     await this.#maintenanceTransactions.send(open)
     await this.#maintenanceTransactions.sealUnsealed()
     const left = await listOpenMaintenance(pool, network, OPEN_MAX)
@@ -109,7 +110,7 @@ export class SolanaBroadcaster implements Broadcaster {
       ({ maintenance }) => maintenance.kind === 'nonce' || maintenance.kind === 'sweep',
     )
     // Until a payout is requested, nothing is created and nothing is spent.
-    if (total > 0n || isPaying)
+    if (isOwed || isPaying)
       await this.#maintenanceTransactions.ask(signerAccounts, reading, { nonces, open: left })
     await this.#funding.ask(reading, toFund, left)
   }
@@ -125,10 +126,11 @@ export class SolanaBroadcaster implements Broadcaster {
     const now = clock()
     const place = { network, keyspace: keyspaceOfNetwork(network) }
     for (const payout of unsigned) {
+      const { asset } = payout
       const tenant = tenantOf(payout)
       const isDue = payout.status === 'approved' && isWaitOver(payout, now.getTime())
-      if (!isDue || !this.#maintenanceTransactions.isLacking(tenant)) continue
-      if ((await loadVaultCredit(pool, tenant, place)) >= payout.amount) continue
+      if (!isDue || !this.#maintenanceTransactions.isLacking(tenant, asset)) continue
+      if ((await loadVaultCredit(pool, tenant, { ...place, asset })) >= payout.amount) continue
       const refusal = { payoutId: payout.id, code: 'insufficient_funds', now }
       await withTransaction(pool, tenant, (tx) => insertPayoutRefusal(tx, tenant, refusal))
     }

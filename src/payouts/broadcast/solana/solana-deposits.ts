@@ -8,12 +8,8 @@ import { type Clock, isDue } from '../../../runtime/clock.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import type { Log } from '../../../runtime/log.ts'
 import type { SolanaSignerAccounts } from '../../store/solana-accounts.ts'
-import {
-  bookFoundSweep,
-  type FoundSweep,
-  listSweepCandidates,
-  type SweepSource,
-} from '../../store/solana-maintenance.ts'
+import type { SweepSource } from '../../store/solana-maintenance.ts'
+import { bookFoundSweep, type FoundSweep, listSweepCandidates } from '../../store/vault-sweeps.ts'
 import type { OutcomeSealer } from '../outcome-sealer.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { unlessRefused } from '../unless-refused.ts'
@@ -72,7 +68,8 @@ export class SolanaDeposits {
   async ready(tenant: Tenant, own: OwnAccounts, rentExempt: bigint): Promise<Sweepable> {
     const { pool, network, providers, clock } = this.#parts
     const missedSince = new Date(clock().getTime() - MISSED_MS)
-    const place = { network, keyspace: keyspaceOfNetwork(network), limit: CANDIDATES_MAX, missedSince }
+    const at = { network, keyspace: keyspaceOfNetwork(network), asset: 'SOL' } as const
+    const place = { ...at, limit: CANDIDATES_MAX, missedSince }
     const candidates = await listSweepCandidates(pool, tenant, place)
     if (candidates.length === 0) return { sources: [], short: 0n, waiting: 0n }
     const owners = candidates.map(({ addressBytes }) => ownerOf(addressBytes))

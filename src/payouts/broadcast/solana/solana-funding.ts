@@ -123,7 +123,7 @@ export class SolanaFunding {
     const nowMs = clock().getTime()
     if (dusty.length === 0 || !isDue(this.#sweptDustAtMs, DUST_INTERVAL_MS, nowMs)) return
     const beyond = new Map(dusty.map((address) => [address.index, address.beyond]))
-    const place = { network, keyspace: keyspaceOfNetwork(network) }
+    const place = { network, keyspace: keyspaceOfNetwork(network), asset: 'SOL' } as const
     const booked = (
       await listSweptSources(
         pool,

@@ -1,5 +1,5 @@
 import { SolanaCallFailed, type SolanaRpc, type TransactionStatus } from '../../../chain/solana/solana-rpc.ts'
-import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
+import { type AssetId, keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
 import { LAMPORTS_PER_SIGNATURE, SWEEP_SOURCES_MAX } from '../../../core/payout/solana-fee.ts'
 import type { Pool } from '../../../postgres/pool.ts'
 import type { Tenant } from '../../../postgres/transaction.ts'
@@ -14,12 +14,12 @@ import {
   endMaintenance,
   endUnsignedMaintenance,
   insertMaintenance,
-  listSweepNeeds,
   type MaintenanceTransaction,
   type OpenMaintenance,
   type SignedMaintenance,
   type SweepSource,
 } from '../../store/solana-maintenance.ts'
+import { listSweepNeeds } from '../../store/vault-sweeps.ts'
 import type { BroadcastVerdict } from '../broadcaster.ts'
 import { type OutcomeSealer, UnsealedPages } from '../outcome-sealer.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
@@ -192,9 +192,9 @@ export class SolanaMaintenance {
     )
   }
 
-  /** Whether payouts of this merchant need what is not on the chain any more, as found when sweeps were last asked for. */
-  isLacking(tenant: Tenant): boolean {
-    return this.#lacking.has(nameOf(tenant))
+  /** Whether payouts of this merchant in this asset need what is not on the chain any more, as found when sweeps were last asked for. */
+  isLacking(tenant: Tenant, asset: AssetId): boolean {
+    return this.#lacking.has(nameOf(tenant, asset))
   }
 
   /** As much as each merchant's payouts need and the vault does not hold, from the richest addresses, all that lies on each. */
@@ -212,7 +212,7 @@ export class SolanaMaintenance {
         sources.push(source)
         missing -= source.lamports
       }
-      if (missing > found.waiting && found.short > 0n) this.#lacking.add(nameOf(need.tenant))
+      if (missing > found.waiting && found.short > 0n) this.#lacking.add(nameOf(need.tenant, need.asset))
       for (let at = 0; at < sources.length; at += SWEEP_SOURCES_MAX) {
         const some = sources.slice(at, at + SWEEP_SOURCES_MAX)
         payable -= LAMPORTS_PER_SIGNATURE * BigInt(some.length + 1)
@@ -229,7 +229,8 @@ export class SolanaMaintenance {
   }
 }
 
-const nameOf = ({ merchantId, livemode }: Tenant): string => `${merchantId} ${livemode}`
+const nameOf = ({ merchantId, livemode }: Tenant, asset: AssetId): string =>
+  `${merchantId} ${livemode} ${asset}`
 
 /** Whether the node has this transaction in this slot for good, with this outcome. */
 export async function isFinalWith(

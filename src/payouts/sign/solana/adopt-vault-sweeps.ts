@@ -87,7 +87,7 @@ async function adoptOne(
   const own = await readOwnSweep(row.raw, keys)
   if (own === null || own.txid !== row.txid || signer.journal.entriesOf(id).length > 0) return
   const addresses = own.moves.map(({ from }) => Buffer.from(getAddressEncoder().encode(from)))
-  const place = { network, keyspace: solanaKeyspace(network) }
+  const place = { network, keyspace: solanaKeyspace(network), asset: 'SOL' } as const
   const owners = await listSweptSources(signer.pool, place, addresses)
   const sources = own.moves.flatMap(({ lamports }, at): SweepSource[] => {
     const owner = owners.find(({ addressBytes }) => addressBytes.equals(addresses[at] ?? Buffer.alloc(0)))

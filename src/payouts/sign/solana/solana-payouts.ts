@@ -17,18 +17,17 @@ import {
   loadSolanaSignerAccounts,
   type SolanaReading,
   saveSolanaAccounts,
-  sumSolanaPayouts,
+  sumSignedPayouts,
 } from '../../store/solana-accounts.ts'
 import {
   countSignedMaintenance,
   listOpenMaintenance,
-  listUnlandedSweeps,
-  loadVaultCredit,
   type MaintenanceTransaction,
   type SignedMaintenance,
   saveSignedMaintenance,
 } from '../../store/solana-maintenance.ts'
 import { listUnmoved } from '../../store/swept-credit.ts'
+import { listUnlandedSweeps, loadVaultCredit } from '../../store/vault-sweeps.ts'
 import { alert } from '../alert.ts'
 import { durableNonceClaim } from '../journal-lines.ts'
 import { isSignedFor, type PayoutSigner, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
@@ -214,9 +213,9 @@ async function signFunding(
  */
 async function signFirst(signer: SigningContext, { payout, digest }: SigningTask): Promise<Signed> {
   const { pool, journal, clock } = signer
-  const { network, amount, networkFeeMax } = payout
+  const { network, asset, amount, networkFeeMax } = payout
   // The vault pays out SOL alone, and an amount in another asset is no amount of lamports.
-  if (isToken(payout.asset)) return WAITS
+  if (isToken(asset)) return WAITS
   const keys = await signerAccountsOf(signer, network)
   const reading = (await loadSolanaSignerAccounts(pool, network))?.reading ?? null
   if (reading === null) return WAITS
@@ -232,13 +231,13 @@ async function signFirst(signer: SigningContext, { payout, digest }: SigningTask
   const unitPrice = unitPriceWithin(reading.unitPrice, networkFeeMax)
   if (unitPrice === null) return { kind: 'refused', code: 'fee_above_limit' }
   // What was swept for others, or is signed away, is not this one's; a sweep brings what is missing.
-  const credit = await loadVaultCredit(pool, tenant, { network, keyspace: keyspaceOfNetwork(network) })
+  const credit = await loadVaultCredit(pool, tenant, { network, keyspace: keyspaceOfNetwork(network), asset })
   if (credit >= amount) {
     const { failed } = await listUnmoved(pool, tenant, payout)
-    const unlanded = await listUnlandedSweeps(pool, network)
+    const unlanded = await listUnlandedSweeps(pool, { network, asset })
     if (!(await isSignedFor(signer, payout, { unlanded, failed }))) return WAITS
   }
-  const { signed } = await sumSolanaPayouts(pool, network, reading.readAt)
+  const signed = await sumSignedPayouts(pool, { network, asset }, reading.readAt)
   if (credit < amount || reading.vaultLamports - reading.rentExempt - signed < amount) return WAITS
   const ours: readonly string[] = keys.nonceAccounts
   const nonce = (await listSolanaNonces(pool, network)).find(

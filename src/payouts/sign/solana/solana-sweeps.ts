@@ -76,7 +76,8 @@ async function merchantOf(
   const keyspace = solanaKeyspace(network)
   const addresses = sources.map(({ index }) => Buffer.from(solana.ownerAt(keyspace, index)))
   const held = new Map<number, SweptSource>()
-  for (const one of await listSweptSources(pool, { network, keyspace }, addresses)) held.set(one.index, one)
+  for (const one of await listSweptSources(pool, { network, keyspace, asset: 'SOL' }, addresses))
+    held.set(one.index, one)
   const merchants = new Set([...held.values()].map(({ merchantId }) => merchantId))
   const isHeld = ({ index, lamports }: SweepSource) => (held.get(index)?.expected ?? 0n) >= lamports
   const [merchantId] = merchants
