@@ -98,7 +98,7 @@ export async function listUnlandedSweeps(
 }
 
 /** A deposit address with what it must hold of an asset according to the books, in base units. */
-export type SweepCandidate = {
+type SweepCandidate = {
   readonly index: number
   readonly addressBytes: Buffer
   readonly expected: bigint

@@ -32,8 +32,9 @@ import type {
 import type { OutcomeSealer } from '../outcome-sealer.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { sendTo } from './send-to.ts'
+import { isFinalWith } from './signed-transactions.ts'
 import { SolanaFunding } from './solana-funding.ts'
-import { isFinalWith, SolanaMaintenance } from './solana-maintenance.ts'
+import { SolanaMaintenance } from './solana-maintenance.ts'
 
 /** Transactions between the signer's own accounts that have not ended, at most. */
 const OPEN_MAX = 50

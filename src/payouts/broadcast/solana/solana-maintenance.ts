@@ -1,4 +1,4 @@
-import { SolanaCallFailed, type SolanaRpc, type TransactionStatus } from '../../../chain/solana/solana-rpc.ts'
+import type { SolanaRpc } from '../../../chain/solana/solana-rpc.ts'
 import { type AssetId, keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
 import { LAMPORTS_PER_SIGNATURE, SWEEP_SOURCES_MAX } from '../../../core/payout/solana-fee.ts'
 import type { Pool } from '../../../postgres/pool.ts'
@@ -16,15 +16,13 @@ import {
   insertMaintenance,
   type MaintenanceTransaction,
   type OpenMaintenance,
-  type SignedMaintenance,
   type SweepSource,
 } from '../../store/solana-maintenance.ts'
 import { listSweepNeeds } from '../../store/vault-sweeps.ts'
-import type { BroadcastVerdict } from '../broadcaster.ts'
 import { type OutcomeSealer, UnsealedPages } from '../outcome-sealer.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { unlessRefused } from '../unless-refused.ts'
-import { sendTo } from './send-to.ts'
+import { sendUntilFinal } from './signed-transactions.ts'
 import { SolanaDeposits } from './solana-deposits.ts'
 
 /** A request left unsigned this long is made again if still needed: the signer may have refused it. */
@@ -98,20 +96,7 @@ export class SolanaMaintenance {
     const signed = open.flatMap(({ maintenance, signed: each }) =>
       each === null ? [] : [{ id: maintenance.id, kind: maintenance.kind, ...each }],
     )
-    if (signed.length === 0) return
-    const { providers } = this.#parts
-    const rpc = providers.current
-    const height = await rpc.blockHeight('finalized')
-    const statuses = await rpc.statuses(signed.map(({ txid }) => txid))
-    for (const maintenance of signed) {
-      const status = statuses.get(maintenance.txid)
-      if (status?.isFinal === true) {
-        const saysSo = (other: SolanaRpc) => isFinalWith(other, maintenance.txid, status)
-        if (await providers.anotherSays(maintenance.id, saysSo)) await this.#end(maintenance, !status.failed)
-      } else if (status === undefined && height > maintenance.lastValidHeight)
-        await this.#endDropped(maintenance)
-      else if (status === undefined) await this.#offer(maintenance)
-    }
+    await sendUntilFinal(this.#parts, signed, (maintenance, landed) => this.#end(maintenance, landed))
   }
 
   async #endUnsigned(open: readonly OpenMaintenance[]): Promise<void> {
@@ -120,30 +105,6 @@ export class SolanaMaintenance {
     const now = clock()
     const requestedBefore = new Date(now.getTime() - UNSIGNED_MS)
     await endUnsignedMaintenance(pool, network, { requestedBefore, now })
-  }
-
-  async #offer({ id, txid, raw }: SignedMaintenance & { readonly id: string }): Promise<void> {
-    const send = async (rpc: SolanaRpc): Promise<BroadcastVerdict> => {
-      try {
-        return await sendTo(rpc, raw)
-      } catch (error) {
-        if (!(error instanceof SolanaCallFailed)) throw error
-        return { kind: 'refused', reason: error.message }
-      }
-    }
-    const verdict = await this.#parts.providers.broadcast(txid, send)
-    // It is sent again until its blockhash is too old, and then requested again.
-    if (verdict.kind !== 'known')
-      this.#parts.log.debug({ ...verdict, maintenance: id }, 'a node does not take what keeps payouts going')
-  }
-
-  async #endDropped(maintenance: SignedMaintenance & Ending): Promise<void> {
-    const isDropped = await this.#parts.providers.allSay(maintenance.id, async (rpc) => {
-      // Before the status: what is in no final block by then, and is too old for any later one, is in none.
-      if ((await rpc.blockHeight('finalized')) <= maintenance.lastValidHeight) return false
-      return !(await rpc.statuses([maintenance.txid])).has(maintenance.txid)
-    })
-    if (isDropped) await this.#end(maintenance, false)
   }
 
   /** The chain is asked again about what is called landed and nobody sealed. */
@@ -231,13 +192,3 @@ export class SolanaMaintenance {
 
 const nameOf = ({ merchantId, livemode }: Tenant, asset: AssetId): string =>
   `${merchantId} ${livemode} ${asset}`
-
-/** Whether the node has this transaction in this slot for good, with this outcome. */
-export async function isFinalWith(
-  rpc: SolanaRpc,
-  txid: string,
-  { slot, failed }: TransactionStatus,
-): Promise<boolean> {
-  const found = (await rpc.statuses([txid])).get(txid)
-  return found?.isFinal === true && found.slot === slot && found.failed === failed
-}
