@@ -119,9 +119,10 @@ type Source = {
 async function openSource(pool: Pool, node: ReadNode, watched: AddressSet | WatchedOwners): Promise<Source> {
   if (isSolanaNode(node) || watched instanceof WatchedOwners) {
     if (!(watched instanceof WatchedOwners)) throw new Error('Solana is matched by its owners')
-    const { livemode, privateChain = null, rpcUrl, rpcSetting, network } = node
+    const { livemode, privateChain = null, rpcUrl, rpcSetting, network, tokenContracts } = node
     const feePayer = async () => (await loadSolanaSignerAccounts(pool, network))?.feePayer ?? null
-    const options = { livemode, privateChain, rpcUrl, rpcSetting, watched, feePayer, isPatient: true }
+    const reached = { livemode, privateChain, rpcUrl, rpcSetting, tokenContracts }
+    const options = { ...reached, watched, feePayer, isPatient: true }
     const adapter = new SolanaAdapter({ ...options, clock: systemClock })
     return connected(adapter, [])
   }

@@ -51,6 +51,7 @@ export function openProviderOf(
       privateChain,
       rpcUrl: url,
       rpcSetting: setting,
+      tokenContracts,
       clock,
       watched,
       ...open,

@@ -7,6 +7,7 @@ import { AnvilMissing } from '../sandbox/evm/anvil-program.ts'
 import { startEvmChain } from '../sandbox/evm/start-evm-chain.ts'
 import { type SandboxPlace, THIS_MACHINE } from '../sandbox/own-port.ts'
 import { SvmMissing } from '../sandbox/solana/load-svm.ts'
+import { SANDBOX_MINTS } from '../sandbox/solana/sandbox-mints.ts'
 import { startSolanaChain } from '../sandbox/solana/start-solana-chain.ts'
 import { startUtxoChain, utxoControls } from '../sandbox/utxo/start-utxo-chain.ts'
 import { type ChainNode, rpcSettingOf, UTXO_CHAINS } from './chain-nodes.ts'
@@ -118,7 +119,7 @@ async function openSolanaSandbox(config: Config, deps: Deps): Promise<ChainNode 
       furtherUrls: [],
       rpcSetting: rpcSettingOf('solana-test'),
       zmqUrl: null,
-      tokenContracts: {},
+      tokenContracts: { ...SANDBOX_MINTS, ...config.testTokenContracts.solana },
       sandbox: {
         controls: sandbox.client,
         subscribe: (wake) => sandbox.client.subscribe(wake),

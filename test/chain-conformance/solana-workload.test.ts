@@ -13,12 +13,14 @@ import {
 } from '@solana-program/token'
 import { expect, test } from 'vitest'
 import type { FoundTransfer } from '../../src/chain/adapter.ts'
+import type { PaymentAsset } from '../../src/core/assets.ts'
+import { NATIVE_MINT as WRAPPED } from '../../src/core/chain/solana-mints.ts'
 import type { BlockRef } from '../../src/core/invoice/types.ts'
 import { seededRandom } from '../support/random.ts'
 import { type DrivenSolana, solanaDriver } from '../support/solana-driver.ts'
 import { lever } from '../support/solana-payer.ts'
 
-const NATIVE_MINT = address('So11111111111111111111111111111111111111112')
+const NATIVE_MINT = address(WRAPPED)
 const TRANSFERS = process.env.LONG === undefined ? 200 : 10_000
 const OWNERS = 40
 const AMOUNT = 5_000_000n
@@ -36,13 +38,16 @@ const KINDS = [
   'wrapped',
   'dust',
   'by a program',
+  'USDC',
+  'PYUSD twice, and USDT',
+  'tokens that are none of ours',
 ] as const
 
 type Paid = {
   readonly owner: Address
   readonly txid: string
   readonly amount: bigint
-  readonly asset: 'SOL' | 'WSOL'
+  readonly asset: PaymentAsset
 }
 
 /** Pays watched owners in every way there is, on a chain with skipped slots and forks. */
@@ -64,6 +69,10 @@ class Workload {
   async prepare(): Promise<void> {
     this.#tables = await this.#solana.payer.makeTable(this.owners.slice(0, 10))
     this.#nonce = await this.#solana.payer.makeNonce()
+    const { payer } = this.#solana
+    for (const asset of ['USDC_SOLANA', 'USDT_SOLANA', 'PYUSD_SOLANA'] as const)
+      await payer.giveTokens(asset, payer.signer.address, 10n ** 12n)
+    await payer.mine(1)
   }
 
   #below(max: number): number {
@@ -90,7 +99,7 @@ class Workload {
     const owner = this.owners[place] ?? this.owners[0]
     if (owner === undefined) throw new Error('no owner')
     const amount = AMOUNT + nth
-    const expectPaid = (txid: string, sum: bigint, asset: 'SOL' | 'WSOL' = 'SOL') => {
+    const expectPaid = (txid: string, sum: bigint, asset: PaymentAsset = 'SOL') => {
       this.paid.push({ owner, txid, amount: sum, asset })
       if (asset === 'SOL') this.#funded.add(owner)
     }
@@ -124,6 +133,25 @@ class Workload {
         return
       case 'wrapped':
         return expectPaid(await payer.send(await payer.wrap(owner, amount)), amount, 'WSOL')
+      case 'USDC':
+        return expectPaid(
+          await payer.send(await payer.tokens('USDC_SOLANA', owner, amount)),
+          amount,
+          'USDC_SOLANA',
+        )
+      case 'PYUSD twice, and USDT': {
+        const pyusd = await payer.tokens('PYUSD_SOLANA', owner, amount)
+        const usdt = await payer.tokens('USDT_SOLANA', owner, amount + 1n)
+        const txid = await payer.send([...pyusd, ...pyusd, ...usdt])
+        expectPaid(txid, 2n * amount, 'PYUSD_SOLANA')
+        return expectPaid(txid, amount + 1n, 'USDT_SOLANA')
+      }
+      case 'tokens that are none of ours': {
+        await payer.send(await payer.otherMint(owner, amount))
+        // Sweeps look for tokens where wallets put them, and nowhere else.
+        await payer.send(await payer.elsewhere('USDC_SOLANA', owner, amount))
+        return
+      }
       case 'by a program': {
         // What closing a token account leaves goes to whom one names, by the token program.
         const [account] = await findAssociatedTokenPda({

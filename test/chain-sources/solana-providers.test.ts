@@ -69,9 +69,10 @@ test('a provider that merely lacks the block is waited for', async () => {
 test('a balance beyond 2⁵³ lamports is read to its last digit', async () => {
   const server = createServer((request, response) => {
     request.resume()
-    response.end(
-      '{"jsonrpc":"2.0","id":1,"result":{"context":{"slot":7},"value":[{"lamports":18446744073709551615},{"lamports":9007199254740993},{"lamports":5}]}}',
+    const accounts = ['18446744073709551615', '9007199254740993', '5'].map(
+      (lamports) => `{"lamports":${lamports},"owner":"${'1'.repeat(32)}","data":["","base64"]}`,
     )
+    response.end(`{"jsonrpc":"2.0","id":1,"result":{"context":{"slot":7},"value":[${accounts}]}}`)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo

@@ -1,8 +1,8 @@
 import { getTransferSolInstruction } from '@solana-program/system'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { nonceOfTransaction } from '../../src/chain/solana/durable-nonce.ts'
-import { NATIVE_MINT } from '../../src/chain/solana/find-transfers.ts'
 import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
+import { NATIVE_MINT } from '../../src/core/chain/solana-mints.ts'
 import { SOLANA_FEE_MIN } from '../../src/core/payout/solana-fee.ts'
 import {
   openSignerAccounts,

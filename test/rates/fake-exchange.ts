@@ -31,6 +31,7 @@ const DEFAULT_PRICES: readonly (readonly [RegExp, string])[] = [
   [/SOL/i, '201.3'],
   [/USDT/i, '1.0002'],
   [/POL/i, '0.4987'],
+  [/PYUSD/i, '0.9998'],
 ]
 
 /** The default price of a market, whatever the exchange calls it. */
@@ -79,9 +80,9 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
 function marketOf(name: ExchangeName, url: string): string | null {
   switch (name) {
     case 'coinbase':
-      return /^\/products\/((?:BTC|LTC|ETH|SOL|USDT|POL)-USD)\/ticker$/.exec(url)?.[1] ?? null
+      return /^\/products\/((?:BTC|LTC|ETH|SOL|USDT|POL|PYUSD)-USD)\/ticker$/.exec(url)?.[1] ?? null
     case 'kraken':
-      return /^\/0\/public\/Ticker\?pair=((?:XBT|LTC|ETH|SOL|USDC|USDT|POL)USD)$/.exec(url)?.[1] ?? null
+      return /^\/0\/public\/Ticker\?pair=((?:XBT|LTC|ETH|SOL|USDC|USDT|POL|PYUSD)USD)$/.exec(url)?.[1] ?? null
     case 'bitstamp':
       return /^\/api\/v2\/ticker\/((?:btc|ltc|eth|sol|usdc|usdt|pol)usd)\/$/.exec(url)?.[1] ?? null
   }

@@ -3,6 +3,7 @@ import { address, getAddressDecoder, getBase58Decoder } from '@solana/kit'
 import { SolanaAdapter, type WayOfWatching } from '../../src/chain/solana/solana-adapter.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
+import { SANDBOX_MINTS } from '../../src/sandbox/solana/sandbox-mints.ts'
 import { startSolanaChain } from '../../src/sandbox/solana/start-solana-chain.ts'
 import type { ChainDriver, ChainLie, DrivenChain } from './chain-driver.ts'
 import { temporaryFolder } from './sandbox-state.ts'
@@ -65,6 +66,7 @@ export class DrivenSolana implements DrivenChain {
     livemode: false
     rpcUrl: string
     rpcSetting: string
+    tokenContracts: typeof SANDBOX_MINTS
     way: WayOfWatching
     probeIntervalMs: number
   }
@@ -87,6 +89,7 @@ export class DrivenSolana implements DrivenChain {
       livemode: false,
       rpcUrl: this.url,
       rpcSetting: 'TEST_SOLANA_RPC_URL',
+      tokenContracts: SANDBOX_MINTS,
       way,
       probeIntervalMs: 50,
     }

@@ -36,10 +36,18 @@ import {
 import {
   findAssociatedTokenPda,
   getCreateAssociatedTokenIdempotentInstruction,
+  getInitializeAccount3Instruction,
+  getInitializeMint2Instruction,
+  getMintSize,
+  getMintToInstruction,
   getSyncNativeInstruction,
+  getTokenSize,
+  getTransferCheckedInstruction,
   TOKEN_PROGRAM_ADDRESS,
 } from '@solana-program/token'
-import { NATIVE_MINT } from '../../src/chain/solana/find-transfers.ts'
+import type { AssetId } from '../../src/core/assets.ts'
+import { NATIVE_MINT } from '../../src/core/chain/solana-mints.ts'
+import { sandboxMintOf } from '../../src/sandbox/solana/sandbox-mints.ts'
 
 const TABLE_PROGRAM = address('AddressLookupTab1e1111111111111111111111111')
 
@@ -104,6 +112,86 @@ export class SolanaPayer {
       getCreateAssociatedTokenIdempotentInstruction({ payer: this.signer, ata, owner, mint }),
       this.transfer(ata, amount),
       getSyncNativeInstruction({ account: ata }),
+    ]
+  }
+
+  /** Test tokens from the sandbox's bank, which makes as many as anybody asks for. */
+  async giveTokens(asset: AssetId, owner: Address, amount: bigint): Promise<string> {
+    const mint = sandboxMintOf(asset)?.mint ?? null
+    const params = [owner, amount.toString(), mint]
+    const { txid, hex } = (await lever(this.#rpcUrl, 'sandbox_signpayment', params)) as {
+      txid: string
+      hex: string
+    }
+    await lever(this.#rpcUrl, 'sendTransaction', [hex, { encoding: 'base64', skipPreflight: true }])
+    return txid
+  }
+
+  /** What wallets send: the account where the owner's tokens go, made where it is missing, and the payer's own tokens. */
+  async tokens(asset: AssetId, owner: Address, amount: bigint): Promise<Instruction[]> {
+    const of = sandboxMintOf(asset)
+    if (of === null) throw new Error(`${asset} has no mint`)
+    const [mint, tokenProgram] = [address(of.mint), address(of.program)]
+    const [source] = await findAssociatedTokenPda({ owner: this.signer.address, mint, tokenProgram })
+    const [ata] = await findAssociatedTokenPda({ owner, mint, tokenProgram })
+    const sent = { source, mint, destination: ata, authority: this.signer, amount, decimals: 6 }
+    return [
+      getCreateAssociatedTokenIdempotentInstruction({ payer: this.signer, ata, owner, mint, tokenProgram }),
+      getTransferCheckedInstruction(sent, { programAddress: tokenProgram }),
+    ]
+  }
+
+  /** Tokens of a mint that anybody may make, for an owner. */
+  async otherMint(owner: Address, amount: bigint): Promise<Instruction[]> {
+    const mint = await generateKeyPairSigner()
+    const space = BigInt(getMintSize())
+    const rent = await this.client.getMinimumBalanceForRentExemption(space).send()
+    const [ata] = await findAssociatedTokenPda({
+      owner,
+      mint: mint.address,
+      tokenProgram: TOKEN_PROGRAM_ADDRESS,
+    })
+    const account = { payer: this.signer, ata, owner, mint: mint.address }
+    const made = { mint: mint.address, token: ata, mintAuthority: this.signer, amount }
+    return [
+      getCreateAccountInstruction({
+        payer: this.signer,
+        newAccount: mint,
+        lamports: rent,
+        space,
+        programAddress: TOKEN_PROGRAM_ADDRESS,
+      }),
+      getInitializeMint2Instruction({
+        mint: mint.address,
+        decimals: 6,
+        mintAuthority: this.signer.address,
+      }),
+      getCreateAssociatedTokenIdempotentInstruction(account),
+      getMintToInstruction(made),
+    ]
+  }
+
+  /** The payer's own tokens, into another account of the owner than wallets would take. */
+  async elsewhere(asset: AssetId, owner: Address, amount: bigint): Promise<Instruction[]> {
+    const [, sent] = await this.tokens(asset, owner, amount)
+    const of = sandboxMintOf(asset)
+    if (of === null || sent?.accounts === undefined) throw new Error(`${asset} has no mint`)
+    const account = await generateKeyPairSigner()
+    const space = BigInt(getTokenSize())
+    const rent = await this.client.getMinimumBalanceForRentExemption(space).send()
+    const accounts = sent.accounts.map((each, place) =>
+      place === 2 ? { ...each, address: account.address } : each,
+    )
+    return [
+      getCreateAccountInstruction({
+        payer: this.signer,
+        newAccount: account,
+        lamports: rent,
+        space,
+        programAddress: TOKEN_PROGRAM_ADDRESS,
+      }),
+      getInitializeAccount3Instruction({ account: account.address, mint: address(of.mint), owner }),
+      { ...sent, accounts },
     ]
   }
 

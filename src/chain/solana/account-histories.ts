@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
+import type { SolanaMint } from '../../core/chain/solana-mints.ts'
 import { entriesUpTo } from '../../runtime/cache-size.ts'
 import { ChainUnavailable, type FoundTransfer } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
-import { findTransfers } from './find-transfers.ts'
+import { balanceIn, findTransfers } from './find-transfers.ts'
 import type { ReadParts } from './read-blocks.ts'
 import { SIGNATURES_PER_CALL } from './solana-rpc.ts'
 
@@ -18,7 +19,13 @@ const EXPLAIN_RETRY_MS = 80
 /** What transactions did to accounts; catching up in steps reads each of them once. */
 const TOUCHES_MAX = 50_000
 
-export type Reading = { readonly account: string; readonly lamports: bigint; readonly slot: number }
+/** `balance`: lamports of an owner, or tokens of a mint. */
+export type Reading = {
+  readonly account: string
+  readonly mint: SolanaMint | null
+  readonly balance: bigint
+  readonly slot: number
+}
 export type Touch = {
   readonly signature: string
   readonly slot: number
@@ -68,13 +75,13 @@ export class AccountHistories {
    */
   async explain(
     reading: Reading,
-    from: { readonly since: number; readonly lamports: bigint },
+    from: { readonly since: number; readonly balance: bigint },
     waits: boolean,
   ): Promise<Touch[] | null> {
     for (let attempt = 1; ; attempt++) {
       const touches = await this.#touches(reading, from.since)
-      const before = reading.lamports - touches.reduce((total, { delta }) => total + delta, 0n)
-      if (before === from.lamports) return touches
+      const before = reading.balance - touches.reduce((total, { delta }) => total + delta, 0n)
+      if (before === from.balance) return touches
       if (!waits) return null
       this.forget()
       if (attempt >= EXPLAIN_ATTEMPTS_MAX) return null
@@ -90,7 +97,7 @@ export class AccountHistories {
   async newest(reading: Reading): Promise<Touch[] | null> {
     const touches = await this.#touches(reading, 0)
     const left = touches.toSorted((a, b) => b.slot - a.slot)
-    let balance = reading.lamports
+    let { balance } = reading
     while (left.length > 0) {
       // In no order within a slot.
       const at = left.findIndex(({ slot, after }) => slot === left[0]?.slot && after === balance)
@@ -124,7 +131,7 @@ export class AccountHistories {
     )
   }
 
-  async #touch(signature: string, slot: number, { account }: Reading): Promise<Touch | null> {
+  async #touch(signature: string, slot: number, { account, mint }: Reading): Promise<Touch | null> {
     const key = `${signature} ${slot} ${account}`
     const known = this.#touched.get(key)
     if (known !== undefined) return known
@@ -133,13 +140,11 @@ export class AccountHistories {
     if (transaction.signature !== signature)
       throw new ChainUnavailable(`the node gave another transaction than ${signature}`)
     const index = transaction.accounts.indexOf(account)
-    const touch = {
-      signature,
-      slot: transaction.slot,
-      delta: (transaction.post[index] ?? 0n) - (transaction.pre[index] ?? 0n),
-      after: transaction.post[index] ?? 0n,
-      transfers: findTransfers(transaction, this.#parts.watched),
-    }
+    const { pre, post, preTokens, postTokens } = transaction
+    const before = mint === null ? (pre[index] ?? 0n) : balanceIn(preTokens, index, mint, null)
+    const after = mint === null ? (post[index] ?? 0n) : balanceIn(postTokens, index, mint, null)
+    const transfers = findTransfers(transaction, this.#parts)
+    const touch = { signature, slot: transaction.slot, delta: after - before, after, transfers }
     if (touch.slot === slot) this.#touched.set(key, touch)
     return touch
   }

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
-import { findTransfers, NATIVE_MINT } from './find-transfers.ts'
+import { NATIVE_MINT } from '../../core/chain/solana-mints.ts'
+import { findTransfers } from './find-transfers.ts'
 import type { TokenBalance, TransactionInBlock } from './solana-answers.ts'
+import { TokenAccounts } from './token-accounts.ts'
 import { addressBytesOf, ownerOf, WatchedOwners } from './watched-owners.ts'
 
 const OURS = Uint8Array.from({ length: 32 }, (_, place) => place + 1)
@@ -11,6 +13,7 @@ const SYSTEM = '11111111111111111111111111111111'
 
 const watched = new WatchedOwners()
 watched.add([OURS])
+const sought = { watched, tokens: TokenAccounts.on('solana-live', { livemode: true }) }
 
 /** A transaction of the other one that names us second. */
 const transaction = (changes: Partial<TransactionInBlock>): TransactionInBlock => ({
@@ -30,10 +33,10 @@ const token = (owner: string | undefined, amount: string, mint = NATIVE_MINT): T
   uiTokenAmount: { amount },
 })
 const amounts = (changes: Partial<TransactionInBlock>) =>
-  findTransfers(transaction(changes), watched).map(({ amount, asset }) => [amount, asset])
+  findTransfers(transaction(changes), sought).map(({ amount, asset }) => [amount, asset])
 
 test('what an owner gained in the whole transaction is one transfer, named by its place', () => {
-  expect(findTransfers(transaction({ pre: [1_000n, 5n, 1n], post: [0n, 905n, 1n] }), watched)).toEqual([
+  expect(findTransfers(transaction({ pre: [1_000n, 5n, 1n], post: [0n, 905n, 1n] }), sought)).toEqual([
     {
       addressBytes,
       txid: 's'.repeat(88),
@@ -76,7 +79,7 @@ test('what the fee payer puts on an address is no payment; a payout whose fee it
   signerAccounts.add([OURS])
   signerAccounts.feePayer = OTHER
   const found = (changes: Partial<TransactionInBlock>) =>
-    findTransfers(transaction(changes), signerAccounts).length
+    findTransfers(transaction(changes), { ...sought, watched: signerAccounts }).length
   expect(found({ pre: [2_000_000n, 0n, 1n], post: [1_104_120n, 890_880n, 1n] })).toBe(0)
   const vault = 'vault'
   const accounts = [OTHER, vault, ours, SYSTEM]

@@ -1,16 +1,17 @@
+import type { PaymentAsset } from '../../core/assets.ts'
+import type { SolanaMint } from '../../core/chain/solana-mints.ts'
 import type { FoundTransfer } from '../adapter.ts'
-import type { BlockWithAccounts, TransactionInBlock } from './solana-answers.ts'
+import type { BlockWithAccounts, TokenBalance, TransactionInBlock } from './solana-answers.ts'
+import { associatedTokenAccount, type TokenAccounts } from './token-accounts.ts'
 import { addressBytesOf, type WatchedOwners } from './watched-owners.ts'
 
-/** Of wrapped SOL: the coin inside a token account, which is another asset than what lies on the address itself. */
-export const NATIVE_MINT = 'So11111111111111111111111111111111111111112'
-/** Wrapped SOL is named by the account that holds it, beyond any index that an account of a transaction can have. */
-const WRAPPED_FROM = 1_000
+/** Who is watched, and what tokens are looked for. */
+export type Sought = { readonly watched: WatchedOwners; readonly tokens: TokenAccounts }
 
 /** All that a block brought to watched owners. */
-export const transfersIn = (block: BlockWithAccounts, watched: WatchedOwners): FoundTransfer[] => [
-  ...block.transactions.flatMap((each) => findTransfers(each, watched)),
-  ...findRewards(block, watched),
+export const transfersIn = (block: BlockWithAccounts, sought: Sought): FoundTransfer[] => [
+  ...block.transactions.flatMap((each) => findTransfers(each, sought)),
+  ...findRewards(block, sought.watched),
 ]
 
 /**
@@ -31,12 +32,12 @@ function findRewards(
 
 /**
  * What a transaction brought to watched owners: for each the whole difference of its lamports, whichever program
- * moved them and however many instructions; and wrapped SOL that token accounts of theirs received. A failed
- * transaction brings nothing. The installation's own fee payer puts on addresses what an account must hold, which is no
+ * moved them and however many instructions; and what their token accounts received of the mints that are looked for: the
+ * difference, so that what a mint keeps of a transfer is no part of it. A failed transaction brings nothing. The installation's own fee payer puts on addresses what an account must hold, which is no
  * payment; a payout that it pays the fee of may well pay an invoice of this installation. The output index is the
  * account's place in the transaction, where all readings put it.
  */
-export function findTransfers(transaction: TransactionInBlock, watched: WatchedOwners): FoundTransfer[] {
+export function findTransfers(transaction: TransactionInBlock, { watched, tokens }: Sought): FoundTransfer[] {
   const { failed, signature: txid, accounts, pre, post } = transaction
   if (failed) return []
   // Of a payout the vault pays the fee too, and nothing is left for the fee payer to give.
@@ -48,17 +49,35 @@ export function findTransfers(transaction: TransactionInBlock, watched: WatchedO
     if (amount > 0n && amount > given) found.push(transfer({ owner, txid, outputIndex: index, amount }))
   }
   for (const after of transaction.postTokens) {
-    const { owner, mint, accountIndex } = after
-    if (mint !== NATIVE_MINT || owner === undefined || !watched.has(owner)) continue
+    const { owner, accountIndex } = after
+    const mint = tokens.mintOf(after.mint)
+    if (mint === null || owner === undefined || !watched.has(owner)) continue
+    if (!mint.isAnyAccount && accounts[accountIndex] !== associatedTokenAccount(owner, mint)) continue
     // An account that was somebody else's brings all that it holds.
-    const before = transaction.preTokens.find(
-      (each) => each.accountIndex === accountIndex && each.mint === mint && (each.owner ?? owner) === owner,
-    )
-    const amount = BigInt(after.uiTokenAmount.amount) - BigInt(before?.uiTokenAmount.amount ?? '0')
+    const amount =
+      balanceIn(transaction.postTokens, accountIndex, mint, owner) -
+      balanceIn(transaction.preTokens, accountIndex, mint, owner)
     if (amount <= 0n) continue
-    found.push(transfer({ owner, txid, outputIndex: WRAPPED_FROM + accountIndex, amount }, 'WSOL'))
+    const outputIndex = mint.outputIndex + accountIndex
+    found.push(transfer({ owner, txid, outputIndex, amount }, mint.asset))
   }
   return found
+}
+
+/** What the account at a place of a transaction holds of a mint, as far as it is this owner's; null: whoever's it is. */
+export function balanceIn(
+  balances: readonly TokenBalance[],
+  accountIndex: number,
+  { mint }: SolanaMint,
+  owner: string | null,
+): bigint {
+  const found = balances.find(
+    (each) =>
+      each.accountIndex === accountIndex &&
+      each.mint === mint &&
+      (owner === null || (each.owner ?? owner) === owner),
+  )
+  return BigInt(found?.uiTokenAmount.amount ?? '0')
 }
 
 function transfer(
@@ -68,7 +87,7 @@ function transfer(
     readonly outputIndex: number
     readonly amount: bigint
   },
-  asset: 'SOL' | 'WSOL' = 'SOL',
+  asset: PaymentAsset = 'SOL',
 ): FoundTransfer {
   const { owner, txid, outputIndex, amount } = parts
   return { addressBytes: addressBytesOf(owner), txid, outputIndex, asset, amount, minimumConfirmations: 1 }

@@ -17,20 +17,19 @@ import { ClosedOwners } from './closed-owners.ts'
 import { readBalances } from './read-balances.ts'
 import type { ReadParts } from './read-blocks.ts'
 import { SIGNATURES_PER_CALL, SOLANA_CODES, SolanaCallFailed } from './solana-rpc.ts'
-import { TokenAccounts } from './token-accounts.ts'
 import { touchedBlocks } from './touched-blocks.ts'
 import { LATE_SLOTS, leastRecent, UnreadAddresses } from './unread-addresses.ts'
 
 const CALLS_IN_FLIGHT = 4
-/** Accounts, two for each address, that are remembered: one that is forgotten is explained from its beginning again. */
-const REMEMBERED_MAX = 200_000
+/** Accounts, five for each address, that are remembered: one that is forgotten is explained from its beginning again. */
+const REMEMBERED_MAX = 500_000
 
 /**
  * An account as we last saw it, in `seenSlot`. All its transactions up to `since` were reported, and made it this; its list
  * was last asked for in `triedSlot`.
  */
 type KnownAccount = {
-  readonly lamports: bigint
+  readonly balance: bigint
   readonly since: number
   readonly seenSlot: number
   readonly triedSlot: number
@@ -43,7 +42,7 @@ type KnownAccount = {
 type Lacking = { readonly againSlot: number | null; readonly listed: string }
 
 /** Where every account begins. */
-const NOTHING = { since: 0, lamports: 0n, lacking: null }
+const NOTHING = { since: 0, balance: 0n, lacking: null }
 
 type Range = { readonly tipSlot: number; readonly maxBlocks: number; readonly passesOver?: boolean }
 
@@ -64,7 +63,6 @@ type History = {
 export class AccountPolling {
   readonly #parts: ReadParts
   readonly #known = new LRUCache<string, KnownAccount>(entriesUpTo(REMEMBERED_MAX))
-  readonly #tokenAccounts = new TokenAccounts(REMEMBERED_MAX)
   /** The slot up to which an account's transactions were reported and recorded; nothing is known of those above it. */
   readonly #reportedThrough = new LRUCache<string, number>(entriesUpTo(REMEMBERED_MAX))
   /** What was reported last. It counts as recorded once the caller continues from its last block. */
@@ -133,7 +131,8 @@ export class AccountPolling {
     if (read === null) return null
     const unexplained = new Map<string, 'lacking' | 'unread'>()
     for (const owner of owners) {
-      const accounts = [owner, await this.#tokenAccounts.of(owner)].filter((one) => read.unexplained.has(one))
+      const all = (await this.#parts.tokens.of(owner)).map(({ account }) => account)
+      const accounts = all.filter((account) => read.unexplained.has(account))
       const isUnread = accounts.some((account) => this.#unread.has(account))
       if (accounts.length > 0) unexplained.set(owner, isUnread ? 'unread' : 'lacking')
     }
@@ -148,12 +147,12 @@ export class AccountPolling {
     { open, closed }: { readonly open: readonly string[]; readonly closed: readonly string[] },
     range: Range,
   ) {
-    const { chain, rpc } = this.#parts
+    const { chain, rpc, tokens } = this.#parts
     if (this.#at !== checkpoint.hash) this.forget()
     this.#settleReported(checkpoint)
     // The tip first, and once more at the end: all that is read in between is of the one chain that leads to it.
     const end = (await chain.reference(range.tipSlot)).block
-    const readings = await readBalances(rpc, this.#tokenAccounts, [...open, ...closed], checkpoint.height)
+    const readings = await readBalances(rpc, tokens, [...open, ...closed], checkpoint.height)
     // One of several nodes behind an address may be some slots behind the one that named the tip.
     const slot = readings.reduce((lowest, each) => Math.min(lowest, each.slot), end.height)
     if (slot < checkpoint.height) return null
@@ -162,8 +161,8 @@ export class AccountPolling {
       this.#leaveFork((await chain.commonAncestor(checkpoint)).ancestor)
       throw new ForkLeft()
     }
-    const isOpen = new Set(open)
-    for (const owner of open) isOpen.add(await this.#tokenAccounts.of(owner))
+    const isOpen = new Set<string>()
+    for (const owner of open) for (const { account } of await tokens.of(owner)) isOpen.add(account)
     const { touches, through, unexplained } = await this.#explain(readings, checkpoint, tip.height, isOpen)
     const ends = { ancestor: checkpoint, tip }
     const { blocks, areAll } = await touchedBlocks(chain, ends, touches, range.maxBlocks)
@@ -188,8 +187,8 @@ export class AccountPolling {
   ) {
     const differing = readings.filter((reading) => {
       const known = this.#known.get(reading.account)
-      if (known === undefined) return reading.lamports > 0n
-      return known.lamports !== reading.lamports || known.touchedSlot > ancestor.height
+      if (known === undefined) return reading.balance > 0n
+      return known.balance !== reading.balance || known.touchedSlot > ancestor.height
     })
     const isDiffering = new Set(differing.map(({ account }) => account))
     const unchanged = readings.filter(({ account }) => !isDiffering.has(account))
@@ -202,24 +201,22 @@ export class AccountPolling {
       const history = await this.#historyInTurn(reading, ancestor, how)
       if (history === null) return null
       const later = history.touches.filter((touch) => touch.slot > slot)
-      const lamports = reading.lamports - later.reduce((sum, { delta }) => sum + delta, 0n)
+      const balance = reading.balance - later.reduce((sum, { delta }) => sum + delta, 0n)
       const upTo = history.touches.filter((touch) => touch.slot <= slot)
       const touchedSlot = upTo.reduce((highest, touch) => Math.max(highest, touch.slot), 0)
       const { lacking } = history
       // What a late list leaves out may stand below the newest that it has, and leave the balance as it is.
       const since =
-        lamports === 0n || lacking !== null
-          ? slot
-          : Math.max(history.since, touchedSlot, slot - OVERLAP_SLOTS)
+        balance === 0n || lacking !== null ? slot : Math.max(history.since, touchedSlot, slot - OVERLAP_SLOTS)
       const reported = upTo.filter((touch) => touch.slot > history.reported)
-      const known = { lamports, since, seenSlot: slot, triedSlot: slot, touchedSlot, lacking }
+      const known = { balance, since, seenSlot: slot, triedSlot: slot, touchedSlot, lacking }
       return { account, known, reported, isWhole: history.isWhole }
     })
     const isDue = new Set(due.map(({ account }) => account))
     const through = new Map<string, number>()
-    for (const { account, lamports } of unchanged) {
+    for (const { account, balance } of unchanged) {
       const known = this.#known.get(account)
-      if (known !== undefined && lamports > 0n) {
+      if (known !== undefined && balance > 0n) {
         const triedSlot = isDue.has(account) ? slot : known.triedSlot
         this.#known.set(account, { ...known, seenSlot: slot, triedSlot })
         continue
@@ -228,7 +225,7 @@ export class AccountPolling {
       this.#unread.record(account, null, slot)
       const touchedSlot = known?.touchedSlot ?? 0
       const seen = { since: slot, seenSlot: slot, triedSlot: slot }
-      this.#known.set(account, { lamports, ...seen, touchedSlot, lacking: null })
+      this.#known.set(account, { balance, ...seen, touchedSlot, lacking: null })
     }
     // What no list explains of an address that nobody is to pay now is looked at again in its turn.
     const whole = explained.filter((each) => each !== null)
@@ -246,7 +243,7 @@ export class AccountPolling {
    * an account that is empty nothing was swept that is not in the books. Besides, those whose list may have been late.
    */
   #due(unchanged: readonly Reading[], isOpen: ReadonlySet<string>, slot: number): Reading[] {
-    const holding = unchanged.filter(({ lamports }) => lamports > 0n)
+    const holding = unchanged.filter(({ balance }) => balance > 0n)
     const turns = leastRecent(holding, {
       kindOf: ({ account }) => isOpen.has(account),
       slotOf: ({ account }) => this.#known.get(account)?.triedSlot,
@@ -315,7 +312,7 @@ export class AccountPolling {
   async #history(reading: Reading, ancestor: BlockRef, isOpen: boolean): Promise<History | null> {
     const known = this.#known.get(reading.account)
     const explained = async (
-      from: { readonly since: number; readonly lamports: bigint; readonly lacking: Lacking | null },
+      from: { readonly since: number; readonly balance: bigint; readonly lacking: Lacking | null },
       reported: number,
     ) => {
       const { since, lacking } = from

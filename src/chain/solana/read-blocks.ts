@@ -1,10 +1,9 @@
 import type { BlockRef } from '../../core/invoice/types.ts'
 import { ChainHalted, ChainUnavailable, type ChainUpdate, type ScannedBlock } from '../adapter.ts'
-import { transfersIn } from './find-transfers.ts'
+import { type Sought, transfersIn } from './find-transfers.ts'
 import { type Ancestor, refOf, type SlotChain } from './slot-chain.ts'
 import type { BlockWithAccounts } from './solana-answers.ts'
 import { SOLANA_CODES, SolanaCallFailed, type SolanaRpc } from './solana-rpc.ts'
-import type { WatchedOwners } from './watched-owners.ts'
 
 const BLOCKS_IN_FLIGHT = 4
 /** A reorganisation is connected up to the new tip in one step, so that a payment which only moved never left. */
@@ -15,10 +14,9 @@ const RANGE_SLOTS_MAX = 400_000
 const ATTEMPTS_MAX = 5
 const RETRY_MS = 60
 
-export type ReadParts = {
+export type ReadParts = Sought & {
   readonly rpc: SolanaRpc
   readonly chain: SlotChain
-  readonly watched: WatchedOwners
 }
 
 /**
@@ -45,7 +43,7 @@ export async function readBlocks(
  * has the range, since it would list nothing there.
  */
 export async function readSlots(parts: ReadParts, first: number, count: number): Promise<ScannedBlock[]> {
-  const { rpc, watched } = parts
+  const { rpc } = parts
   const kept = await rpc.firstAvailableBlock()
   if (kept > first) {
     throw new ChainHalted(
@@ -67,7 +65,7 @@ export async function readSlots(parts: ReadParts, first: number, count: number):
       blocks.push({
         block: refOf(slot, block),
         parentHash: block.previousBlockhash,
-        transfers: transfersIn(block, watched),
+        transfers: transfersIn(block, parts),
       })
       below = slot
     }
@@ -114,7 +112,7 @@ async function readFrom(
       if (!stands && blocks.length === 0) return null
       if (!stands) throw new ChainUnavailable('the node gives blocks that do not follow one another')
       below = refOf(batch[index] ?? 0, block)
-      const transfers = transfersIn(block, parts.watched)
+      const transfers = transfersIn(block, parts)
       blocks.push({ block: below, parentHash: block.previousBlockhash, transfers })
     }
   }

@@ -1,4 +1,5 @@
 import type { Network } from '../../core/assets.ts'
+import type { TokenContracts } from '../../core/chain/evm-parameters.ts'
 import type { PrivateChain } from '../../core/chain/realm.ts'
 import type { BlockTags } from '../../core/finality.ts'
 import type { BlockRef } from '../../core/invoice/types.ts'
@@ -18,9 +19,10 @@ import { ForkLeft, TipLeft, TooManySignatures, Unexplained } from './account-his
 import { clusterOf, OWN_CLUSTER, publicClusterOf } from './clusters.ts'
 import { LateLooks } from './late-looks.ts'
 import { AccountPolling } from './poll-accounts.ts'
-import { readBlocks, readSlots } from './read-blocks.ts'
+import { type ReadParts, readBlocks, readSlots } from './read-blocks.ts'
 import { SlotChain } from './slot-chain.ts'
 import { SOLANA_CODES, SolanaCallFailed, SolanaRpc } from './solana-rpc.ts'
+import { TokenAccounts } from './token-accounts.ts'
 import { TransactionOutcome } from './transaction-outcome.ts'
 import { ownerOf, WatchedOwners } from './watched-owners.ts'
 
@@ -52,6 +54,8 @@ type SolanaAdapterOptions = {
   readonly privateChain?: PrivateChain | null
   /** A node's RPC, with credentials. */
   readonly rpcUrl: string
+  /** Mints in the place of the issuers'. */
+  readonly tokenContracts?: TokenContracts
   /** The name under which the operator configured `rpcUrl`, for messages that name the fix. */
   readonly rpcSetting: string
   readonly clock: Clock
@@ -78,6 +82,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   readonly rpc: SolanaRpc
   readonly #options: SolanaAdapterOptions
   readonly #chain: SlotChain
+  readonly #parts: ReadParts
   readonly #polling: AccountPolling
   readonly #late: LateLooks
   readonly #outcomes: TransactionOutcome
@@ -99,9 +104,10 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     this.watched = options.watched ?? new WatchedOwners()
     this.rpc = new SolanaRpc(options.rpcUrl, options.rpcSetting, options.isPatient)
     this.#chain = new SlotChain(this.rpc)
-    const parts = { rpc: this.rpc, chain: this.#chain, watched: this.watched }
-    this.#polling = new AccountPolling(parts)
-    this.#late = new LateLooks(parts)
+    const tokens = TokenAccounts.on(this.network, options)
+    this.#parts = { rpc: this.rpc, chain: this.#chain, watched: this.watched, tokens }
+    this.#polling = new AccountPolling(this.#parts)
+    this.#late = new LateLooks(this.#parts)
     this.#outcomes = new TransactionOutcome(this.rpc)
   }
 
@@ -155,7 +161,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   /** The blocks in so many slots from this one on; slots without a block have none. */
   async readFrom(slot: number, count: number): Promise<ScannedBlock[]> {
     await this.#knowFeePayer()
-    return readSlots({ rpc: this.rpc, chain: this.#chain, watched: this.watched }, slot, count)
+    return readSlots(this.#parts, slot, count)
   }
 
   async tip(): Promise<BlockRef> {
@@ -269,9 +275,8 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
       if (!isAhead) return null
     }
     this.#polling.forget()
-    const parts = { rpc: this.rpc, chain: this.#chain, watched: this.watched }
     try {
-      const read = () => readBlocks(parts, checkpoint, tipSlot, maxBlocks)
+      const read = () => readBlocks(this.#parts, checkpoint, tipSlot, maxBlocks)
       return await this.#late.beside(checkpoint, range, read)
     } catch (error) {
       // Some hundreds of transactions that name as many accounts as they can make a block too long for anybody.

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TOKEN_PROGRAMS } from '../../core/chain/solana-mints.ts'
 import { allOf, isRecord, parsedBy } from '../parse-by-hand.ts'
 
 /** Answers of a Solana node as kit hands them over: integers are bigints. */
@@ -147,11 +148,6 @@ export const transactionBytesSchema = z
   .object({ transaction: z.tuple([z.string(), z.literal('base64')]) })
   .transform(({ transaction: [base64] }) => Buffer.from(base64, 'base64'))
 
-export const accountsSchema = z.object({
-  context: z.object({ slot: slotSchema }),
-  value: z.array(z.object({ lamports }).nullable()),
-})
-
 const signatureEntrySchema = z.object({ signature: name, slot: slotSchema, err: z.unknown() })
 export type SignatureEntry = z.output<typeof signatureEntrySchema>
 export const signatureEntriesSchema = z.array(signatureEntrySchema)
@@ -179,6 +175,21 @@ export const accountBytesSchema = z.object({
   ),
 })
 export type AccountBytes = NonNullable<z.output<typeof accountBytesSchema>['value'][number]>
+
+/** Where every token account has its amount, with extensions or without: after its mint and its owner. */
+export const TOKEN_AMOUNT = { offset: 64, length: 8 }
+
+/** Accounts of whose bytes only those of `TOKEN_AMOUNT` were asked for. */
+export const balancesSchema = accountBytesSchema.transform(({ context, value }) => ({
+  context,
+  value: value.map((account): Balance => {
+    if (account === null) return { lamports: 0n, tokens: 0n }
+    const { lamports, owner, data } = account
+    const isHolder = TOKEN_PROGRAMS.has(owner) && data.length === TOKEN_AMOUNT.length
+    return { lamports, tokens: isHolder ? data.readBigUInt64LE() : 0n }
+  }),
+}))
+export type Balance = { readonly lamports: bigint; readonly tokens: bigint }
 
 export const latestBlockhashSchema = z.object({
   value: z.object({ blockhash: name, lastValidBlockHeight: integer }),

@@ -17,9 +17,10 @@ import { ChainUnavailable } from '../adapter.ts'
 import {
   type AccountBytes,
   accountBytesSchema,
-  accountsSchema,
+  type Balance,
   type BlockHead,
   type BlockWithAccounts,
+  balancesSchema,
   blockHeadSchema,
   blockWithAccountsSchema,
   lamportsSchema,
@@ -32,6 +33,7 @@ import {
   slotSchema,
   slotsSchema,
   statusesSchema,
+  TOKEN_AMOUNT,
   type TransactionAlone,
   transactionBytesSchema,
   transactionSchema,
@@ -161,22 +163,31 @@ export class SolanaRpc {
     owners: readonly string[],
     minContextSlot: number,
   ): Promise<{ slot: number; lamports: bigint[] }> {
-    const { context, value } = await this.#read('getMultipleAccounts', accountsSchema, () =>
+    const { slot, balances } = await this.balancesOf(owners, minContextSlot)
+    return { slot, lamports: balances.map(({ lamports }) => lamports) }
+  }
+
+  /** As `lamportsOf`, and the tokens in each that is a token account. */
+  async balancesOf(
+    accounts: readonly string[],
+    minContextSlot: number,
+  ): Promise<{ slot: number; balances: Balance[] }> {
+    const { context, value } = await this.#read('getMultipleAccounts', balancesSchema, () =>
       this.#rpc
         .getMultipleAccounts(
-          owners.map((owner) => address(owner)),
+          accounts.map((account) => address(account)),
           {
             commitment: 'confirmed',
             encoding: 'base64',
-            dataSlice: { offset: 0, length: 0 },
+            dataSlice: TOKEN_AMOUNT,
             minContextSlot: BigInt(minContextSlot),
           },
         )
         .send(),
     )
-    if (value.length !== owners.length)
+    if (value.length !== accounts.length)
       throw new ChainUnavailable(`getMultipleAccounts at ${this.#setting} answers for other accounts`)
-    return { slot: context.slot, lamports: value.map((account) => account?.lamports ?? 0n) }
+    return { slot: context.slot, balances: value }
   }
 
   /** Newest first, and in no order within a slot. */

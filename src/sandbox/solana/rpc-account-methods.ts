@@ -1,5 +1,7 @@
 import type { Address } from '@solana/kit'
 import { SYSTEM_PROGRAM_ADDRESS } from '@solana-program/system'
+import { TOKEN_PROGRAM_ADDRESS } from '@solana-program/token'
+import { NATIVE_MINT } from '../../core/chain/solana-mints.ts'
 import {
   type ReadTransaction,
   readTransaction,
@@ -13,6 +15,7 @@ import {
   optionsOf,
   RPC_CODES,
   type RpcMethod,
+  type RpcOptions,
   SolanaRpcError,
   textOf,
   withContext,
@@ -21,6 +24,7 @@ import { signTransfer } from './sign-transfer.ts'
 import { BLOCKHASH_BLOCKS } from './solana-chain.ts'
 import type { SolanaNode } from './solana-node.ts'
 import type { SvmAccount } from './svm-machine.ts'
+import { readMint, readTokenAccount, uiAmount } from './token-bytes.ts'
 import type { TransactionError } from './transaction-error.ts'
 
 const ACCOUNTS_MAX = 100
@@ -74,8 +78,9 @@ export const ACCOUNT_METHODS: ReadonlyMap<string, RpcMethod> = new Map<string, R
   [
     'getAccountInfo',
     (node, [owner, options]) => {
-      const { slot } = node.at(commitmentOf(node, optionsOf(options)))
-      return withContext(slot, accountAt(node, addressOf(owner), slot))
+      const how = optionsOf(options)
+      const { slot } = node.at(commitmentOf(node, how))
+      return withContext(slot, accountAt(node, addressOf(owner), slot, how))
     },
   ],
   [
@@ -84,10 +89,11 @@ export const ACCOUNT_METHODS: ReadonlyMap<string, RpcMethod> = new Map<string, R
       if (!Array.isArray(owners) || owners.length > ACCOUNTS_MAX) {
         throw new SolanaRpcError(RPC_CODES.invalidParams, `Too many inputs provided; max ${ACCOUNTS_MAX}`)
       }
-      const { slot } = node.at(commitmentOf(node, optionsOf(options)))
+      const how = optionsOf(options)
+      const { slot } = node.at(commitmentOf(node, how))
       return withContext(
         slot,
-        owners.map((owner) => accountAt(node, addressOf(owner), slot)),
+        owners.map((owner) => accountAt(node, addressOf(owner), slot, how)),
       )
     },
   ],
@@ -120,7 +126,7 @@ function epochOf(node: SolanaNode, block: { slot: number; height: number }) {
  * An account as it was at a slot, null where there was none. The machine knows only the newest state; an older one is
  * what the first transaction since then that could write the account found there.
  */
-function stateAt(node: SolanaNode, owner: Address, slot: number): SvmAccount | null {
+export function stateAt(node: SolanaNode, owner: Address, slot: number): SvmAccount | null {
   const named = node.chain.mentioning(owner)
   const since = named.slice(named.findLastIndex((placed) => placed.slot <= slot) + 1)
   const newest = node.chain.machine.account(owner)
@@ -141,17 +147,37 @@ const NEW_ACCOUNT = {
   executable: false,
 }
 
-function accountAt(node: SolanaNode, owner: Address, slot: number): unknown {
+/** As nodes answer with an account: its bytes, or what its program's reader makes of them. */
+export function accountAt(node: SolanaNode, owner: Address, slot: number, options: RpcOptions): unknown {
   const found = stateAt(node, owner, slot)
   if (found === null) return null
   return {
     lamports: found.lamports,
-    data: [Buffer.from(found.data).toString('base64'), 'base64'],
+    data: dataOf(node, found, slot, options),
     owner: found.programAddress,
     executable: found.executable,
     rentEpoch: 18_446_744_073_709_551_615n,
     space: found.data.length,
   }
+}
+
+function dataOf(
+  node: SolanaNode,
+  account: SvmAccount,
+  slot: number,
+  { encoding, dataSlice }: RpcOptions,
+): unknown {
+  const token = encoding === 'jsonParsed' ? readTokenAccount(account) : null
+  if (token === null) {
+    const { offset, length } = dataSlice ?? { offset: 0, length: account.data.length }
+    return [Buffer.from(account.data.subarray(offset, offset + length)).toString('base64'), 'base64']
+  }
+  const { mint, owner, amount, state } = token
+  const { decimals = 0 } = readMint(stateAt(node, mint, slot)) ?? {}
+  const isNative = mint === NATIVE_MINT
+  const info = { mint, owner, state, isNative, tokenAmount: uiAmount(amount, decimals) }
+  const program = account.programAddress === TOKEN_PROGRAM_ADDRESS ? 'spl-token' : 'spl-token-2022'
+  return { program, parsed: { type: 'account', info }, space: account.data.length }
 }
 
 function parse(wire: unknown): ReadTransaction {

@@ -13,6 +13,7 @@ import {
 } from './rpc-support.ts'
 import type { SolanaNode } from './solana-node.ts'
 import type { TokenBalance } from './svm-machine.ts'
+import { uiAmount } from './token-bytes.ts'
 
 /** What a real node refuses (MAX_GET_CONFIRMED_BLOCKS_RANGE). */
 const BLOCKS_RANGE_MAX = 500_000
@@ -186,17 +187,19 @@ function metaOf(placed: Omit<PlacedTransaction, 'logs' | 'computeUnits'>) {
   }
 }
 
-const tokenOf = ({ accountIndex, mint, owner, program, amount }: TokenBalance) => ({
+const tokenOf = ({
+  accountIndex,
+  mint,
+  owner,
+  program,
+  amount,
+  decimals = NATIVE_DECIMALS,
+}: TokenBalance) => ({
   accountIndex,
   mint,
   owner,
   programId: program,
-  uiTokenAmount: {
-    amount: amount.toString(),
-    decimals: NATIVE_DECIMALS,
-    uiAmount: null,
-    uiAmountString: amount.toString(),
-  },
+  uiTokenAmount: uiAmount(amount, decimals),
 })
 
 function getTransaction(node: SolanaNode, signature: string, options: RpcOptions): unknown {

@@ -1,7 +1,8 @@
 import { readTransaction } from './read-transaction.ts'
 import { send } from './rpc-account-methods.ts'
 import { addressOf, integerOf, RPC_CODES, type RpcMethod, SolanaRpcError, textOf } from './rpc-support.ts'
-import { signTransfer } from './sign-transfer.ts'
+import { sandboxMintAt } from './sandbox-mints.ts'
+import { signTokenTransfer, signTransfer } from './sign-transfer.ts'
 import { BLOCKHASH_BLOCKS } from './solana-chain.ts'
 import type { SolanaNode } from './solana-node.ts'
 
@@ -11,8 +12,15 @@ const BLOCKS_MAX = 1_000
 export const CONTROL_METHODS: ReadonlyMap<string, RpcMethod> = new Map<string, RpcMethod>([
   [
     'sandbox_signpayment',
-    async (node, [to, amount]) => {
-      const wire = await signTransfer(node, addressOf(to), BigInt(textOf(amount)))
+    async (node, [to, amount, mint]) => {
+      const [owner, units] = [addressOf(to), BigInt(textOf(amount))]
+      const token = typeof mint === 'string' ? sandboxMintAt(mint) : null
+      if (token === null && mint != null)
+        throw new SolanaRpcError(RPC_CODES.invalidParams, 'no test token has this mint')
+      const wire =
+        token === null
+          ? await signTransfer(node, owner, units)
+          : await signTokenTransfer(node, owner, units, token)
       const elsewhere = await signTransfer(node, node.bank.address, 1n)
       return { ...nameOf(wire), replacement: nameOf(elsewhere) }
     },

@@ -37,6 +37,7 @@ const optionsSchema = z
   .object({
     commitment: z.enum(COMMITMENTS).optional(),
     encoding: z.string().optional(),
+    dataSlice: z.object({ offset: z.int().min(0), length: z.int().min(0) }).optional(),
     minContextSlot: z.int().optional(),
     transactionDetails: z.enum(['full', 'accounts', 'signatures', 'none']).optional(),
     maxSupportedTransactionVersion: z.int().optional(),

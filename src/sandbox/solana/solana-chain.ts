@@ -11,6 +11,7 @@ import {
 } from './chain-base.ts'
 import type { SvmModule } from './load-svm.ts'
 import { hashOfBlock, type ReadTransaction, readTransaction } from './read-transaction.ts'
+import { sandboxMintAccounts } from './sandbox-mints.ts'
 import { type JournalEntry, SlotJournal, SlotJournalDamaged } from './slot-journal.ts'
 import { SvmMachine } from './svm-machine.ts'
 import type { TransactionError } from './transaction-error.ts'
@@ -66,7 +67,8 @@ export class SolanaChain {
     const { module, path, bank, nowMs } = options
     const { journal, base, entries } = SlotJournal.open(path, () => newBase(bank), options.onChange)
     const read = baseSchema.parse(JSON.parse(base))
-    const machine = new SvmMachine(module, read.svm === null ? null : Buffer.from(read.svm, 'base64'))
+    const state = read.svm === null ? null : Buffer.from(read.svm, 'base64')
+    const machine = new SvmMachine(module, state, sandboxMintAccounts(bank))
     const chain = new SolanaChain(machine, journal, bank)
     if (read.svm === null) machine.credit(bank, BANK_LAMPORTS)
     chain.#branch = read.branch

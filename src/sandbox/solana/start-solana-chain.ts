@@ -18,6 +18,8 @@ import { ACCOUNT_METHODS } from './rpc-account-methods.ts'
 import { BLOCK_METHODS } from './rpc-block-methods.ts'
 import { CONTROL_METHODS } from './rpc-control-methods.ts'
 import { RPC_CODES, SolanaRpcError, stringifyWithBigints } from './rpc-support.ts'
+import { TOKEN_METHODS } from './rpc-token-methods.ts'
+import { sandboxMintOf } from './sandbox-mints.ts'
 import { SolanaChain } from './solana-chain.ts'
 import { type CommitmentLag, SolanaNode } from './solana-node.ts'
 
@@ -108,6 +110,7 @@ export async function startSolanaChain(options: SolanaSandboxOptions): Promise<{
 
 const BATCH_MAX = 100
 const WARMING_UP = 'Node is warming up'
+const METHODS = [BLOCK_METHODS, ACCOUNT_METHODS, TOKEN_METHODS, CONTROL_METHODS]
 
 type Context = {
   readonly node: () => SolanaNode | null
@@ -150,7 +153,7 @@ async function call(request: unknown, context: Context): Promise<unknown> {
   const id = 'id' in request ? request.id : null
   const params: unknown = 'params' in request ? request.params : []
   const name = String(request.method)
-  const method = BLOCK_METHODS.get(name) ?? ACCOUNT_METHODS.get(name) ?? CONTROL_METHODS.get(name)
+  const method = METHODS.map((methods) => methods.get(name)).find((each) => each !== undefined)
   if (method === undefined) return failure(id, RPC_CODES.methodNotFound, 'Method not found')
   if (params !== undefined && !Array.isArray(params)) {
     return failure(id, RPC_CODES.invalidParams, 'Invalid params: expected an array')
@@ -188,8 +191,9 @@ class SolanaSandboxClient implements SandboxControls {
     this.#rpc = new SandboxRpc(rpcUrl)
   }
 
-  signPayment(_asset: AssetId, address: string, amount: bigint): Promise<SignedPayment> {
-    return this.#rpc.call('sandbox_signpayment', [address, amount.toString()], paymentSchema)
+  signPayment(asset: AssetId, address: string, amount: bigint): Promise<SignedPayment> {
+    const mint = sandboxMintOf(asset)?.mint ?? null
+    return this.#rpc.call('sandbox_signpayment', [address, amount.toString(), mint], paymentSchema)
   }
 
   async send({ hex }: SignedPayment): Promise<void> {

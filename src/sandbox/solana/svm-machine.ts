@@ -2,15 +2,12 @@ import { createHash } from 'node:crypto'
 import { type Address, getAddressDecoder, getAddressEncoder, getBase58Encoder } from '@solana/kit'
 import { isFailure, type NativeSvm, type SvmModule } from './load-svm.ts'
 import type { ReadTransaction } from './read-transaction.ts'
+import type { GivenAccount } from './sandbox-mints.ts'
+import { readMint, readTokenAccount } from './token-bytes.ts'
 import { isRefusedOutright, type TransactionError, transactionErrorOf } from './transaction-error.ts'
 
 const SYSTEM_PROGRAM_BYTES = new Uint8Array(32)
 const RENT_EPOCH_NEVER = 0xffff_ffff_ffff_ffffn
-const TOKEN_PROGRAMS: ReadonlySet<string> = new Set([
-  'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
-  'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
-])
-const TOKEN_ACCOUNT_BYTES_MIN = 165
 /** Addresses in a lookup table begin after its header. */
 const TABLE_HEADER_BYTES = 56
 /** Version, state and authority come before a nonce's value. */
@@ -32,6 +29,8 @@ export type TokenBalance = {
   readonly owner: string
   readonly program: string
   readonly amount: bigint
+  /** Absent in blocks that an earlier version wrote down: of wrapped SOL. */
+  readonly decimals?: number
 }
 
 export type Execution = {
@@ -69,11 +68,14 @@ type RefusedTransaction = { readonly error: TransactionError; readonly logs: rea
 /** The real Solana virtual machine, one transaction at a time; slots and blockhashes are its caller's. */
 export class SvmMachine {
   readonly #module: SvmModule
+  readonly #given: readonly GivenAccount[]
   #svm: NativeSvm
   #nextNonce = new Uint8Array()
 
-  constructor(module: SvmModule, state: Uint8Array | null) {
+  /** `given` are there from the beginning, also on a chain that began before they were thought of. */
+  constructor(module: SvmModule, state: Uint8Array | null, given: readonly GivenAccount[]) {
     this.#module = module
+    this.#given = given
     this.#svm = state === null ? new module.LiteSvm() : module.LiteSvm.fromBytes(state)
     this.#configure()
     if (state === null) this.#svm.withNativeMints()
@@ -83,6 +85,13 @@ export class SvmMachine {
   #configure(): void {
     this.#svm.setBlockhashCheck(false)
     this.#svm.setTransactionHistory(0n)
+    for (const { address, programAddress, data } of this.#given) {
+      if (this.#svm.getAccount(bytesOf(address)) !== null) continue
+      const lamports = this.#svm.minimumBalanceForRentExemption(BigInt(data.length))
+      const { Account } = this.#module
+      const account = new Account(lamports, data, bytesOf(programAddress), false, RENT_EPOCH_NEVER)
+      this.#svm.setAccount(bytesOf(address), account)
+    }
   }
 
   save(): Uint8Array {
@@ -222,19 +231,11 @@ export class SvmMachine {
   #tokens(accounts: readonly TransactionAccount[]): TokenBalance[] {
     return accounts.flatMap(({ pubkey }, accountIndex): TokenBalance[] => {
       const found = this.account(pubkey)
-      if (found === null || found.data.length < TOKEN_ACCOUNT_BYTES_MIN) return []
-      if (!TOKEN_PROGRAMS.has(found.programAddress)) return []
-      const decoder = getAddressDecoder()
-      const { data } = found
-      return [
-        {
-          accountIndex,
-          mint: decoder.decode(data.slice(0, 32)),
-          owner: decoder.decode(data.slice(32, 64)),
-          program: found.programAddress,
-          amount: new DataView(data.buffer, data.byteOffset).getBigUint64(64, true),
-        },
-      ]
+      const token = readTokenAccount(found)
+      if (found === null || token === null) return []
+      const { mint, owner, amount } = token
+      const { decimals = 0 } = readMint(this.account(mint)) ?? {}
+      return [{ accountIndex, mint, owner, program: found.programAddress, amount, decimals }]
     })
   }
 }
