@@ -1,4 +1,6 @@
+import { spawn } from 'node:child_process'
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import { createRequire } from 'node:module'
 import btcpay from 'btcpay-greenfield-node-client'
@@ -9,6 +11,7 @@ import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
 import { openCompat } from '../../src/roles/compat.ts'
 import type { TestApi, TestMerchant } from '../support/api.ts'
 import { freePort } from '../support/free-port.ts'
+import { startOdoo } from '../support/odoo-plugin.ts'
 import { type ShopwareRelease, shopwarePlugin } from '../support/shopware-plugin.ts'
 import { until } from '../support/until.ts'
 import { emitEvent } from '../support/webhook-fixtures.ts'
@@ -321,6 +324,55 @@ test('who asks about every event, about none, or with another shop’s key has n
     receiver.respond = shopwarePlugin({ ...own, secret: plugin.secret.current, ...fault }).respond
     const { status, body } = await call('POST', `/webhook-endpoints/${hookId}/verify`)
     expect([status, body.error?.reason], JSON.stringify(fault)).toEqual([422, 'signature_not_checked'])
+  }
+})
+
+test('Odoo’s plugin is told by the relay, which alone believes a signature, until it has asked', async () => {
+  const odoo = await startOdoo({ location: `${url}/compat/btcpay`, token: merchant.testKey })
+  const port = await freePort()
+  const endpoint = await call('POST', '/webhook-endpoints', {
+    url: `http://localhost:${port}/`,
+    subscribed_events: ['*'],
+  })
+  const relay = spawn(process.execPath, ['examples/odoo-relay.mjs', odoo.url, String(port)], {
+    env: { PATH: process.env.PATH, WEBHOOK_SECRET: endpoint.body.secret },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  try {
+    await once(relay.stdout, 'data')
+    relay.stdout.resume()
+    const forged = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' })
+    expect([forged.status, odoo.told]).toEqual([401, []])
+    const verified = await call('POST', `/webhook-endpoints/${endpoint.body.id}/verify`)
+    expect(verified.body.status).toBe('enabled')
+
+    const { order, url: page } = await odoo.checkout('S00042', '49.9', null)
+    const invoice = (await call('GET', `/invoices/${order.invoiceId}`)).body
+    expect([page, invoice.usd_amount, invoice.customer_email, invoice.external_reference]).toEqual([
+      invoice.checkout_url,
+      '49.90',
+      null,
+      'S00042',
+    ])
+    await recordPayment(api, merchant, invoice.id, 'seen')
+    await until(() => order.state === 'pending', { what: 'the order waits for confirmations' })
+    odoo.failNext(1)
+    await recordPayment(api, merchant, invoice.id, 'final')
+    // What Odoo failed at is sent again.
+    await until(async () => (await shop.hurry()) !== null && order.state === 'done', { what: 'it is paid' })
+    // An invoice that is no order of Odoo's is nobody's business there.
+    await createInvoice()
+    await until(
+      async () => {
+        const { rowCount } = await api.database.owner.query('select from delivery')
+        return rowCount === 0
+      },
+      { what: 'everything was taken' },
+    )
+    expect(new Set(odoo.told)).toEqual(new Set(['/payment/btcpay/ipn S00042']))
+  } finally {
+    relay.kill('SIGKILL')
+    await odoo.close()
   }
 })
 

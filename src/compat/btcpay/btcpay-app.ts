@@ -6,6 +6,7 @@ import { ERRORS } from '../../wire/errors.ts'
 import { invoiceList, invoiceView } from '../../wire/invoice.ts'
 import { type CompatDeps, createOwnApi, type KeyHolder, type OwnApi, ownId, Refused } from '../own-api.ts'
 import { readFields } from '../read-fields.ts'
+import { serveBitpay } from './bitpay-api.ts'
 import { type CheckoutLookup, createBuyerRedirects } from './buyer-redirects.ts'
 import { invoiceData, paymentMethods, storePaymentMethods } from './greenfield-invoice.ts'
 import { Invalid } from './invalid.ts'
@@ -33,6 +34,9 @@ export function createBtcpayApp(deps: BtcpayDeps, path: string): Hono {
   app.route(`${path}/api/v1`, api)
   app.route(`${path}/:shop{mer_[0-9a-z]+}/api/v1`, api)
   app.route(`${path}/:shop{mer_[0-9a-z]+}`, createBuyerRedirects(deps))
+  const bitpay = new Hono()
+  serveBitpay(bitpay, deps)
+  app.route(path, bitpay)
   // For plugins that keep a server's name and drop the path after it (RFC 3986 §5.2.2).
   app.route('/api/v1', api)
   app.notFound(() => problem(404, 'not-covered', 'Paylink does not translate this route.', null))
