@@ -85,9 +85,10 @@ export function configuredNodes(config: Config): ChainNode[] {
 export function evmIdentitiesOf(nodes: readonly ChainNode[]): EvmIdentities {
   const identities = new Map<Network, EvmIdentity>()
   for (const node of nodes) {
-    if (!isEvmNode(node) || realmOf(node) === 'live') continue
+    if (isUtxoNode(node) || realmOf(node) === 'live') continue
     const { network, tokenContracts, sandbox, privateChain } = node
-    const chainId = sandbox?.chainId ?? privateChain?.chainId ?? publicTestChainId(node.chain)
+    const ownId = sandbox?.chainId ?? privateChain?.chainId ?? null
+    const chainId = isEvmNode(node) ? (ownId ?? publicTestChainId(node.chain)) : null
     identities.set(network, { chainId, tokenContracts })
   }
   return (network) => identities.get(network)

@@ -1,8 +1,10 @@
 import { walletTransfer } from '../chain/solana/wallet-transfer.ts'
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
-import { NETWORKS, type Network, networkOf } from '../core/assets.ts'
+import { isToken, NETWORKS, type Network, networkOf } from '../core/assets.ts'
+import { solanaMintOf } from '../core/chain/solana-mints.ts'
 import { parseColour } from '../core/checkout/brand-colours.ts'
 import type { OwnInvoice } from '../core/checkout/checkout-pages.ts'
+import { contractOf } from '../core/checkout/payment-uri.ts'
 import { readBranding, readLogo } from '../flows/branding.ts'
 import { continueCheckout } from '../flows/continue-checkout.ts'
 import { readCheckout } from '../flows/read-checkout.ts'
@@ -130,10 +132,12 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
     },
     readUnsubscribe: (token) => inTurn(() => readUnsubscribe(deps, token)),
     unsubscribe: (token) => inTurn(() => unsubscribe(deps, token)),
-    solanaTransfer: async ({ livemode, ...transfer }) => {
-      const state = (await deps.networks.read()).stateOf(networkOf('SOL', livemode))
+    solanaTransfer: async ({ asset, livemode, evm, ...transfer }) => {
+      const state = (await deps.networks.read()).stateOf(networkOf(asset, livemode))
       if (state === null || state.status !== 'ok' || state.hash === null || state.height === null) return null
-      const transaction = walletTransfer(transfer, { hash: state.hash, height: state.height })
+      const mint = isToken(asset) ? solanaMintOf(asset, contractOf(asset, livemode, evm)) : null
+      const block = { hash: state.hash, height: state.height }
+      const transaction = walletTransfer({ ...transfer, mint }, block)
       const { parameters } = state
       const chain = `solana:${parameters === 'mainnet-beta' ? 'mainnet' : parameters}`
       return transaction === null ? null : { chain, transaction }

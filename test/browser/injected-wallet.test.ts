@@ -258,7 +258,8 @@ describe('a wallet for SOL', () => {
     await expect.poll(note).toMatch(/^Heron hat/)
     await photograph(page, 'solana-wallet')
     expect(sent).toEqual([{ chain: 'solana:devnet', transaction: 'AQID' }])
-    expect(asked).toEqual([{ livemode: false, from: address, to: inSol.address, lamports: 412_300_000n }])
+    const wanted = { asset: 'SOL', livemode: false, evm: undefined, amount: 412_300_000n }
+    expect(asked).toEqual([{ ...wanted, from: address, to: inSol.address }])
     expect(await button().isDisabled()).toBe(true)
     expect(alerts).toEqual([])
   })
@@ -306,11 +307,12 @@ describe('a wallet for SOL', () => {
     const ask = async (token: string) =>
       (await fetch(`${server.url}/i/${token}/solana-transfer?from=${address}`)).status
     server.show('sol', inSol)
+    server.show('usdc', { ...inSol, id: 'inv_usdc', asset: 'USDC_SOLANA' })
     server.show('ltc', litecoinInvoice({ id: 'inv_ltc' }))
     server.show('over', { ...inSol, id: 'inv_over', cancelledAtMs: 1 })
-    expect([await ask('sol'), await ask('ltc'), await ask('over'), await ask('none')]).toEqual([
-      200, 404, 404, 404,
-    ])
+    const tokens = ['sol', 'usdc', 'ltc', 'over', 'none']
+    expect(await Promise.all(tokens.map(ask))).toEqual([200, 200, 404, 404, 404])
+    expect(asked).toMatchObject([{ asset: 'SOL' }, { asset: 'USDC_SOLANA' }])
     expect((await fetch(`${server.url}/i/sol/solana-transfer`)).status).toBe(503)
   })
 })

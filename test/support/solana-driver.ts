@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { address, getAddressDecoder, getBase58Decoder } from '@solana/kit'
 import { SolanaAdapter, type WayOfWatching } from '../../src/chain/solana/solana-adapter.ts'
+import { type AssetId, isToken } from '../../src/core/assets.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
 import { SANDBOX_MINTS } from '../../src/sandbox/solana/sandbox-mints.ts'
@@ -11,6 +12,8 @@ import { lever, SolanaPayer } from './solana-payer.ts'
 
 const ROOM_BELOW = 200
 const SIGNATURES_PER_CALL = 1_000
+/** Tokens of a payer, base units. */
+const PLENTY = 10n ** 15n
 
 /** A page of `getSignaturesForAddress`, as full as it may be, of transactions that failed. */
 export const pageOfFailed = () =>
@@ -23,12 +26,12 @@ export const pageOfFailed = () =>
     confirmationStatus: 'finalized',
   }))
 
-/** Drives the Solana sandbox: the real virtual machine, whose blocks come only when asked for. */
-export function solanaDriver(way: WayOfWatching): ChainDriver<DrivenSolana> {
+/** Drives the Solana sandbox, paid in one of its assets: the real virtual machine, whose blocks come only when asked for. */
+export function solanaDriver(way: WayOfWatching, asset: AssetId = 'SOL'): ChainDriver<DrivenSolana> {
   return {
-    title: `Solana, watched by ${way}`,
+    title: `${asset} on Solana, watched by ${way}`,
     network: 'solana-test',
-    asset: 'SOL',
+    asset,
     amount: 250_000_000n,
     seesWaiting: false,
     settlesLater: true,
@@ -47,21 +50,28 @@ export function solanaDriver(way: WayOfWatching): ChainDriver<DrivenSolana> {
         })
       const sandbox = await open()
       const payer = await SolanaPayer.fund(sandbox.rpcUrl)
+      if (isToken(asset)) await payer.giveTokens(asset, payer.signer.address, PLENTY)
       await payer.mine(ROOM_BELOW)
-      return new DrivenSolana(way, sandbox, open, payer, folder.remove)
+      return new DrivenSolana({ way, asset, open, payer, removeFolder: folder.remove }, sandbox)
     },
   }
 }
 
 type Sandbox = Awaited<ReturnType<typeof startSolanaChain>>
+type Parts = {
+  readonly way: WayOfWatching
+  readonly asset: AssetId
+  readonly open: () => Promise<Sandbox>
+  readonly payer: SolanaPayer
+  readonly removeFolder: () => Promise<void>
+}
 
 export class DrivenSolana implements DrivenChain {
   readonly url: string
   readonly recipe: DrivenChain['recipe']
   readonly lies: DrivenChain['lies']
   readonly payer: SolanaPayer
-  readonly #open: () => Promise<Sandbox>
-  readonly #removeFolder: () => Promise<void>
+  readonly #parts: Parts
   readonly #options: {
     livemode: false
     rpcUrl: string
@@ -73,17 +83,11 @@ export class DrivenSolana implements DrivenChain {
   #sandbox: Sandbox
   #held: string[] = []
 
-  constructor(
-    way: WayOfWatching,
-    sandbox: Sandbox,
-    open: () => Promise<Sandbox>,
-    payer: SolanaPayer,
-    removeFolder: () => Promise<void>,
-  ) {
+  constructor(parts: Parts, sandbox: Sandbox) {
+    const { way, payer } = parts
     this.#sandbox = sandbox
-    this.#open = open
+    this.#parts = parts
     this.payer = payer
-    this.#removeFolder = removeFolder
     this.url = sandbox.rpcUrl
     this.#options = {
       livemode: false,
@@ -103,7 +107,7 @@ export class DrivenSolana implements DrivenChain {
 
   /** The same chain, watched in another way. */
   watchedBy(way: WayOfWatching): DrivenSolana {
-    return new DrivenSolana(way, this.#sandbox, this.#open, this.payer, this.#removeFolder)
+    return new DrivenSolana({ ...this.#parts, way }, this.#sandbox)
   }
 
   async tipHash(): Promise<string> {
@@ -116,8 +120,10 @@ export class DrivenSolana implements DrivenChain {
     return { address: getAddressDecoder().decode(addressBytes), addressBytes }
   }
 
-  pay(to: string, amount: bigint): Promise<string> {
-    return this.payer.pay(address(to), amount)
+  async pay(to: string, amount: bigint): Promise<string> {
+    const { asset, payer } = this.#parts
+    if (!isToken(asset)) return payer.pay(address(to), amount)
+    return payer.send(await payer.tokens(asset, address(to), amount))
   }
 
   async replace(): Promise<void> {
@@ -143,12 +149,12 @@ export class DrivenSolana implements DrivenChain {
   }
 
   async startAgain(): Promise<void> {
-    this.#sandbox = await this.#open()
+    this.#sandbox = await this.#parts.open()
   }
 
   async remove(): Promise<void> {
     await this.#sandbox.stop()
-    await this.#removeFolder()
+    await this.#parts.removeFolder()
   }
 }
 

@@ -79,6 +79,19 @@ export async function lever(rpcUrl: string, method: string, params: readonly unk
   return answer.result
 }
 
+/** Test tokens from the sandbox's bank, which makes as many as anybody asks for. */
+export async function giveTokens(
+  rpcUrl: string,
+  asset: AssetId,
+  owner: Address,
+  amount: bigint,
+): Promise<string> {
+  const params = [owner, amount.toString(), sandboxMintOf(asset)?.mint ?? null]
+  const { txid, hex } = (await lever(rpcUrl, 'sandbox_signpayment', params)) as { txid: string; hex: string }
+  await lever(rpcUrl, 'sendTransaction', [hex, { encoding: 'base64', skipPreflight: true }])
+  return txid
+}
+
 /** A payer with coins, on a chain whose blocks come when `mine` asks for them. */
 export class SolanaPayer {
   readonly client: StockClient
@@ -115,16 +128,8 @@ export class SolanaPayer {
     ]
   }
 
-  /** Test tokens from the sandbox's bank, which makes as many as anybody asks for. */
-  async giveTokens(asset: AssetId, owner: Address, amount: bigint): Promise<string> {
-    const mint = sandboxMintOf(asset)?.mint ?? null
-    const params = [owner, amount.toString(), mint]
-    const { txid, hex } = (await lever(this.#rpcUrl, 'sandbox_signpayment', params)) as {
-      txid: string
-      hex: string
-    }
-    await lever(this.#rpcUrl, 'sendTransaction', [hex, { encoding: 'base64', skipPreflight: true }])
-    return txid
+  giveTokens(asset: AssetId, owner: Address, amount: bigint): Promise<string> {
+    return giveTokens(this.#rpcUrl, asset, owner, amount)
   }
 
   /** What wallets send: the account where the owner's tokens go, made where it is missing, and the payer's own tokens. */

@@ -1,4 +1,4 @@
-import { ASSETS, type Network, type PaymentAsset } from '../assets.ts'
+import { ASSETS, type AssetId, type Network, type PaymentAsset } from '../assets.ts'
 import type { TokenContracts } from './evm-parameters.ts'
 import type { Realm } from './realm.ts'
 
@@ -38,10 +38,20 @@ export function solanaMintsOf(
   const own = realm === 'live' ? {} : contracts
   const tokens = Object.values(ASSETS).flatMap(({ id: asset, symbol, chain, token }): SolanaMint[] => {
     if (token === null || chain !== 'solana') return []
-    const mint = own[symbol] ?? (network === 'solana-live' ? token.contracts.live : token.contracts.test)
-    if (mint === null) return []
-    const program = token.standard === 'token-2022' ? TOKEN_EXTENSIONS_PROGRAM : TOKEN_PROGRAM
-    return [{ asset, mint, program, outputIndex: token.outputIndex, isAnyAccount: false }]
+    const mint = solanaMintOf(
+      asset,
+      own[symbol] ?? (network === 'solana-live' ? token.contracts.live : token.contracts.test),
+    )
+    return mint === null ? [] : [mint]
   })
   return [WRAPPED_SOL, ...tokens]
+}
+
+/** A token's mint at an address; null where there is none. Throws for what is no token of Solana. */
+export function solanaMintOf(asset: AssetId, mint: string | null): SolanaMint | null {
+  const { token, chain } = ASSETS[asset]
+  if (token === null || chain !== 'solana') throw new Error(`${asset} is no token of Solana`)
+  if (mint === null) return null
+  const program = token.standard === 'token-2022' ? TOKEN_EXTENSIONS_PROGRAM : TOKEN_PROGRAM
+  return { asset, mint, program, outputIndex: token.outputIndex, isAnyAccount: false }
 }

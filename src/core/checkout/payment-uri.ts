@@ -4,8 +4,8 @@ import type { TokenContracts } from '../chain/evm-parameters.ts'
 import { formatCoinAmount } from '../money.ts'
 import { unreachable } from '../unreachable.ts'
 
-/** What a wallet must know of a test network that is not the public one. */
-export type EvmIdentity = { readonly chainId: number; readonly tokenContracts: TokenContracts }
+/** What a wallet must know of a test network that is not the public one; Solana's have no chain id. */
+export type EvmIdentity = { readonly chainId: number | null; readonly tokenContracts: TokenContracts }
 
 export type PaymentRequest = {
   readonly asset: AssetId

@@ -1,4 +1,4 @@
-import { type AssetId, isSplToken, isToken, type Network, networkOf } from '../assets.ts'
+import { type AssetId, isToken, type Network, networkOf } from '../assets.ts'
 import { contractOf } from '../checkout/payment-uri.ts'
 import { acceptedAssets, defaultAsset, type PaymentRules } from '../payment-rules.ts'
 import type { Currency } from '../rates/currencies.ts'
@@ -40,7 +40,7 @@ export function supportIn(
     const lacksContract =
       isToken(asset) && contractOf(asset, livemode, networks.networkFacts?.evmOf?.(network)) === null
     // A payment on a network that nobody follows any more would never be seen.
-    const isConfigured = state?.isWatched === true && !isSplToken(asset)
+    const isConfigured = state?.isWatched === true
     const parameters = isConfigured && !lacksContract ? state.parameters : null
     return {
       isConfigured,

@@ -15,6 +15,7 @@ import type {
   SwitchedAsset,
   SwitchRequest,
 } from '../../core/checkout/checkout-pages.ts'
+import type { CheckoutView } from '../../core/checkout/checkout-state.ts'
 import type { ReceiptRequest } from '../../core/checkout/receipt-request.ts'
 import type { DollarsPerCurrency } from '../../core/rates/currencies.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -68,15 +69,16 @@ export type CheckoutDeps = {
   /** Ends them for good; the shop, or null as above. */
   readonly unsubscribe: (token: string) => Promise<string | null>
   /**
-   * An unsigned transfer of SOL (base64), and its chain as the Wallet Standard names it. Null where `from` is no account, or
+   * An unsigned transfer of SOL or of a token (base64), and its chain as the Wallet Standard names it. Null where `from` is no account, or
    * the chain is not read just now.
    */
-  readonly solanaTransfer: (transfer: {
-    readonly livemode: boolean
-    readonly from: string
-    readonly to: string
-    readonly lamports: bigint
-  }) => Promise<{ readonly chain: string; readonly transaction: string } | null>
+  readonly solanaTransfer: (
+    transfer: Pick<CheckoutView, 'asset' | 'livemode' | 'evm'> & {
+      readonly from: string
+      readonly to: string
+      readonly amount: bigint
+    },
+  ) => Promise<{ readonly chain: string; readonly transaction: string } | null>
   /** The token of an invoice's page. */
   readonly tokenOf: (invoice: OwnInvoice) => string
   /** See `CurrencyRates`. */

@@ -1,5 +1,5 @@
 import type { Context, Hono } from 'hono'
-import { ASSET_IDS } from '../../core/assets.ts'
+import { ASSET_IDS, ASSETS } from '../../core/assets.ts'
 import { mailboxAddress } from '../../wire/fields.ts'
 import { limitBody } from '../limit-body.ts'
 import type { CheckoutDeps } from './checkout-deps.ts'
@@ -57,16 +57,16 @@ function serveInvoicePage(app: Hono, path: string, deps: CheckoutDeps, streams: 
 /** Base58 of 32 bytes has no more digits. */
 const ACCOUNT_LENGTH_MAX = 44
 
-/** What a wallet for SOL is to sign: only the server knows a block that is new enough. */
+/** What a wallet of Solana is to sign: only the server knows a block that is new enough. */
 function serveSolanaTransfer(app: Hono, path: string, deps: CheckoutDeps): void {
   app.get(`${path}/solana-transfer`, async (c) => {
     const found = await findAt(c, deps)
     const from = c.req.query('from') ?? ''
     if (found === null || from.length > ACCOUNT_LENGTH_MAX) return c.json({ error: 'not_found' }, 404)
     const { view } = pageOf(deps, found, languageOf(c))
-    if (view.asset !== 'SOL' || !view.payable) return c.json({ error: 'not_found' }, 404)
-    const { livemode, address: to, remaining: lamports } = view
-    const transfer = await deps.solanaTransfer({ livemode, from, to, lamports })
+    if (ASSETS[view.asset].keyFamily !== 'solana' || !view.payable) return c.json({ error: 'not_found' }, 404)
+    const { asset, livemode, evm, address: to, remaining: amount } = view
+    const transfer = await deps.solanaTransfer({ asset, livemode, evm, from, to, amount })
     return transfer === null ? c.json({ error: 'unavailable' }, 503) : c.json(transfer)
   })
 }

@@ -134,7 +134,7 @@ type WalletWords = {
 /** What a wallet of the browser is asked for; null for coins that such wallets do not have. */
 function walletWords({ view, token }: CheckoutPage): WalletWords | null {
   const { asset, livemode, address, evm, remaining: amount } = view
-  if (asset === 'SOL') {
+  if (ASSETS[asset].keyFamily === 'solana') {
     return {
       'data-kind': 'solana',
       'data-to': address,
