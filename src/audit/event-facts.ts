@@ -1,4 +1,5 @@
 import { COINS } from '../core/assets.ts'
+import { weightOf } from '../db/ledger/token-weights.ts'
 import type { AuditCheck } from './audit-check.ts'
 
 /**
@@ -30,10 +31,15 @@ const MOST = `case when f.ledger_postings <= 2 or ${isSum('f')} then f.amount
 const OF_INVOICE = `from transfer f where f.merchant_id = e.merchant_id and f.invoice_id = e.resource_id`
 
 const asks = (asset: string): string => `(i.asset = ${asset} or i.also_accepts ? ${asset})`
-/** Of an event's invoice, in its coin, or its token on each network that counts: the most that came, and of that what was final. */
-const CAME = `(select bool_or(${isSum('f')}) as in_sums, sum(${MOST}) as most, sum(${MOST}) filter (where ${WAS_FINAL}) as final
-  ${OF_INVOICE} and (f.asset = e.asset or exists (select from invoice i where i.merchant_id = e.merchant_id
-    and i.id = e.resource_id and ${asks('e.asset')} and ${asks('f.asset')} offset 0))) came`
+/**
+ * Of an event's invoice, in its coin, or its token on each network that counts, or every dollar token at its rate: the most that
+ * came, of that what was final, and what a base unit of the event's asset counts for. Both by primary key.
+ */
+const CAME = `(select bool_or(${isSum('f')}) as in_sums, coalesce(sum(${MOST} * ${weightOf('f.asset')}), 0) as most,
+    coalesce(sum(${MOST} * ${weightOf('f.asset')}) filter (where ${WAS_FINAL}), 0) as final, min(${weightOf('e.asset')}) as unit
+  from (select * from invoice where invoice.merchant_id = e.merchant_id and invoice.id = e.resource_id offset 0) i
+  left join transfer f on f.merchant_id = e.merchant_id and f.invoice_id = e.resource_id
+    and (f.asset = e.asset or ${asks('e.asset')} and ${asks('f.asset')})) came`
 
 /** Of every event its data, read once; a check reads one page of bodies after another. What is no object says nothing. */
 const EVENTS_OF = (kind: 'invoice' | 'payout' | 'deposit'): string =>
@@ -67,10 +73,11 @@ const OF_INVOICES = [
     name: 'event_tells_no_more_than_came',
     rule: 'no invoice event reports more money than came to its invoice',
     detail: `'reports ' || e.amount_detected || ', of which ' || e.amount_confirmed || ' is final, and less came'`,
-    // A sum of many payments may have been more before a reorganisation took some of them.
+    // A sum of many payments may have been more before a reorganisation took some of them. Of dollars, what is less than a
+    // base unit of the event's asset is rounded, of one coin nothing is.
     broken: `exists (select from ${CAME} where came.in_sums is not true
-      and (${units('e.amount_detected', 'e.asset')} > coalesce(came.most, 0)
-        or ${units('e.amount_confirmed', 'e.asset')} > coalesce(came.final, 0)))`,
+      and (${units('e.amount_detected', 'e.asset')} * came.unit >= came.most + came.unit
+        or ${units('e.amount_confirmed', 'e.asset')} * came.unit >= came.final + came.unit))`,
   },
   {
     name: 'event_tells_what_was_settled',
@@ -86,7 +93,8 @@ const OF_INVOICES = [
         i.paid_at is null or e.asset <> i.asset or ${units('e.amount', 'i.asset')} <> i.amount
         or not exists (select from invoice_resolution r
           where r.merchant_id = i.merchant_id and r.invoice_id = i.id and r.resolution = 'accept')
-        and i.accepted_at is null and ${units('e.amount_confirmed', 'i.asset')} < i.amount - i.tolerance_under)) offset 0)`,
+        and i.accepted_at is null and ${units('e.amount_confirmed', 'i.asset')}
+          < i.amount - ceil(i.tolerance_under / ${weightOf('i.asset')}))) offset 0)`,
   },
 ] as const
 

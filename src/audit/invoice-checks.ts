@@ -7,21 +7,27 @@ const COIN_CHAINS = Object.values(COINS)
   .join(', ')
 
 /** Of which account the addresses of a coin are. */
-const KEYSPACE = `case i.livemode::text || i.asset ${[true, false]
-  .flatMap((live) =>
-    ASSET_IDS.map((id) => `when '${live}${id}' then '${keyspaceOfNetwork(networkOf(id, live))}'`),
-  )
-  .join(' ')} end`
+const keyspaceOf = (asset: string): string =>
+  `case i.livemode::text || ${asset} ${[true, false]
+    .flatMap((live) =>
+      ASSET_IDS.map((id) => `when '${live}${id}' then '${keyspaceOfNetwork(networkOf(id, live))}'`),
+    )
+    .join(' ')} end`
 
 /** Invoices against their addresses and transfers, as far as a query can tell; the rest is audit-invoices.ts. */
 export const INVOICE_CHECKS: readonly AuditCheck[] = [
   {
     name: 'invoice_has_its_address',
-    rule: "every invoice's address is one of its own deposit addresses, for its coin",
+    rule: "every invoice's address is one of its own deposit addresses, for its coin, and it has one for all that it accepts",
     sql: `select i.merchant_id, i.id as subject, i.address || ' was not given to it' as detail from invoice i
       where not exists (select from deposit_address d where d.merchant_id = i.merchant_id
         and d.invoice_id = i.id and d.livemode = i.livemode and d.address = i.address
-        and d.keyspace = ${KEYSPACE})`,
+        and d.keyspace = ${keyspaceOf('i.asset')})
+      union all
+      select i.merchant_id, i.id, 'accepts ' || also.asset || ' and has no address for it'
+      from invoice i cross join lateral jsonb_array_elements_text(i.also_accepts) as also (asset)
+      where not exists (select from deposit_address d where d.merchant_id = i.merchant_id
+        and d.invoice_id = i.id and d.livemode = i.livemode and d.keyspace = ${keyspaceOf('also.asset')})`,
   },
   {
     name: 'review_has_its_answer',

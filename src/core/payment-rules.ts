@@ -34,6 +34,8 @@ export type PaymentRules = {
   readonly confirmations: { readonly [asset in AssetId]?: ConfirmationTiers }
   /** Whether an invoice in a token may be paid in that token on every accepted network. */
   readonly anyNetwork: boolean
+  /** Whether each dollar token counts as a dollar on an invoice in dollars of any issuer, in place of its own rate. */
+  readonly stablecoinsAtPar: boolean
   /** Whether a buyer may reopen an expired invoice at the current price. */
   readonly reopenExpired: boolean
   /** Whether buyers may ask for the receipt by email. */
@@ -81,6 +83,7 @@ export function readPaymentRules(document: unknown): PaymentRules {
     minimums: readByAsset(fields.minimums, readUnits),
     confirmations: readByAsset(fields.confirmations, readTiers),
     anyNetwork: fields.any_network === true,
+    stablecoinsAtPar: fields.stablecoins_at_par === true,
     reopenExpired: fields.reopen_expired === true,
     receiptEmails: fields.receipt_emails === true,
     buyerEmails: {

@@ -13,11 +13,24 @@ export const isTokenSymbol = (name: string): name is TokenSymbol => SYMBOLS.has(
 export const tokensNamed = (symbol: TokenSymbol): readonly AssetId[] =>
   ASSET_IDS.filter((id) => isToken(id) && ASSETS[id].symbol === symbol)
 
-/** The same token on the other networks: one invoice can be paid in all of them, since they share its address. */
+/** What an invoice asks for that takes the dollar tokens of every issuer. */
+export const DOLLARS = 'USD'
+
+/** The tokens that each stand for a US dollar, of every issuer on every network: all that there are. */
+export const DOLLAR_TOKENS: readonly AssetId[] = TOKEN_SYMBOLS.flatMap(tokensNamed)
+
+/** The same token on the other networks: one invoice can be paid in all of them, base unit for base unit. */
 export const siblingsOf = (asset: AssetId): readonly AssetId[] =>
   ASSET_IDS.filter((id) => {
-    const { symbol, keyFamily, decimals } = ASSETS[id]
+    const { symbol, decimals } = ASSETS[id]
     const own = ASSETS[asset]
-    const isSame = symbol === own.symbol && keyFamily === own.keyFamily && decimals === own.decimals
+    const isSame = symbol === own.symbol && decimals === own.decimals
     return isSame && id !== asset && isToken(asset) && isToken(id)
   })
+
+/** What one invoice can take beside this token: itself on other networks; where it asks for dollars, every other dollar token too. */
+export const payableBeside = (asset: AssetId, inDollars: boolean): readonly AssetId[] => {
+  if (!inDollars) return siblingsOf(asset)
+  const { decimals } = ASSETS[asset]
+  return DOLLAR_TOKENS.filter((id) => id !== asset && ASSETS[id].decimals === decimals)
+}

@@ -24,6 +24,7 @@ type RuleChanges = {
   readonly confirmations?: { readonly [asset in AssetId]?: readonly Finality[] | undefined } | undefined
   readonly reopen_expired?: boolean | undefined
   readonly any_network?: boolean | undefined
+  readonly stablecoins_at_par?: boolean | undefined
   readonly receipt_emails?: boolean | undefined
   readonly buyer_link_emails?: boolean | undefined
   readonly buyer_reminder_emails?: boolean | undefined

@@ -1,8 +1,10 @@
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
+import { keyspaceOf } from '../core/assets.ts'
 import type { SwitchedAsset, SwitchRequest } from '../core/checkout/checkout-pages.ts'
 import type { Market } from '../core/invoice/market.ts'
 import type { DepositPlan } from '../core/invoice/plan.ts'
 import { planSwitch } from '../core/invoice/switch.ts'
+import type { Invoice } from '../core/invoice/types.ts'
 import { addDepositAddress, findDepositAddress } from '../db/addresses/deposit-addresses.ts'
 import { markAssetPicked } from '../db/checkout/card-purchases.ts'
 import { loadInvoice, updateInvoiceTerms } from '../db/invoices/invoices.ts'
@@ -41,9 +43,14 @@ export async function switchAsset(deps: SwitchAssetDeps, input: SwitchRequest): 
     // So is what a card provider sends of another coin: that would count for nothing.
     const bought = await findCardUnderWay(tx, tenant, stored.invoice, now)
     if (bought !== null && bought.asset !== asset) return { kind: 'paid_already' }
-    const address = await addressFor(tx, deps.issuedAddresses, tenant, invoiceId, planned.deposit, now)
+    const addressIn = (deposit: DepositPlan) =>
+      addressFor(tx, deps.issuedAddresses, tenant, invoiceId, deposit, now)
+    const address = await addressIn(planned.deposit)
     if (address === null) return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
-    await updateInvoiceTerms(tx, tenant, { ...planned.next, address })
+    let { next } = planned
+    for (const deposit of planned.depositsBeside)
+      if ((await addressIn(deposit)) === null) next = withoutNetworks(next, deposit)
+    await updateInvoiceTerms(tx, tenant, { ...next, address })
     // A card purchase of this coin, begun before the buyer looked at another, may be on its way.
     await allowCardRounding(tx, tenant, invoiceId, asset)
     if (input.picked === true) await markAssetPicked(tx, tenant, invoiceId)
@@ -51,6 +58,12 @@ export async function switchAsset(deps: SwitchAssetDeps, input: SwitchRequest): 
   })
   if (switched.kind === 'switched') deps.notifier.invoiceChanged(invoiceId)
   return switched
+}
+
+/** A pool that is empty ends no sale that another network can take. */
+function withoutNetworks(invoice: Invoice, { keyspace }: DepositPlan): Invoice {
+  const { alsoAccepts, livemode } = invoice
+  return { ...invoice, alsoAccepts: alsoAccepts.filter((asset) => keyspaceOf(asset, livemode) !== keyspace) }
 }
 
 async function addressFor(

@@ -67,6 +67,7 @@ function worthOf(price: z.output<typeof priceShape>, usdAmount: string | null): 
 const REASONS: { readonly [reason: string]: string } = {
   'invoice.overpaid': 'The buyer paid more than was asked.',
   wrong_asset: 'Money came in another coin than the one that was asked for.',
+  wrong_network: 'The right token came on a network that was not accepted.',
   late: 'Money came after its time.',
   cancelled: 'Money came for an invoice that you had cancelled.',
   after_settlement: 'More money came after it was paid.',

@@ -75,6 +75,10 @@ export const paymentRulesView = z
     }),
     reopen_expired: z.boolean(),
     any_network: z.boolean(),
+    stablecoins_at_par: z.boolean().meta({
+      description:
+        'Whether each dollar token counts as a dollar on invoices in `USD`, in place of its own rate.',
+    }),
     receipt_emails: z.boolean(),
     ...buyerEmailRules,
     solana_funded_addresses: z.boolean(),
@@ -93,6 +97,7 @@ export const updatePaymentRulesBody = z.strictObject({
   confirmations: z.partialRecord(assetName, tiers).optional(),
   reopen_expired: z.boolean().optional(),
   any_network: z.boolean().optional(),
+  stablecoins_at_par: z.boolean().optional(),
   receipt_emails: z.boolean().optional(),
   ...z.object(buyerEmailRules).partial().shape,
   solana_funded_addresses: z.boolean().optional(),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ASSET_IDS, FOREIGN_COIN_IDS } from '../core/assets.ts'
 import { INVOICE_STATUSES, PAYMENT_REVIEW_REASONS, PAYMENT_STATUSES } from '../core/invoice/types.ts'
-import { TOKEN_SYMBOLS } from '../core/token-symbols.ts'
+import { DOLLARS, TOKEN_SYMBOLS } from '../core/token-symbols.ts'
 import {
   amountView,
   coinAmount,
@@ -20,7 +20,7 @@ import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
 export const assetName = z.enum(ASSET_IDS, { error: `Must be one of ${ASSET_IDS.join(', ')}` })
 
-const requestedNames = [...ASSET_IDS, ...TOKEN_SYMBOLS] as const
+const requestedNames = [...ASSET_IDS, ...TOKEN_SYMBOLS, DOLLARS] as const
 const requestedAssetName = z.enum(requestedNames, { error: `Must be one of ${requestedNames.join(', ')}` })
 
 /** What may arrive: besides the assets, a token of ours where no invoice asks for it. */
@@ -83,7 +83,7 @@ export const createInvoiceBody = z
     asset: requestedAssetName
       .meta({
         description:
-          'Starting coin; your default coin unless given. A token without its network (`USDC`, `USDT`): it can be paid on every network on which you accept it, `also_accepts` names them, and payments on several of them are added up.',
+          'Starting coin; your default coin unless given. A token without its network (`USDC`, `USDT`): it can be paid on every network on which you accept it, `also_accepts` names them, and payments on several of them are added up. `USD` takes the dollar tokens of every issuer, each on every such network, at the rates of `token_rates`.',
       })
       .optional(),
     allow_asset_selection: z
@@ -175,6 +175,13 @@ const expiryReadingView = tipReadingView.extend({
     .meta({ description: 'How far the networks of `also_accepts` had been read.' }),
 })
 
+const alsoAcceptedView = z.object({
+  asset: assetName,
+  payment_uri: z.string(),
+  address: z.string().meta({ description: 'All EVM networks share one; Solana has its own.' }),
+  amount_remaining: amountView.meta({ description: 'What is left, where it is sent in this asset.' }),
+})
+
 const dustView = z.object({ asset: paymentAssetName, transfers_count: z.int(), amount: amountView })
 
 export const invoiceView = z
@@ -202,12 +209,17 @@ export const invoiceView = z
     amount_remaining: amountView,
     address: z.string(),
     payment_uri: z.string(),
-    also_accepts: z.array(z.object({ asset: assetName, payment_uri: z.string() })).meta({
-      description: 'The same token on other networks: it counts as `asset` does, at the same address.',
+    also_accepts: z.array(alsoAcceptedView).meta({
+      description:
+        'The same token on other networks, which counts as `asset` does; of an invoice in `USD` other issuers’ as well, at their rates.',
     }),
     rate: rateView
       .nullable()
       .meta({ description: 'The price that fixed the coin amount, and where it came from.' }),
+    token_rates: z.array(rateView.extend({ symbol: z.string() })).meta({
+      description:
+        'Of an invoice in `USD`, at what each token counts. `amount_detected`, `amount_confirmed` and `amount_remaining` are then what came in all tokens, as worth in `asset`. Else empty.',
+    }),
     allow_asset_selection: z.boolean(),
     customer_email: z.string().nullable(),
     external_reference: z.string().nullable(),

@@ -62,7 +62,7 @@ test('USDC on Ethereum, where no invoice asks for it, is shown with its transact
     const view = await viewOf(id)
     expect(view.status).toBe('awaiting_payment')
     expect(view.payments).toMatchObject([
-      { asset: 'USDC_ETHEREUM', txid: txids[index], amount: '25', review_reason: 'wrong_asset' },
+      { asset: 'USDC_ETHEREUM', txid: txids[index], amount: '25', review_reason: 'wrong_network' },
     ])
   }
   expect(await notesFor(forBase.id)).toEqual([
@@ -104,7 +104,7 @@ test('USDC that is sent on Polygon to an invoice on Arbitrum One pays nothing, a
     const view = renderInvoice(loaded.invoice, { tipHeightOf: () => null })
     expect(view.status).toBe('awaiting_payment')
     expect(view.payments).toMatchObject([
-      { asset: 'USDC_POLYGON', txid, amount: '25', review_reason: 'wrong_asset' },
+      { asset: 'USDC_POLYGON', txid, amount: '25', review_reason: 'wrong_network' },
     ])
     expect(await onPolygon.availableBalance()).toBe(0n)
   } finally {

@@ -34,6 +34,7 @@ test('an invoice in dollars is priced, addressed and answered in full', async ()
     livemode: false,
     status: 'awaiting_payment',
     status_reason: null,
+    token_rates: [],
     review_reason: null,
     usd_amount: '49.90',
     price: null,

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { advanceInvoice } from '../../src/core/invoice/advance.ts'
-import { deriveStatus } from '../../src/core/invoice/status.ts'
+import { amountsOf, deriveStatus, remainingIn, sumsOf } from '../../src/core/invoice/status.ts'
 import type { InvoiceEffect } from '../../src/core/invoice/types.ts'
+import { measureOf } from '../../src/core/invoice/value.ts'
 import { seededRandom } from '../support/random.ts'
 import { InvoiceOracle } from './invoice-oracle.ts'
 import { InvoiceWorld } from './invoice-world.ts'
@@ -26,6 +27,7 @@ function playHistory(seed: number): { effects: readonly InvoiceEffect[] } {
     const actual = deriveStatus(world.invoice)
     demand(actual === status, `status is ${actual}, the facts say ${status}`)
     demand(world.invoice.expiredAtMs === null || world.wasReadPastDeadline, 'it expired before all was read')
+    checkAmounts(world, demand)
     checkPayments(world, oracle, demand)
     checkDust(world, demand)
     checkRepetition(world, demand)
@@ -73,6 +75,26 @@ function checkDust(world: InvoiceWorld, demand: Demand): void {
   )
   const expected = inBlocks.map(({ txid, blockHash }) => `${blockHash}:${txid}`)
   demand(summed.toSorted().join() === expected.toSorted().join(), `dust is summed as ${summed.join()}`)
+}
+
+/**
+ * What it says is left pays it, in either token and never a base unit more than needed; and what it says has come agrees
+ * with that and with its status.
+ */
+function checkAmounts({ invoice, rates, isAnyNetwork }: InvoiceWorld, demand: Demand): void {
+  const { detected, remaining } = amountsOf(invoice)
+  demand(remaining === remainingIn(invoice, invoice.asset), 'what is left is said in two ways')
+  demand(detected + remaining >= invoice.amount, 'what came and what is left are less than what is due')
+  if (remaining > 0n) demand(detected + remaining === invoice.amount, 'what came and what is left are more')
+  if (rates === null || !isAnyNetwork) return
+  const { due } = measureOf(invoice)
+  const missing = due - sumsOf(invoice).detected
+  for (const asset of ['LTC', 'BTC'] as const) {
+    const left = remainingIn(invoice, asset)
+    const isEnough = left * rates[asset] >= missing
+    const isNeeded = left === 0n ? missing <= 0n : (left - 1n) * rates[asset] < missing
+    demand(isEnough && isNeeded, `${left} of ${asset} is not what is left`)
+  }
 }
 
 /** Telling the last facts again has no effect at all. */

@@ -33,7 +33,7 @@ export class InvoiceOracle {
   follow(step: string): InvoiceStatus {
     if (step === 'accept') this.accept()
     if (step === 'dismiss') this.dismiss()
-    if (!/^(time|deadline|cancel|accept|dismiss|crash)/.test(step)) this.observe()
+    if (!/^(time|deadline|cancel|accept|dismiss|crash|choose)/.test(step)) this.observe()
     if (this.isSettled()) {
       this.everSettled = true
       this.lossDismissed = false
@@ -109,13 +109,30 @@ export class InvoiceOracle {
     const { accepted, world } = this
     if (accepted !== null && world.transfers.every((t) => !accepted.has(t.txid) || isFinal(t))) return true
     const sum = this.sum(isFinal)
-    return sum > 0n && sum >= world.invoice.amount - world.invoice.toleranceUnder
+    return sum > 0n && sum >= this.due() - world.invoice.toleranceUnder * this.unit()
+  }
+
+  /** Base units; where dollars are asked for, base units × 10⁻¹² dollar. */
+  private due(): bigint {
+    const { invoice, rates } = this.world
+    return rates === null ? invoice.amount : 10n ** 8n * this.unit()
+  }
+
+  private unit(): bigint {
+    return this.world.rates === null ? 1n : 10n ** 12n
+  }
+
+  private isOver(sum: bigint): boolean {
+    const { invoice, rates } = this.world
+    const excess = sum - this.due() - invoice.toleranceOver * this.unit()
+    // What is less than a base unit of the dearer token nobody could have left out.
+    return rates === null ? excess > 0n : excess >= (rates.LTC > rates.BTC ? rates.LTC : rates.BTC)
   }
 
   private sum(isFinal: (transfer: WorldTransfer) => boolean): bigint {
     return this.world.transfers
       .filter((transfer) => this.counts(transfer) && isFinal(transfer))
-      .reduce((sum, transfer) => sum + transfer.amount, 0n)
+      .reduce((sum, { amount, asset }) => sum + amount * (this.world.rates?.[asset] ?? 1n), 0n)
   }
 
   private counts(transfer: WorldTransfer): boolean {
@@ -169,8 +186,7 @@ export class InvoiceOracle {
     const isFinal = (transfer: WorldTransfer) => this.memory.get(transfer.txid)?.final === true
     const { accepted } = this
     if (accepted !== null && transfers.every((t) => !accepted.has(t.txid) || isFinal(t))) return 'paid'
-    if (this.isSettled())
-      return this.sum(isFinal) > invoice.amount + invoice.toleranceOver ? 'overpaid' : 'paid'
+    if (this.isSettled()) return this.isOver(this.sum(isFinal)) ? 'overpaid' : 'paid'
     if (this.everSettled && !this.lossDismissed) return 'manual_review'
     const followed = transfers.filter((transfer) => {
       const memory = this.memory.get(transfer.txid)

@@ -1,6 +1,11 @@
 import { blockTagAt } from '../../src/core/finality.ts'
 import { advanceInvoice } from '../../src/core/invoice/advance.ts'
+import type { Market } from '../../src/core/invoice/market.ts'
+import { remainingIn } from '../../src/core/invoice/status.ts'
+import { planSwitch } from '../../src/core/invoice/switch.ts'
 import type { Invoice, InvoiceEffect, InvoiceInput, TransferFact } from '../../src/core/invoice/types.ts'
+import { coinAmountForUsd, parsePrice } from '../../src/core/money.ts'
+import { readPaymentRules } from '../../src/core/payment-rules.ts'
 import { makeInvoice } from '../support/invoice.ts'
 import type { Random } from '../support/random.ts'
 
@@ -29,6 +34,8 @@ const SIZES = [
   AMOUNT + 5n,
   100n,
 ]
+/** Rates at which two tokens of a dollar invoice may count: at par, near a dollar, and where nothing divides evenly. */
+const RATES = ['1', '0.9998', '1.0003', '0.993333333333', '1.017'] as const
 const MINUTE_MS = 60_000
 
 /**
@@ -47,6 +54,8 @@ export class InvoiceWorld {
   lastInput: InvoiceInput | null = null
   /** Whether money on the other network counts as well. */
   readonly isAnyNetwork: boolean
+  /** Rates, in 10⁻¹² dollar, at which each counts where the invoice asks for dollars. */
+  readonly rates: { readonly LTC: bigint; readonly BTC: bigint } | null
   /** Whether every network that pays it was read past the deadline at once. */
   wasReadPastDeadline = false
   private branch = 0
@@ -55,8 +64,12 @@ export class InvoiceWorld {
   constructor(random: Random) {
     this.random = random
     const tolerance = random.chance(0.3) ? 10n : 0n
-    this.isAnyNetwork = random.chance(0.4)
+    this.isAnyNetwork = random.chance(0.6)
+    const [own, other] = [random.pick(RATES), random.pick(RATES)]
+    const isInDollars = this.isAnyNetwork && random.chance(0.6)
+    this.rates = isInDollars ? { LTC: parsePrice(own) ?? 0n, BTC: parsePrice(other) ?? 0n } : null
     this.invoice = makeInvoice({
+      ...(this.rates === null ? {} : inDollars(own, other, this.rates.LTC)),
       alsoAccepts: this.isAnyNetwork ? ['BTC'] : [],
       toleranceUnder: tolerance,
       toleranceOver: tolerance,
@@ -77,10 +90,13 @@ export class InvoiceWorld {
 
   pay(inBlock: boolean): boolean {
     if (this.transfers.length >= 6) return false
+    const asset = this.random.chance(this.isAnyNetwork ? 0.4 : 0.15) ? 'BTC' : 'LTC'
+    // Buyers mostly send what the page says is left, in whichever they like.
+    const left = this.random.chance(0.4) ? remainingIn(this.invoice, asset) : 0n
     this.transfers.push({
       txid: `tx${this.transfers.length}`,
-      asset: this.random.chance(this.isAnyNetwork ? 0.4 : 0.15) ? 'BTC' : 'LTC',
-      amount: this.random.pick(SIZES),
+      asset,
+      amount: left > 0n ? left : this.random.pick(SIZES),
       firstSeenMs: this.nowMs,
       place: null,
       blockHash: '',
@@ -95,6 +111,15 @@ export class InvoiceWorld {
     this.mineBlock(0.7)
     if (this.random.chance(0.3)) this.mineBlock(0.7)
     this.tellTransfers()
+    return true
+  }
+
+  /** The buyer looks at the other network: nothing that came or is due may change by it. */
+  choose(): boolean {
+    if (!this.isAnyNetwork) return false
+    const plan = planSwitch(this.invoice, this.invoice.asset === 'LTC' ? 'BTC' : 'LTC', MARKET, this.nowMs)
+    if (plan.kind !== 'switch') return false
+    this.invoice = plan.next
     return true
   }
 
@@ -236,6 +261,29 @@ export class InvoiceWorld {
   }
 }
 
+/** A dollar, asked for in any issuer's tokens. */
+function inDollars(own: string, other: string, price: bigint): Partial<Invoice> {
+  const quoted = (usdPerUnit: string) => ({ usdPerUnit, quotedAt: '2026-11-21T12:00:00.000Z', sources: [] })
+  const usdCents = 100n
+  const amount = coinAmountForUsd(usdCents, price, 8)
+  return {
+    usdCents,
+    amount,
+    rate: quoted(own),
+    tokenRates: { LTC: quoted(own), BTC: quoted(other) },
+  }
+}
+
+const MARKET: Market = {
+  livemode: false,
+  rules: readPaymentRules({}),
+  supportOf: () => ({ isConfigured: true, parameters: 'regtest', halted: false }),
+  priceOf: () => null,
+  currencyRateOf: () => null,
+  hasAddressFor: () => true,
+  networkFacts: { tipHeightOf: () => null },
+}
+
 const ACTIONS: readonly { readonly name: string; readonly act: (world: InvoiceWorld) => boolean }[] = [
   { name: 'pay', act: (world) => world.pay(false) },
   { name: 'pay', act: (world) => world.pay(false) },
@@ -248,6 +296,7 @@ const ACTIONS: readonly { readonly name: string; readonly act: (world: InvoiceWo
   { name: 'reorganise', act: (world) => world.reorganise() },
   { name: 'replace', act: (world) => world.replace() },
   { name: 'come back', act: (world) => world.comeBack() },
+  { name: 'choose', act: (world) => world.choose() },
   { name: 'time passes', act: (world) => world.passTime() },
   { name: 'deadline read', act: (world) => world.readDeadline() },
   { name: 'cancel', act: (world) => world.cancel() },

@@ -14,6 +14,7 @@ export function makeInvoice(changes: Partial<Invoice> = {}): Invoice {
     livemode: false,
     asset: 'LTC',
     alsoAccepts: [],
+    tokenRates: null,
     amount: 100_000_000n,
     usdCents: 10_000n,
     rate: {
@@ -32,6 +33,7 @@ export function makeInvoice(changes: Partial<Invoice> = {}): Invoice {
     price: null,
     description: null,
     address: 'rltc1qw508d6qejxtdg4y5r3zarvary0c5xw7k5rn2vy',
+    addressesBeside: {},
     createdAtMs: CREATED_AT.getTime(),
     expiresAtMs: CREATED_AT.getTime() + 3_600_000,
     ...changes,

@@ -283,6 +283,9 @@ test.each(COINS)('no login writes an event that shows another address in $asset'
     { payment_uri: uri.replace(opened.address, theirs) },
     { payment_uri: `${uri}&label=${theirs}` },
     { address: '', payment_uri: uri.replace(opened.address, theirs) },
+    { also_accepts: [{ asset: 'USDC_BASE', address: theirs, payment_uri: '' }] },
+    { also_accepts: [{ asset: 'USDC_BASE', payment_uri: uri.replace(opened.address, theirs) }] },
+    { also_accepts: [{ asset: 'USDC_BASE', address: '', payment_uri: uri.replace(opened.address, theirs) }] },
   ]
   for (const role of ['api', 'watcher'] as const) {
     for (const forged of forgeries) {

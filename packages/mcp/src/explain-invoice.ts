@@ -16,6 +16,7 @@ const ACCEPTED = 'A person accepted what came.'
 
 const REVIEWS: { readonly [reason in NonNullable<Invoice['review_reason']>]: string } = {
   wrong_asset: 'The buyer sent another coin than the invoice asks for.',
+  wrong_network: 'The buyer sent the right token on a network that the invoice does not take.',
   late: 'The payment came after the deadline.',
   cancelled: 'The payment came after the invoice was cancelled.',
   after_settlement: 'A further payment came to an invoice that was paid already.',

@@ -197,8 +197,8 @@ export type CreateInvoice = {
   } | undefined
   /** Total in coins in place of dollars; needs `asset`, refuses `usd_amount`. */
   readonly amount?: string | undefined
-  /** Starting coin; your default coin unless given. A token without its network (`USDC`, `USDT`): it can be paid on every network on which you accept it, `also_accepts` names them, and payments on several of them are added up. */
-  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA' | 'USDC' | 'USDT' | 'PYUSD' | undefined
+  /** Starting coin; your default coin unless given. A token without its network (`USDC`, `USDT`): it can be paid on every network on which you accept it, `also_accepts` names them, and payments on several of them are added up. `USD` takes the dollar tokens of every issuer, each on every such network, at the rates of `token_rates`. */
+  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA' | 'USDC' | 'USDT' | 'PYUSD' | 'USD' | undefined
   /** Whether the buyer may change the coin. */
   readonly allow_asset_selection?: boolean | undefined
   readonly customer_email?: string | undefined
@@ -439,7 +439,7 @@ export type Invoice = {
   readonly livemode: boolean
   readonly status: 'awaiting_payment' | 'payment_detected' | 'confirming' | 'partially_paid' | 'paid' | 'overpaid' | 'expired' | 'cancelled' | 'manual_review'
   readonly status_reason: string | null
-  readonly review_reason: 'wrong_asset' | 'late' | 'cancelled' | 'after_settlement' | 'too_many_payments' | 'reorged' | null
+  readonly review_reason: 'wrong_asset' | 'wrong_network' | 'late' | 'cancelled' | 'after_settlement' | 'too_many_payments' | 'reorged' | null
   /** Null where a coin amount was asked for. */
   readonly usd_amount: string | null
   /** What was asked for in your own currency; `usd_amount` was computed from it. Null where dollars or coins were asked for. */
@@ -471,10 +471,14 @@ export type Invoice = {
   readonly amount_remaining: string
   readonly address: string
   readonly payment_uri: string
-  /** The same token on other networks: it counts as `asset` does, at the same address. */
+  /** The same token on other networks, which counts as `asset` does; of an invoice in `USD` other issuers’ as well, at their rates. */
   readonly also_accepts: readonly {
     readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA'
     readonly payment_uri: string
+    /** All EVM networks share one; Solana has its own. */
+    readonly address: string
+    /** What is left, where it is sent in this asset. */
+    readonly amount_remaining: string
   }[]
   /** The price that fixed the coin amount, and where it came from. */
   readonly rate: {
@@ -488,6 +492,19 @@ export type Invoice = {
       readonly at: string
     }[]
   } | null
+  /** Of an invoice in `USD`, at what each token counts. `amount_detected`, `amount_confirmed` and `amount_remaining` are then what came in all tokens, as worth in `asset`. Else empty. */
+  readonly token_rates: readonly {
+    readonly usd_per_unit: string
+    /** ISO 8601 UTC with milliseconds. */
+    readonly quoted_at: string
+    readonly sources: readonly {
+      readonly name: string
+      readonly usd_per_unit: string
+      /** ISO 8601 UTC with milliseconds. */
+      readonly at: string
+    }[]
+    readonly symbol: string
+  }[]
   readonly allow_asset_selection: boolean
   readonly customer_email: string | null
   readonly external_reference: string | null
@@ -575,7 +592,7 @@ export type Payment = {
   readonly finality: 'blocks' | 'safe' | 'finalized'
   /** Seen within ten minutes after the deadline. */
   readonly late: boolean
-  readonly review_reason: 'wrong_asset' | 'late' | 'cancelled' | 'after_settlement' | 'too_many_payments' | null
+  readonly review_reason: 'wrong_asset' | 'wrong_network' | 'late' | 'cancelled' | 'after_settlement' | 'too_many_payments' | null
   /** ISO 8601 UTC with milliseconds. */
   readonly detected_at: string
   readonly confirmed_at: string | null

@@ -138,7 +138,12 @@ const PAYMENT_STATUS = {
 /** The invoice's present coin and what was paid in it, as Greenfield's one payment method. */
 export function paymentMethods(invoice: Invoice) {
   const method = methodOf(invoice)
-  const also = new Set<string>(invoice.also_accepts?.map((each) => each.asset))
+  const { symbol } = ASSETS[invoice.asset]
+  const sameCoin = (invoice.also_accepts ?? []).filter(({ asset }) => ASSETS[asset].symbol === symbol)
+  const addresses = new Map<string, string>([
+    ...sameCoin.map(({ asset, address }): [string, string] => [asset, address]),
+    [invoice.asset, invoice.address],
+  ])
   return [
     {
       paymentMethodId: method,
@@ -156,9 +161,10 @@ export function paymentMethods(invoice: Invoice) {
       networkFee: '0',
       activated: true,
       // A value has no coin of its own there: one in another coin would be read as so many of this one.
-      payments: invoice.payments
-        .filter(({ asset }) => asset === invoice.asset || also.has(asset))
-        .map((payment) => paymentData(payment, invoice.address)),
+      payments: invoice.payments.flatMap((payment) => {
+        const address = addresses.get(payment.asset)
+        return address === undefined ? [] : [paymentData(payment, address)]
+      }),
     },
   ]
 }

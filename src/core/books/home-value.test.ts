@@ -20,6 +20,7 @@ const INVOICE = {
   amount: 100_000_000n,
   coinRate: rate('84.37'),
   price: { amount: '76.55', currency: 'EUR', rate: rate('1.102') },
+  dollars: null,
 } as const
 
 test('a line is its dollars at the rate of its day, to the nearest cent of the currency', () => {
@@ -49,9 +50,20 @@ test('what comes at the terms of its invoice is its share of the price, at the r
     amount: 84_370_000n,
     coinRate: rate('1'),
     price: INVOICE.price,
+    dollars: null,
   } as const
   const onPolygon = { asset: 'USDC_POLYGON', amount: 84_370_000n, usdCents: 8_437n } as const
   expect(homeValueOf(onPolygon, terms({ invoice: anyNetwork })).amount).toBe('76.55')
+  // In dollars of any issuer each token is what it counts for: 40 USDT at a hair over a dollar are not 40 USDC.
+  const dollars = { usdCents: 8_437n, tokenRates: { USDC: rate('0.9998'), USDT: rate('1.0003') } }
+  const mixed = {
+    ...anyNetwork,
+    assets: ['USDC_BASE', 'USDT_POLYGON'],
+    coinRate: rate('0.9998'),
+    dollars,
+  } as const
+  const inUsdt = { asset: 'USDT_POLYGON', amount: 84_344_697n, usdCents: 8_437n } as const
+  expect(homeValueOf(inUsdt, terms({ invoice: mixed })).amount).toBe('76.55')
 })
 
 test.each([

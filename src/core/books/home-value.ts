@@ -1,5 +1,6 @@
 import { COINS, type PaymentAsset } from '../assets.ts'
-import type { InvoicePrice, RateEvidence } from '../invoice/types.ts'
+import type { InvoicePrice, RateEvidence, TokenRates } from '../invoice/types.ts'
+import { dollarsDue } from '../invoice/value.ts'
 import { fiatForUsd, formatFiat, parseFiat, parsePrice, shareOf, usdValueOf } from '../money.ts'
 import { type Currency, currencyDecimals } from '../rates/currencies.ts'
 
@@ -15,6 +16,8 @@ export type HomeTerms = {
     readonly amount: bigint
     readonly coinRate: RateEvidence
     readonly price: InvoicePrice
+    /** Where dollars of any issuer are asked for: how much, and at what each token counts. */
+    readonly dollars: { readonly usdCents: bigint; readonly tokenRates: TokenRates } | null
   } | null
 }
 
@@ -39,7 +42,8 @@ export function homeValueOf(
   const decimals = currencyDecimals(currency)
   const { asset, amount, usdCents } = line
   if (invoice !== null && invoice.price.currency === currency && isAtTermsOf(invoice, line)) {
-    const units = shareOf(parseFiat(invoice.price.amount, decimals) ?? 0n, amount, invoice.amount)
+    const [part, of] = partOf(invoice, line)
+    const units = shareOf(parseFiat(invoice.price.amount, decimals) ?? 0n, part, of)
     return { currency, amount: formatFiat(units, decimals), rate: invoice.price.rate }
   }
   const rate = rateOfDay === null ? null : parsePrice(rateOfDay.usdPerUnit)
@@ -48,10 +52,25 @@ export function homeValueOf(
   return { currency, amount: value, rate: rateOfDay }
 
   /** Dollars are rounded down where a line is a share of another, so that a cent tells nothing. */
-  function isAtTermsOf({ assets, coinRate }: NonNullable<HomeTerms['invoice']>, { usdCents }: typeof line) {
-    const price = parsePrice(coinRate.usdPerUnit)
+  function isAtTermsOf(invoice: NonNullable<HomeTerms['invoice']>, { usdCents }: typeof line) {
+    const { assets } = invoice
+    const price = rateIn(invoice, asset)
     if (!assets.includes(asset) || price === null || usdCents === null) return false
     const difference = usdValueOf(amount, price, COINS[asset].decimals) - usdCents
     return difference === 0n || difference === 1n
   }
+}
+
+/** The locked rate at which an asset counts, 10⁻¹² dollar. */
+const rateIn = ({ coinRate, dollars }: NonNullable<HomeTerms['invoice']>, asset: PaymentAsset) =>
+  parsePrice((dollars?.tokenRates[COINS[asset].symbol] ?? coinRate).usdPerUnit)
+
+/** What a line is of what was asked for: of one coin by its units, of dollars by its worth. */
+function partOf(
+  invoice: NonNullable<HomeTerms['invoice']>,
+  { asset, amount }: { readonly asset: PaymentAsset; readonly amount: bigint },
+): readonly [part: bigint, of: bigint] {
+  const { dollars } = invoice
+  if (dollars === null) return [amount, invoice.amount]
+  return [amount * (rateIn(invoice, asset) ?? 0n), dollarsDue(dollars.usdCents, COINS[asset].decimals)]
 }

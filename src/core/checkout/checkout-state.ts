@@ -10,6 +10,7 @@ import {
   isCounting,
   isFollowed,
   isLive,
+  isShort,
   isUnderReview,
   reviewReasonOf,
   statusReasonOf,
@@ -185,8 +186,7 @@ function stateOf(invoice: Invoice, nowMs: number): CheckoutState {
 /** While a payment is under way the page asks for the rest if it is short and there is time to send it. */
 function stateUnderWay(invoice: Invoice, nowMs: number, otherwise: 'detected' | 'confirming'): CheckoutState {
   if (cancelledReason(invoice) !== null) return 'review'
-  const isShort = amountsOf(invoice).detected < invoice.amount - invoice.toleranceUnder
-  return isShort && nowMs <= invoice.expiresAtMs ? 'underpaid' : otherwise
+  return isShort(invoice) && nowMs <= invoice.expiresAtMs ? 'underpaid' : otherwise
 }
 
 /** Money that came for a cancelled invoice goes to the merchant's decision, whether it is final yet or not. */

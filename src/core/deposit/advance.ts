@@ -183,6 +183,7 @@ const NOTHING_ASKED = {
   ...NO_ORIGIN,
   ...NOTHING_HAPPENED_YET,
   alsoAccepts: [],
+  tokenRates: null,
   amount: NEVER_PAID,
   usdCents: null,
   price: null,
@@ -195,5 +196,6 @@ const NOTHING_ASKED = {
   description: null,
   metadata: null,
   address: '',
+  addressesBeside: {},
   expiresAtMs: Number.POSITIVE_INFINITY,
 } as const

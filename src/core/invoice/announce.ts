@@ -1,11 +1,11 @@
 import {
-  amountsOf,
   deriveStatus,
   isCounting,
   isFollowed,
   isSettled,
   isUnderReview,
   reviewReasonOf,
+  sumsOf,
 } from './status.ts'
 import type { Invoice, InvoiceEffect, InvoiceEventType, Payment } from './types.ts'
 
@@ -69,7 +69,7 @@ function announceSettlement(progress: Progress, nowMs: number): Progress {
 function announcePartial(progress: Progress): Progress {
   const { invoice } = progress
   if (deriveStatus(invoice) !== 'partially_paid') return progress
-  const sum = amountsOf(invoice).confirmed.toString()
+  const sum = sumsOf(invoice).confirmed.toString()
   if (invoice.announced.partialSums.includes(sum)) return progress
   const partialSums = [...invoice.announced.partialSums, sum]
   return emit(progress, 'invoice.partially_paid', {

@@ -1,6 +1,7 @@
 import { COINS } from '../assets.ts'
-import { amountsOf, isAskedFor } from './status.ts'
+import { isAskedFor, sumsOf } from './status.ts'
 import type { Invoice, Payment, PaymentPart, TransferFact } from './types.ts'
+import { measureOf } from './value.ts'
 
 /**
  * Payments of an invoice that are kept one by one. What comes beyond them, and all dust, is kept as one sum for each
@@ -94,12 +95,12 @@ function wholePaymentOf(invoice: Invoice, facts: readonly TransferFact[]): (fact
   const payments = invoice.payments.filter(
     (payment) => payment.block !== null || included.has(keyOfTransfer(payment)),
   )
-  const requested = invoice.amount - invoice.toleranceUnder
-  const due = requested - amountsOf({ ...invoice, payments }).detected
+  const { least: requested, worthOf } = measureOf(invoice)
+  const due = requested - sumsOf({ ...invoice, payments }).detected
   const least = due > 0n && due < requested ? due : requested
   const summed = new Set(invoice.payments.flatMap(keysInSum))
   return (fact) => {
-    if (!isAskedFor(invoice, fact.asset) || fact.amount < least) return false
+    if (!isAskedFor(invoice, fact.asset) || worthOf(fact) < least) return false
     const block = fact.state === 'block' ? fact.block.hash : fact.knownIn
     // What was summed when it was first read stays so, or another reading of its block would book it twice.
     return !(fact.parts ?? [fact]).some((part) => summed.has(keyInSum(block, part)))

@@ -1,5 +1,5 @@
 import { isDust, isDustSum, type PaymentFact } from './block-sums.ts'
-import { isAskedFor, isCounting, isSettled } from './status.ts'
+import { isAskedFor, isCounting, isOnWrongNetwork, isSettled } from './status.ts'
 import type { BlockRef, Invoice, Payment, PaymentReviewReason } from './types.ts'
 
 /** Automatic discovery goes on this long after expiry or cancellation (spec §1, §8). */
@@ -28,6 +28,7 @@ export function classifyTransfer(
 
 function reviewReasonFor(invoice: Invoice, fact: PaymentFact): PaymentReviewReason | null {
   if (fact.isBlockSum) return 'too_many_payments'
+  if (isOnWrongNetwork(invoice, fact.asset)) return 'wrong_network'
   if (!isAskedFor(invoice, fact.asset)) return 'wrong_asset'
   if (isSettled(invoice)) return 'after_settlement'
   if (invoice.cancelledAtMs !== null) {

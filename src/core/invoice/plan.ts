@@ -9,7 +9,15 @@ import {
 } from '../assets.ts'
 import { acceptedAssets, defaultAsset, type PaymentRules } from '../payment-rules.ts'
 import type { Currency } from '../rates/currencies.ts'
-import { isTokenSymbol, siblingsOf, type TokenSymbol, tokensNamed } from '../token-symbols.ts'
+import {
+  DOLLAR_TOKENS,
+  DOLLARS,
+  isTokenSymbol,
+  payableBeside,
+  type TokenSymbol,
+  tokensNamed,
+} from '../token-symbols.ts'
+import { tokenPricesNow } from './dollars.ts'
 import { type CurrencyQuote, priceInDollars } from './price.ts'
 import {
   type AmountFault,
@@ -48,6 +56,8 @@ export type InvoicePlan =
       readonly kind: 'planned'
       readonly terms: InvoiceTerms
       readonly deposit: DepositPlan
+      /** The same of each other key family whose networks it also accepts: an address of its own for each. */
+      readonly depositsBeside: readonly DepositPlan[]
       /** What its dollars were computed from; null where dollars or coins were asked for. */
       readonly price: InvoicePrice | null
     }
@@ -60,6 +70,8 @@ export type InvoicePlan =
       readonly asset: AssetId
       /** Present where it is the price's currency that has no rate. */
       readonly currency?: Currency
+      /** In words, where there is more to say. */
+      readonly reason?: string
     }
 
 /** The merchant fixed dollars or coins, or a price in another currency. */
@@ -67,8 +79,11 @@ export type RequestedTotal = RequestedAmount | { readonly kind: 'price'; readonl
 
 const PARAMS = { usd: 'usd_amount', coin: 'amount', price: 'price.amount' } as const
 
-/** What an invoice asks for: an asset; or a token's ticker, payable on any of its networks that is accepted. */
-type RequestedAsset = AssetId | TokenSymbol
+/**
+ * What an invoice asks for: an asset; a token's ticker, payable on any of its networks that is accepted; or dollars, payable
+ * in any issuer's on any of theirs.
+ */
+type RequestedAsset = AssetId | TokenSymbol | typeof DOLLARS
 
 /**
  * Decides the coin and terms of a new invoice, or why there can be none; the caller's mistakes come first. The
@@ -93,14 +108,20 @@ export function planInvoice(
 ): InvoicePlan {
   const { livemode, rules, supportOf } = context
   const accepted = acceptedAssets(rules, livemode, (candidate) => supportOf(candidate).isConfigured)
-  const asset = startingAsset(total.asset, accepted, context)
+  const isInDollars = total.asset === DOLLARS
+  const dollars = isInDollars ? tokenPricesNow(accepted, context) : null
+  const asset = startingAsset(total.asset, accepted, { ...context, isTaken: dollars?.isTaken })
   if (asset === null || !accepted.includes(asset)) {
     return { kind: 'refused', code: 'asset_not_accepted', param: 'asset' }
   }
   const param = PARAMS[total.kind]
   const isNamedAlone = total.asset !== null && isTokenSymbol(total.asset)
-  const isAnyNetwork = rules.anyNetwork || isNamedAlone || total.onAnyNetwork === true
-  const isPayable = (candidate: AssetId) => accepted.includes(candidate) && isFollowed(supportOf(candidate))
+  const isAnyNetwork = rules.anyNetwork || isNamedAlone || isInDollars || total.onAnyNetwork === true
+  const isPayable = (candidate: AssetId) =>
+    accepted.includes(candidate) &&
+    isFollowed(supportOf(candidate)) &&
+    (dollars === null || dollars.isTaken(candidate))
+  if (isInDollars && total.kind === 'coin') return { kind: 'refused', code: 'parameter_invalid', param }
   const fixed = fixedAmount(total, context.currencyRateOf)
   if (fixed.kind === 'refused') return { kind: 'refused', code: fixed.code, param }
   if (fixed.kind === 'rate_unavailable')
@@ -109,12 +130,13 @@ export function planInvoice(
   const { parameters, halted, chainMinimum = null } = supportOf(asset)
   const fault = amountFault(requested, asset, rules, chainMinimum)
   if (fault !== null) return { kind: 'refused', code: fault, param }
-  const price = context.priceOf(asset)
+  const price = dollars === null ? context.priceOf(asset) : dollars.priceOf(asset)
   const quote = quoteInvoice(requested, {
     asset,
-    siblings: isAnyNetwork ? siblingsOf(asset).filter(isPayable) : [],
+    siblings: isAnyNetwork ? payableBeside(asset, isInDollars).filter(isPayable) : [],
     rules,
     price,
+    tokenPrices: dollars?.prices ?? null,
     parameters: parameters ?? '',
     chainMinimum,
     nowMs: context.nowMs,
@@ -123,29 +145,43 @@ export function planInvoice(
   if (quote.kind === 'refused') return { kind: 'refused', code: quote.code, param }
   if (parameters === null || halted || isMinimumMissing(asset, chainMinimum))
     return { kind: 'unavailable', code: 'asset_unavailable', asset }
-  if (quote.kind === 'rate_unavailable') return { kind: 'unavailable', code: 'rate_unavailable', asset }
+  if (quote.kind === 'rate_unavailable')
+    return {
+      kind: 'unavailable',
+      code: 'rate_unavailable',
+      asset,
+      ...(dollars === null ? {} : { reason: dollars.reason }),
+    }
   const deposit = depositPlan(asset, livemode, parameters)
-  return { kind: 'planned', terms: quote.terms, deposit, price: priced }
+  const depositsBeside = depositPlansBeside(quote.terms, livemode, supportOf)
+  return { kind: 'planned', terms: quote.terms, deposit, depositsBeside, price: priced }
 }
 
 const isFollowed = ({ parameters, halted }: AssetSupport): boolean => parameters !== null && !halted
 
-/** Of a token that is named without its network, the one that is cheapest to move of those that can be paid now. */
+/** Of tokens that are named without their network, the one that is cheapest to move of those that can be paid now. */
 export function startingAsset(
   requested: RequestedAsset | null,
   accepted: readonly AssetId[],
   {
     rules,
     supportOf,
-  }: { readonly rules: PaymentRules; readonly supportOf: (asset: AssetId) => AssetSupport },
+    isTaken = () => true,
+  }: {
+    readonly rules: PaymentRules
+    readonly supportOf: (asset: AssetId) => AssetSupport
+    /** Whether what it is worth lets it count. */
+    readonly isTaken?: ((asset: AssetId) => boolean) | undefined
+  },
 ): AssetId | null {
   if (requested === null) return defaultAsset(rules, accepted, (each) => supportOf(each).isConfigured)
-  if (!isTokenSymbol(requested)) return requested
+  if (requested !== DOLLARS && !isTokenSymbol(requested)) return requested
   // The least that is invoiced in an asset follows from what moving it costs.
-  const byCost = tokensNamed(requested)
+  const byCost = (requested === DOLLARS ? DOLLAR_TOKENS : tokensNamed(requested))
     .filter((each) => accepted.includes(each))
     .toSorted((a, b) => Number((ASSETS[a].minimum ?? 0n) - (ASSETS[b].minimum ?? 0n)))
-  return byCost.find((each) => isFollowed(supportOf(each))) ?? byCost[0] ?? null
+  const followed = byCost.filter((each) => isFollowed(supportOf(each)))
+  return followed.find(isTaken) ?? byCost.find(isTaken) ?? byCost[0] ?? null
 }
 
 /** The dollars or coins to ask for; of a price those that it is worth now. */
@@ -165,4 +201,20 @@ export const isMinimumMissing = (asset: AssetId, chainMinimum: bigint | null): b
 export function depositPlan(asset: AssetId, livemode: boolean, parameters: string): DepositPlan {
   const keyspace = keyspaceOf(asset, livemode)
   return { network: networkOf(asset, livemode), keyspace, form: addressFormOf(keyspace, parameters) }
+}
+
+/** One for each key family other than the asset's own, on the first of its networks that counts. */
+function depositPlansBeside(
+  { asset, alsoAccepts }: InvoiceTerms,
+  livemode: boolean,
+  supportOf: (asset: AssetId) => AssetSupport,
+): readonly DepositPlan[] {
+  const plans = new Map<Keyspace, DepositPlan>()
+  for (const each of alsoAccepts) {
+    const { parameters } = supportOf(each)
+    const plan = parameters === null ? null : depositPlan(each, livemode, parameters)
+    if (plan !== null && plan.keyspace !== keyspaceOf(asset, livemode) && !plans.has(plan.keyspace))
+      plans.set(plan.keyspace, plan)
+  }
+  return [...plans.values()]
 }

@@ -1,7 +1,7 @@
 import { ASSETS, type AssetId } from '../assets.ts'
-import { coinAmountForUsd, parseCoinAmount, parseUsd, usdValueOf } from '../money.ts'
+import { coinAmountForUsd, PRICE_UNIT, parseCoinAmount, parseUsd, usdValueOf } from '../money.ts'
 import { confirmationsFor, minimumOf, type PaymentRules, toleranceFor } from '../payment-rules.ts'
-import type { ConfirmationsByAsset, RateEvidence } from './types.ts'
+import type { ConfirmationsByAsset, RateEvidence, TokenRates } from './types.ts'
 
 /** What may be invoiced in US dollars (spec §8), in cents. */
 export const USD_CENTS_MIN = 50n
@@ -32,6 +32,8 @@ export type InvoiceTerms = {
   /** What the merchant asked for in US cents; null where coins were asked for. */
   readonly usdCents: bigint | null
   readonly rate: RateEvidence | null
+  readonly tokenRates: TokenRates | null
+  /** Base units; with `tokenRates` those of a token that is worth a dollar. */
   readonly toleranceUnder: bigint
   readonly toleranceOver: bigint
   readonly confirmations: ConfirmationsByAsset
@@ -76,6 +78,8 @@ export function quoteInvoice(
     readonly siblings?: readonly AssetId[]
     readonly rules: PaymentRules
     readonly price: Price | null
+    /** Of every token that counts, by ticker, where dollars of any issuer are asked for. */
+    readonly tokenPrices?: ReadonlyMap<string, Price> | null
     /** Of the asset's network. */
     readonly parameters: string
     /** The smallest amount that the chain itself lets an address receive; null where it sets none. */
@@ -85,7 +89,7 @@ export function quoteInvoice(
     readonly expiresAtMs?: number
   },
 ): InvoiceQuote {
-  const { asset, siblings = [], rules, price, chainMinimum = null } = context
+  const { asset, siblings = [], rules, price, tokenPrices = null, chainMinimum = null } = context
   const fault = amountFault(requested, asset, rules, chainMinimum)
   if (fault !== null) return { kind: 'refused', code: fault }
   if (price === null && requested.kind === 'usd') return { kind: 'rate_unavailable' }
@@ -93,10 +97,16 @@ export function quoteInvoice(
   if (sums.amount < minimumOf(rules, asset, chainMinimum))
     return { kind: 'refused', code: 'amount_too_small' }
   // What moving it would cost more than it is worth is not worth taking.
-  const alsoAccepts = siblings.filter((sibling) => sums.amount >= minimumOf(rules, sibling))
+  const alsoAccepts = siblings.filter((sibling) => {
+    const priced = tokenPrices?.get(ASSETS[sibling].symbol) ?? null
+    return (
+      sumsOf(requested, sibling, priced?.price ?? price?.price ?? null).amount >= minimumOf(rules, sibling)
+    )
+  })
   const confirmations = [asset, ...alsoAccepts].map((each) =>
     confirmationsFor(rules, each, sums.worthCents, context.parameters),
   )
+  const tolerated = tokenPrices === null ? sums.amount : sumsOf(requested, asset, PRICE_UNIT).amount
   return {
     kind: 'quoted',
     terms: {
@@ -105,13 +115,21 @@ export function quoteInvoice(
       amount: sums.amount,
       usdCents: sums.requestedCents,
       rate: price?.evidence ?? null,
-      toleranceUnder: toleranceFor(rules.toleranceUnder, sums.amount, sums.worthCents),
-      toleranceOver: toleranceFor(rules.toleranceOver, sums.amount, sums.worthCents),
+      tokenRates: tokenPrices === null ? null : ratesOf(tokenPrices, [asset, ...alsoAccepts]),
+      toleranceUnder: toleranceFor(rules.toleranceUnder, tolerated, sums.worthCents),
+      toleranceOver: toleranceFor(rules.toleranceOver, tolerated, sums.worthCents),
       confirmations: Object.assign({}, ...confirmations),
       createdAtMs: context.nowMs,
       expiresAtMs: context.expiresAtMs ?? context.nowMs + rules.windowMinutes * MS_PER_MINUTE,
     },
   }
+}
+
+function ratesOf(prices: ReadonlyMap<string, Price>, assets: readonly AssetId[]): TokenRates {
+  const symbols = new Set<string>(assets.map((asset) => ASSETS[asset].symbol))
+  return Object.fromEntries(
+    [...prices].flatMap(([symbol, { evidence }]) => (symbols.has(symbol) ? [[symbol, evidence]] : [])),
+  )
 }
 
 /** Base units to pay, cents asked for, and cents they are worth; null where there is no price. */

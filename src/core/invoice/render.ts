@@ -3,8 +3,9 @@ import { type EvmIdentity, paymentUri } from '../checkout/payment-uri.ts'
 import { countOf } from '../finality.ts'
 import { isoTime, isoTimeOrNull } from '../iso-time.ts'
 import { formatCoinAmount, formatUsd } from '../money.ts'
+import { addressOf } from './address-of.ts'
 import { countPayments, dustOf, shownPayments } from './shown.ts'
-import { amountsOf, deriveStatus, reviewReasonOf, statusReasonOf } from './status.ts'
+import { amountsOf, deriveStatus, remainingIn, reviewReasonOf, statusReasonOf } from './status.ts'
 import type { ChainReading, CurrencyAmount, Invoice, Payment, RateEvidence } from './types.ts'
 
 /** What rendering needs to know about the networks, apart from the invoice. */
@@ -30,8 +31,9 @@ export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
     paymentUri({
       asset,
       livemode: invoice.livemode,
-      address: invoice.address,
-      amount: amounts.remaining > 0n ? amounts.remaining : invoice.amount,
+      address: addressOf(invoice, asset),
+      // Of what is paid, the link is that of its amount.
+      amount: remainingIn(amounts.remaining > 0n ? invoice : unpaid(invoice), asset),
       evm: networkFacts.evmOf?.(networkOf(asset, invoice.livemode)),
     })
   return {
@@ -52,8 +54,14 @@ export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
     amount_remaining: formatCoinAmount(amounts.remaining, decimals),
     address: invoice.address,
     payment_uri: uriIn(invoice.asset),
-    also_accepts: invoice.alsoAccepts.map((asset) => ({ asset, payment_uri: uriIn(asset) })),
+    also_accepts: invoice.alsoAccepts.map((asset) => ({
+      asset,
+      payment_uri: uriIn(asset),
+      address: addressOf(invoice, asset),
+      amount_remaining: formatCoinAmount(remainingIn(invoice, asset), ASSETS[asset].decimals),
+    })),
     rate: renderRate(invoice.rate),
+    token_rates: renderTokenRates(invoice),
     allow_asset_selection: invoice.allowAssetSelection,
     customer_email: invoice.customerEmail,
     external_reference: invoice.externalReference,
@@ -78,6 +86,16 @@ export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
       amount: formatCoinAmount(amount, COINS[asset].decimals),
     })),
   }
+}
+
+const unpaid = (invoice: Invoice): Invoice => ({ ...invoice, payments: [], blockSums: [] })
+
+/** At what each token counts, where dollars of any issuer are asked for. */
+function renderTokenRates({ tokenRates }: Invoice) {
+  return Object.entries(tokenRates ?? {}).flatMap(([symbol, rate]) => {
+    const rendered = renderRate(rate ?? null)
+    return rendered === null ? [] : [{ symbol, ...rendered }]
+  })
 }
 
 export const renderPrice = (price: CurrencyAmount | null): CurrencyAmount | null =>

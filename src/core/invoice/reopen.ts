@@ -1,6 +1,7 @@
 import { ASSETS } from '../assets.ts'
 import { ownCharge, type PaymentLink, windowMinutesOf } from '../checkout/payment-link.ts'
 import { formatCoinAmount, formatUsd } from '../money.ts'
+import { DOLLARS } from '../token-symbols.ts'
 import type { Market } from './market.ts'
 import { type InvoicePlan, planInvoice, type RequestedTotal } from './plan.ts'
 import { deriveStatus } from './status.ts'
@@ -36,7 +37,8 @@ export function planReopening(
   market: Market,
   nowMs: number,
 ): InvoicePlan {
-  const { asset, alsoAccepts } = invoice
+  const { alsoAccepts, tokenRates } = invoice
+  const asset = tokenRates === null ? invoice.asset : DOLLARS
   const minutes = link === null ? market.rules.windowMinutes : windowMinutesOf(link, market.rules)
   return planInvoice(
     { ...requestedBy(invoice, link), asset, onAnyNetwork: alsoAccepts.length > 0 },

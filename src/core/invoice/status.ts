@@ -1,26 +1,17 @@
-import { isAssetId, type PaymentAsset } from '../assets.ts'
+import { type AssetId, COINS, isAssetId, isToken, type PaymentAsset } from '../assets.ts'
 import type { Invoice, InvoiceStatus, LedgerBucket, Payment, ReviewReason } from './types.ts'
+import { type MeasuredInvoice, measureOf } from './value.ts'
 
 /** What the rules below read of a payment. */
 type JudgedPayment = Pick<Payment, 'status' | 'dust' | 'asset' | 'amount' | 'reviewReason' | 'resolution'>
 
 /** What the rules below read of an invoice. Invoices that agree in these fields have the same status. */
-type JudgedInvoice = Pick<
-  Invoice,
-  | 'asset'
-  | 'alsoAccepts'
-  | 'amount'
-  | 'toleranceUnder'
-  | 'toleranceOver'
-  | 'expiredAtMs'
-  | 'cancelledAtMs'
-  | 'acceptedAtMs'
-  | 'reorgDismissed'
-> & {
-  readonly announced: Pick<Invoice['announced'], 'paid' | 'overpaid'>
-  readonly payments: readonly JudgedPayment[]
-  readonly blockSums: readonly JudgedPayment[]
-}
+type JudgedInvoice = MeasuredInvoice &
+  Pick<Invoice, 'alsoAccepts' | 'expiredAtMs' | 'cancelledAtMs' | 'acceptedAtMs' | 'reorgDismissed'> & {
+    readonly announced: Pick<Invoice['announced'], 'paid' | 'overpaid'>
+    readonly payments: readonly JudgedPayment[]
+    readonly blockSums: readonly JudgedPayment[]
+  }
 
 /** All that came to an invoice. */
 export const judgedOf = ({
@@ -37,6 +28,17 @@ export function isLive(payment: JudgedPayment): boolean {
 /** Whether this money is what the invoice asks for, on whichever network. */
 export const isAskedFor = (invoice: Pick<Invoice, 'asset' | 'alsoAccepts'>, asset: PaymentAsset): boolean =>
   asset === invoice.asset || invoice.alsoAccepts.some((also) => also === asset)
+
+/** Whether it is the token that the invoice asks for, or another of its issuers', on a network on which that was not accepted. */
+export function isOnWrongNetwork(
+  invoice: Pick<Invoice, 'asset' | 'alsoAccepts'>,
+  asset: PaymentAsset,
+): boolean {
+  const isNamed = (asked: PaymentAsset) => COINS[asked].symbol === COINS[asset].symbol
+  return (
+    isToken(asset) && !isAskedFor(invoice, asset) && [invoice.asset, ...invoice.alsoAccepts].some(isNamed)
+  )
+}
 
 /** Counts towards the invoice's amount: live, of its coin, not dust, and not waiting for the merchant's word. */
 export function isCounting(invoice: JudgedInvoice, payment: JudgedPayment): boolean {
@@ -61,31 +63,53 @@ export function isFollowed(invoice: JudgedInvoice, payment: JudgedPayment): bool
   return isCounting(invoice, payment) || (isUnderReview(payment) && payment.reviewReason === 'cancelled')
 }
 
-/** Sums of counting payments in base units: all live ones, the final ones, and what is still to be sent. */
+/** What counting payments are worth to the invoice, as `measureOf` adds them up: all live ones, and the final ones. */
+export function sumsOf(invoice: JudgedInvoice): { readonly detected: bigint; readonly confirmed: bigint } {
+  const { worthOf } = measureOf(invoice)
+  let detected = 0n
+  let confirmed = 0n
+  for (const payment of judgedOf(invoice)) {
+    if (!isCounting(invoice, payment)) continue
+    const value = worthOf(payment)
+    detected += value
+    if (payment.status === 'confirmed') confirmed += value
+  }
+  return { detected, confirmed }
+}
+
+/** The sums in base units of the invoice's asset, and what is still to be sent if that is sent in it. */
 export function amountsOf(invoice: JudgedInvoice): {
   detected: bigint
   confirmed: bigint
   remaining: bigint
 } {
-  let detected = 0n
-  let confirmed = 0n
-  for (const payment of judgedOf(invoice)) {
-    if (!isCounting(invoice, payment)) continue
-    detected += payment.amount
-    if (payment.status === 'confirmed') confirmed += payment.amount
-  }
+  const { unitsOf } = measureOf(invoice)
+  const sums = sumsOf(invoice)
+  const detected = unitsOf(sums.detected)
   const remaining = invoice.amount > detected ? invoice.amount - detected : 0n
-  return { detected, confirmed, remaining }
+  return { detected, confirmed: unitsOf(sums.confirmed), remaining }
 }
+
+/** What is still to be sent if that is sent in this asset, which the invoice takes: base units. */
+export function remainingIn(invoice: JudgedInvoice, asset: AssetId): bigint {
+  const { due, unitsFor } = measureOf(invoice)
+  const { detected } = sumsOf(invoice)
+  return due > detected ? unitsFor(due - detected, asset) : 0n
+}
+
+/** Whether less is on its way than settles. */
+export const isShort = (invoice: JudgedInvoice): boolean =>
+  sumsOf(invoice).detected < measureOf(invoice).least
 
 /** What the confirmed sum means against the amount and its tolerances. */
 type Outcome = 'none' | 'short' | 'exact' | 'over'
 
 function outcomeOf(invoice: JudgedInvoice): Outcome {
-  const { confirmed } = amountsOf(invoice)
+  const { confirmed } = sumsOf(invoice)
+  const { least, most } = measureOf(invoice)
   if (confirmed === 0n) return 'none'
-  if (confirmed < invoice.amount - invoice.toleranceUnder) return 'short'
-  return confirmed <= invoice.amount + invoice.toleranceOver ? 'exact' : 'over'
+  if (confirmed < least) return 'short'
+  return confirmed <= most ? 'exact' : 'over'
 }
 
 /** The merchant was notified of settlement, or decided it, at some time; the facts may have changed since. */

@@ -1,6 +1,6 @@
-import type { AssetId } from '../assets.ts'
+import { ASSETS, type AssetId } from '../assets.ts'
 import type { AssetRefused } from '../checkout/coin-offers.ts'
-import { formatUsd } from '../money.ts'
+import { coinAmountForUsd, formatUsd, parsePrice } from '../money.ts'
 import type { Market } from './market.ts'
 import { type DepositPlan, depositPlan, planInvoice } from './plan.ts'
 import { deriveStatus, wasSettled } from './status.ts'
@@ -10,8 +10,9 @@ export type SwitchPlan =
   | {
       readonly kind: 'switch'
       readonly next: Invoice
-      /** Where its address comes from, should it have none there yet. */
+      /** Where its address comes from, should it have none there yet; and those of other key families that it accepts. */
       readonly deposit: DepositPlan
+      readonly depositsBeside: readonly DepositPlan[]
     }
   /** It already is the invoice's coin: its amount is locked and stays. */
   | { readonly kind: 'unchanged' }
@@ -44,12 +45,13 @@ export function planSwitch(invoice: Invoice, asset: AssetId, market: Market, now
   const { createdAtMs: _quotedAt, ...terms } = plan.terms
   // Addresses of earlier coins stay watched, and money on them keeps the rule it was promised.
   const confirmations = { ...invoice.confirmations, ...terms.confirmations }
-  return { kind: 'switch', deposit: plan.deposit, next: { ...invoice, ...terms, confirmations } }
+  const { deposit, depositsBeside } = plan
+  return { kind: 'switch', deposit, depositsBeside, next: { ...invoice, ...terms, confirmations } }
 }
 
 /**
- * The same token on another network: amount and address stay, and whatever comes on either counts. Not once the shop was told
- * that it is paid, and in which asset: also where the chain took that back.
+ * The same token on another network, or another issuer's: what is due stays, and whatever comes on either counts. Not once the
+ * shop was told that it is paid, and in which asset: also where the chain took that back.
  */
 function switchNetwork(invoice: Invoice, asset: AssetId, market: Market, nowMs: number): SwitchPlan {
   const isEnded = invoice.cancelledAtMs !== null || wasSettled(invoice)
@@ -57,8 +59,21 @@ function switchNetwork(invoice: Invoice, asset: AssetId, market: Market, nowMs: 
   const { parameters } = market.supportOf(asset)
   if (parameters === null) return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
   const others = [invoice.asset, ...invoice.alsoAccepts].filter((each) => each !== asset)
-  const next = { ...invoice, asset, alsoAccepts: others }
-  return { kind: 'switch', deposit: depositPlan(asset, invoice.livemode, parameters), next }
+  const next = { ...invoice, asset, alsoAccepts: others, ...inTokenOf(invoice, asset) }
+  const deposit = depositPlan(asset, invoice.livemode, parameters)
+  return { kind: 'switch', deposit, depositsBeside: [], next }
+}
+
+/** What is due in another issuer's token, at the rate that was locked for it. */
+function inTokenOf(
+  { tokenRates, usdCents }: Invoice,
+  asset: AssetId,
+): Partial<Pick<Invoice, 'amount' | 'rate'>> {
+  const { symbol, decimals } = ASSETS[asset]
+  const rate = tokenRates?.[symbol]
+  const price = rate === undefined ? null : parsePrice(rate.usdPerUnit)
+  if (rate === undefined || price === null || usdCents === null) return {}
+  return { rate, amount: coinAmountForUsd(usdCents, price, decimals) }
 }
 
 /** Why no other coin can be chosen, whichever it is; null where one can. */

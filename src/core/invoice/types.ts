@@ -1,4 +1,4 @@
-import type { AssetId, Network, PaymentAsset } from '../assets.ts'
+import type { AssetId, KeyFamily, Network, PaymentAsset } from '../assets.ts'
 import type { BlockDepth, Finality } from '../finality.ts'
 import type { Currency } from '../rates/currencies.ts'
 
@@ -34,6 +34,7 @@ export type PaymentStatus = (typeof PAYMENT_STATUSES)[number]
 /** Why one payment waits for the merchant. */
 export const PAYMENT_REVIEW_REASONS = [
   'wrong_asset',
+  'wrong_network',
   'late',
   'cancelled',
   'after_settlement',
@@ -116,6 +117,9 @@ export type CurrencyAmount = { readonly amount: string; readonly currency: Curre
 /** What the merchant asked for in another currency than US dollars, and the rate that turned it into dollars. */
 export type InvoicePrice = CurrencyAmount & { readonly rate: RateEvidence }
 
+/** Of an invoice in dollars of any issuer: at what rate each token counts, by its ticker. */
+export type TokenRates = { readonly [ticker: string]: RateEvidence | undefined }
+
 /** What makes payments final, for each asset that may arrive on this invoice's addresses. */
 export type ConfirmationsByAsset = { readonly [asset in PaymentAsset]?: Finality }
 
@@ -139,8 +143,13 @@ export type Invoice = {
   readonly id: string
   readonly livemode: boolean
   readonly asset: AssetId
-  /** The same token on other networks, which counts as `asset` does: base unit for base unit, at the same address. */
+  /**
+   * What counts beside it: the same token on other networks, base unit for base unit; where it asks for dollars, other
+   * tokens as well, each at its rate.
+   */
   readonly alsoAccepts: readonly AssetId[]
+  /** Null unless it asks for `usdCents` of any issuer: the rates at which its tokens count, locked when it was created. */
+  readonly tokenRates: TokenRates | null
   /** Base units of `asset`. */
   readonly amount: bigint
   /** US cents; null where the merchant fixed a coin amount. */
@@ -149,7 +158,10 @@ export type Invoice = {
   readonly price: InvoicePrice | null
   readonly amountSource: 'merchant' | 'buyer'
   readonly rate: RateEvidence | null
-  /** Base units by which the confirmed sum may fall short of, or exceed, `amount` and still be `paid`. */
+  /**
+   * Base units by which the confirmed sum may fall short of, or exceed, `amount` and still be `paid`; of an invoice with
+   * `tokenRates` those of a token that is worth a dollar.
+   */
   readonly toleranceUnder: bigint
   readonly toleranceOver: bigint
   /** What the operator keeps of every payment that becomes available, in basis points, fixed when the invoice was created. */
@@ -170,6 +182,8 @@ export type Invoice = {
   readonly reopenedFrom: string | null
   /** Address of `asset` for this invoice. */
   readonly address: string
+  /** Its addresses of other key families, where `alsoAccepts` names networks of those. */
+  readonly addressesBeside: { readonly [family in KeyFamily]?: string }
   readonly createdAtMs: number
   readonly expiresAtMs: number
   /** When a full reading of chain and mempool past the deadline found nothing that pays. */
@@ -193,7 +207,7 @@ export type Invoice = {
     readonly expired: boolean
     /** The invoice is, by its last event, in review because settled value left the chain. */
     readonly reorged: boolean
-    /** Confirmed sums (base units, decimal) for which `invoice.partially_paid` went out. */
+    /** Confirmed sums (decimal, as `measureOf` adds them up) for which `invoice.partially_paid` went out. */
     readonly partialSums: readonly string[]
   }
   readonly payments: readonly Payment[]

@@ -73,7 +73,8 @@ function accountOf(bucket: LedgerBucket): LedgerAccount {
  * for a decision, such as what comes a month late or in another coin: that is worth what it is worth when it comes.
  */
 function usdCentsOf(invoice: Invoice, { asset, amount, reviewReason }: Payment): bigint | null {
-  const price = invoice.rate === null ? null : parsePrice(invoice.rate.usdPerUnit)
+  const rate = invoice.tokenRates?.[COINS[asset].symbol] ?? invoice.rate
+  const price = rate === null ? null : parsePrice(rate.usdPerUnit)
   if (price === null || reviewReason !== null || !isAskedFor(invoice, asset)) return null
   return usdValueOf(amount, price, ASSETS[invoice.asset].decimals)
 }

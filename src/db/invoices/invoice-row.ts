@@ -1,7 +1,8 @@
-import { type AssetId, isAssetId } from '../../core/assets.ts'
-import type { Invoice, InvoicePrice, RateEvidence } from '../../core/invoice/types.ts'
+import { ASSETS, type AssetId, isAssetId } from '../../core/assets.ts'
+import type { Invoice, InvoicePrice, RateEvidence, TokenRates } from '../../core/invoice/types.ts'
+import { parsePrice } from '../../core/money.ts'
 import type { Currency } from '../../core/rates/currencies.ts'
-import { siblingsOf } from '../../core/token-symbols.ts'
+import { payableBeside } from '../../core/token-symbols.ts'
 import { NOTHING, type Received } from '../ledger/received.ts'
 
 /** What was asked for in another currency, and the rate that made dollars of it: all three or none. */
@@ -17,6 +18,7 @@ export type InvoiceRow = PriceRow & {
   livemode: boolean
   asset: AssetId
   also_accepts: readonly AssetId[]
+  token_rates: TokenRates | null
   amount: bigint
   usd_cents: bigint | null
   amount_source: Invoice['amountSource']
@@ -36,6 +38,7 @@ export type InvoiceRow = PriceRow & {
   return_url: string | null
   reopened_from: string | null
   address: string
+  addresses_beside: Invoice['addressesBeside'] | null
   created_at: Date
   expires_at: Date
   expired_at: Date | null
@@ -49,24 +52,29 @@ export type InvoiceRow = PriceRow & {
 }
 
 /**
- * The columns of `InvoiceRow`. The address is read only as one that was given to this invoice, and is empty where the
+ * The columns of `InvoiceRow`. Addresses are read only as such that were given to this invoice, and one is empty where the
  * row names another: nobody may change or replace a row of deposit_address. Served by deposit_address_by_invoice.
  */
-export const INVOICE_COLUMNS = `id, merchant_id, livemode, asset, also_accepts, amount, usd_cents, price_amount, price_currency, price_rate, amount_source, rate,
+export const INVOICE_COLUMNS = `id, merchant_id, livemode, asset, also_accepts, token_rates, amount, usd_cents, price_amount, price_currency, price_rate, amount_source, rate,
   tolerance_under, tolerance_over, service_fee_bps, confirmations, allow_asset_selection, customer_email, external_reference, order_reference, description, checkout_session_id,
   payment_link_id, metadata, return_url, reopened_from, created_at, expires_at, expired_at, expiry_reading, cancelled_at, paid_at,
   coalesce((select d.address from deposit_address d where d.merchant_id = invoice.merchant_id
     and d.invoice_id = invoice.id and d.address = invoice.address), '') as address,
+  case when also_accepts <> '[]' then (select jsonb_object_agg(split_part(d.keyspace, '-', 1), d.address)
+    from deposit_address d where d.merchant_id = invoice.merchant_id and d.invoice_id = invoice.id
+      and d.livemode = invoice.livemode) end as addresses_beside,
   accepted_at, reorg_dismissed, announced, event_count`
 
 /** The domain's invoice of a row. */
 export function invoiceFromRow(row: InvoiceRow, received: Received = NOTHING): Invoice {
+  const tokenRates = tokenRatesOf(row)
   return {
     merchantId: row.merchant_id,
     id: row.id,
     livemode: row.livemode,
     asset: row.asset,
-    alsoAccepts: siblingsNamed(row),
+    alsoAccepts: othersNamed(row, tokenRates),
+    tokenRates,
     amount: row.amount,
     usdCents: row.usd_cents,
     price: priceOf(row),
@@ -87,6 +95,7 @@ export function invoiceFromRow(row: InvoiceRow, received: Received = NOTHING): I
     returnUrl: row.return_url,
     reopenedFrom: row.reopened_from,
     address: row.address,
+    addressesBeside: row.addresses_beside ?? {},
     createdAtMs: row.created_at.getTime(),
     expiresAtMs: row.expires_at.getTime(),
     expiredAtMs: row.expired_at?.getTime() ?? null,
@@ -100,11 +109,24 @@ export function invoiceFromRow(row: InvoiceRow, received: Received = NOTHING): I
   }
 }
 
-/** What else stands there counts for nothing: base units of another coin are not those of this one. */
-function siblingsNamed({ asset, also_accepts: named }: Pick<InvoiceRow, 'asset' | 'also_accepts'>) {
-  return named.length === 0 || !isAssetId(asset)
-    ? []
-    : siblingsOf(asset).filter((sibling) => named.includes(sibling))
+/** What else stands there counts for nothing: base units of another coin are not those of this one, unless it has a rate. */
+function othersNamed({ asset, also_accepts: named }: InvoiceRow, tokenRates: TokenRates | null) {
+  if (named.length === 0 || !isAssetId(asset)) return []
+  return payableBeside(asset, tokenRates !== null).filter(
+    (other) =>
+      named.includes(other) && (tokenRates === null || tokenRates[ASSETS[other].symbol] !== undefined),
+  )
+}
+
+/** Those that are rates; none at all where the invoice's own token has none. */
+function tokenRatesOf({ asset, token_rates: stored, usd_cents }: InvoiceRow): TokenRates | null {
+  if (stored === null || usd_cents === null || !isAssetId(asset)) return null
+  const rates: TokenRates = Object.fromEntries(
+    Object.entries(stored).filter(
+      ([, rate]) => rate !== undefined && evidenceOf(rate) !== null && parsePrice(rate.usdPerUnit) !== null,
+    ),
+  )
+  return rates[ASSETS[asset].symbol] === undefined ? null : rates
 }
 
 /** The table has all three or none. */

@@ -5,6 +5,7 @@ import type { Invoice } from '../../core/invoice/types.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { loadReceived } from '../ledger/received.ts'
+import { weightOf } from '../ledger/token-weights.ts'
 import { INVOICE_COLUMNS, type InvoiceRow, invoiceFromRow, jsonOrNull } from './invoice-row.ts'
 
 /** An invoice with the number of events it has had. */
@@ -49,7 +50,7 @@ export async function releaseAddress(tx: Tx, keyspace: Keyspace, index: number):
   await tx.query('update address set assigned_at = null where keyspace = $1 and idx = $2', [keyspace, index])
 }
 
-/** Writes a new invoice and the deposit address that was claimed for it. */
+/** Writes a new invoice and the deposit addresses that were claimed for it. */
 export async function insertInvoice(
   tx: Tx,
   tenant: Tenant,
@@ -57,18 +58,22 @@ export async function insertInvoice(
   deposit: { keyspace: Keyspace; idx: number; addressBytes: Buffer },
   /** Events that are written with it. */
   eventCount = 0,
+  /** Its addresses of other key families. */
+  beside: readonly { keyspace: Keyspace; idx: number; addressBytes: Buffer; address: string }[] = [],
 ): Promise<void> {
+  const given = [{ ...deposit, address: invoice.address }, ...beside]
   await tx.query(
     `with new_invoice as (
        insert into invoice (merchant_id, id, livemode, status, asset, amount, usd_cents, amount_source, rate,
          tolerance_under, tolerance_over, confirmations, allow_asset_selection, customer_email,
          external_reference, order_reference, checkout_session_id, payment_link_id, metadata, reopened_from,
          address, created_at, expires_at, announced, event_count, service_fee_bps, return_url,
-         price_amount, price_currency, price_rate, description, also_accepts)
+         price_amount, price_currency, price_rate, description, also_accepts, token_rates)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-         $22, $23, $24, $28, $29, $30, $31, $32, $33, $34, $35))
+         $22, $23, $24, $28, $29, $30, $31, $32, $33, $34, $35, $36))
      insert into deposit_address (merchant_id, keyspace, idx, livemode, invoice_id, program, address, created_at)
-     values ($1, $25, $26, $3, $2, $27, $21, $22)`,
+     select $1, keyspace, idx, $3, $2, program, address, $22
+     from unnest($25::text[], $26::bigint[], $27::bytea[], $37::text[]) as given (keyspace, idx, program, address)`,
     [
       tenant.merchantId,
       invoice.id,
@@ -94,9 +99,9 @@ export async function insertInvoice(
       new Date(invoice.createdAtMs),
       new Date(invoice.expiresAtMs),
       JSON.stringify(invoice.announced),
-      deposit.keyspace,
-      deposit.idx,
-      deposit.addressBytes,
+      given.map(({ keyspace }) => keyspace),
+      given.map(({ idx }) => idx),
+      given.map(({ addressBytes }) => addressBytes),
       eventCount,
       invoice.serviceFeeBps,
       invoice.returnUrl,
@@ -105,6 +110,8 @@ export async function insertInvoice(
       jsonOrNull(invoice.price?.rate ?? null),
       invoice.description,
       JSON.stringify(invoice.alsoAccepts),
+      jsonOrNull(invoice.tokenRates),
+      given.map(({ address }) => address),
     ],
   )
 }
@@ -167,7 +174,7 @@ export async function updateInvoiceTerms(tx: Tx, tenant: Tenant, invoice: Invoic
   const { rowCount } = await tx.query(
     `update invoice
      set asset = $4, amount = $5, rate = $6, tolerance_under = $7, tolerance_over = $8, confirmations = $9,
-       address = $10, also_accepts = $11
+       address = $10, also_accepts = $11, token_rates = $12
      where merchant_id = $1 and id = $2 and livemode = $3`,
     [
       tenant.merchantId,
@@ -181,12 +188,16 @@ export async function updateInvoiceTerms(tx: Tx, tenant: Tenant, invoice: Invoic
       JSON.stringify(invoice.confirmations),
       invoice.address,
       JSON.stringify(invoice.alsoAccepts),
+      jsonOrNull(invoice.tokenRates),
     ],
   )
   if (rowCount !== 1) throw new Error(`invoice ${invoice.id} changed its coin and is not there`)
 }
 
-/** Lets so many base units of a coin too much still be `paid`, where fewer were and it is still that coin. By primary key. */
+/**
+ * Lets so many base units of a coin too much still be `paid`, where fewer were and it is still that coin: of dollars, what they
+ * count for. By primary key.
+ */
 export async function raiseToleranceOver(
   tx: Tx,
   tenant: Tenant,
@@ -194,8 +205,9 @@ export async function raiseToleranceOver(
   { asset, units }: { readonly asset: AssetId; readonly units: bigint },
 ): Promise<void> {
   await tx.query(
-    `update invoice set tolerance_over = $4
-     where merchant_id = $1 and id = $2 and livemode = $3 and tolerance_over < $4 and asset = $5`,
+    `update invoice i set tolerance_over = ceil($4 * ${weightOf('$5::text')})
+     where merchant_id = $1 and id = $2 and livemode = $3 and asset = $5
+       and tolerance_over < ceil($4 * ${weightOf('$5::text')})`,
     [tenant.merchantId, invoiceId, tenant.livemode, units, asset],
   )
 }

@@ -2,6 +2,7 @@ import { ASSET_IDS, type AssetId, keyspaceOfNetwork, type Network } from '../../
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tx } from '../../postgres/transaction.ts'
 import { INVOICE_COLUMNS, type InvoiceRow } from '../invoices/invoice-row.ts'
+import { LEAST, MOST, weightOf } from './token-weights.ts'
 
 /** What does not agree: whose it is, which row, and in words what is wrong. */
 export type Finding = {
@@ -52,7 +53,8 @@ const SEVERAL_PAYMENTS =
 const INVOICE_KINDS = `select i.merchant_id, i.id, row(i.status, i.paid_at is null, i.expired_at is null, i.cancelled_at is null,
     i.accepted_at is null, i.reorg_dismissed, i.announced -> 'paid', i.announced -> 'overpaid', t.status, t.dust,
     t.asset = i.asset or i.also_accepts ? t.asset, t.review_reason, t.resolution, t.ledger_bucket, sign(t.amount),
-    sign(t.amount - i.amount + i.tolerance_under), sign(t.amount - i.amount - i.tolerance_over))::text as kind
+    i.token_rates is null, sign(t.amount * ${weightOf('t.asset')} - (${LEAST})),
+    sign(t.amount * ${weightOf('t.asset')} - (${MOST})))::text as kind
   from invoice i left join transfer t
     on t.merchant_id = i.merchant_id and t.invoice_id = i.id and t.livemode = i.livemode
   where not exists (

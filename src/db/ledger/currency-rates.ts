@@ -1,6 +1,6 @@
 import type { PaymentAsset } from '../../core/assets.ts'
 import type { HomeTerms } from '../../core/books/home-value.ts'
-import type { RateEvidence } from '../../core/invoice/types.ts'
+import type { RateEvidence, TokenRates } from '../../core/invoice/types.ts'
 import type { Currency } from '../../core/rates/currencies.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import { evidenceOf, priceOf } from '../invoices/invoice-row.ts'
@@ -37,6 +37,8 @@ export type HomeRow = {
   /** Its coin, or its token on each network that counts. */
   invoice_assets: readonly PaymentAsset[] | null
   invoice_amount: bigint | null
+  invoice_cents: bigint | null
+  token_rates: TokenRates | null
   invoice_rate: RateEvidence | null
   price_amount: string | null
   price_currency: Currency | null
@@ -45,7 +47,7 @@ export type HomeRow = {
 
 /** Of `ledger_transfer t`, with `HOME_JOINS`. */
 export const HOME_COLUMNS = `b.home_currency, r.rate as home_rate, jsonb_build_array(i.asset) || i.also_accepts as invoice_assets,
-  i.amount as invoice_amount, i.rate as invoice_rate, i.price_amount, i.price_currency, i.price_rate`
+  i.amount as invoice_amount, i.usd_cents as invoice_cents, i.token_rates, i.rate as invoice_rate, i.price_amount, i.price_currency, i.price_rate`
 
 /** The shop's own reference for the invoice, or for the customer of a deposit, with `HOME_JOINS`. */
 export const REFERENCE_COLUMN =
@@ -71,6 +73,16 @@ export function homeTermsOf(row: HomeRow): HomeTerms | null {
     invoice:
       row.invoice_assets === null || row.invoice_amount === null || coinRate === null || price === null
         ? null
-        : { assets: row.invoice_assets, amount: row.invoice_amount, coinRate, price },
+        : {
+            assets: row.invoice_assets,
+            amount: row.invoice_amount,
+            coinRate,
+            price,
+            dollars: dollarsOf(row),
+          },
   }
+}
+
+function dollarsOf({ invoice_cents: usdCents, token_rates: tokenRates }: HomeRow) {
+  return usdCents === null || tokenRates === null ? null : { usdCents, tokenRates }
 }

@@ -1,5 +1,5 @@
 import type { IssuedAddressCheck } from '../../core/address-batch.ts'
-import type { DepositPlan } from '../../core/invoice/plan.ts'
+import type { DepositPlan, InvoicePlan } from '../../core/invoice/plan.ts'
 import { findBatchOf } from '../../db/addresses/address-batches.ts'
 import { endLeases, leaseAddresses } from '../../db/addresses/address-leases.ts'
 import type { ClaimedAddress } from '../../db/invoices/invoices.ts'
@@ -25,7 +25,34 @@ export type AddressLeases = {
   giveBack(deposit: DepositPlan, leased: LeasedAddress): void
 }
 
-export type LeasedAddress = ClaimedAddress & { readonly untilMs: number }
+type LeasedAddress = ClaimedAddress & { readonly untilMs: number }
+
+/** All that one invoice takes: that of its asset, and one of each other key family. */
+export type LeasedAddresses = {
+  readonly own: LeasedAddress
+  readonly beside: readonly (LeasedAddress & { readonly deposit: DepositPlan })[]
+}
+
+/** Every address of a plan, or none. */
+export function takeAddresses(
+  leases: AddressLeases,
+  { deposit, depositsBeside }: Pick<Extract<InvoicePlan, { kind: 'planned' }>, 'deposit' | 'depositsBeside'>,
+  merchantId: string,
+  now: Date,
+): { readonly leased: LeasedAddresses; giveBack(): void } | null {
+  const taken = [deposit, ...depositsBeside].flatMap((each) => {
+    const one = leases.take(each, merchantId, now)
+    return one === null ? [] : [{ ...one, deposit: each }]
+  })
+  const giveBack = () => {
+    for (const { deposit: from, ...one } of taken) leases.giveBack(from, one)
+  }
+  const [own, ...beside] = taken
+  if (own !== undefined && taken.length === 1 + depositsBeside.length)
+    return { leased: { own, beside }, giveBack }
+  giveBack()
+  return null
+}
 
 type Stock = {
   leased: LeasedAddress[]

@@ -1,15 +1,16 @@
 import type { IssuedAddressCheck } from '../../core/address-batch.ts'
+import { keyFamilyOfNetwork, keyspaceOf } from '../../core/assets.ts'
 import { returnUrlOf } from '../../core/checkout/checkout-session.ts'
 import { NO_ORIGIN, NOTHING_HAPPENED_YET } from '../../core/invoice/new-invoice.ts'
-import type { InvoicePlan } from '../../core/invoice/plan.ts'
+import type { DepositPlan, InvoicePlan } from '../../core/invoice/plan.ts'
 import type { NetworkFacts } from '../../core/invoice/render.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
 import { takeLeasedAddress } from '../../db/addresses/address-leases.ts'
 import { insertEvent } from '../../db/delivery/events.ts'
-import { insertInvoice } from '../../db/invoices/invoices.ts'
+import { type ClaimedAddress, insertInvoice } from '../../db/invoices/invoices.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { newId } from '../../runtime/new-id.ts'
-import type { LeasedAddress } from './address-leases.ts'
+import type { LeasedAddresses } from './address-leases.ts'
 import { claimIssuedAddress } from './claim-issued-address.ts'
 import { invoiceEvent } from './commit-advance.ts'
 
@@ -37,8 +38,8 @@ export async function commitNewInvoice(
     details: NewInvoiceDetails
     networkFacts: NetworkFacts
     issuedAddresses: IssuedAddressCheck
-    /** In place of one from the pool; then no statement's answer is waited for. */
-    leased?: LeasedAddress
+    /** In place of such from the pool, the first of the invoice's asset; then no statement's answer is waited for. */
+    leased?: LeasedAddresses
     /** The operator's fee, in basis points. */
     serviceFeeBps: number
     /** The API request that created it; null if a buyer did. */
@@ -56,13 +57,15 @@ export async function commitNewInvoice(
   const { tenant, plan } = input
   const now = new Date(plan.terms.createdAtMs)
   const claimed =
-    input.leased ?? (await claimIssuedAddress(tx, tenant, plan.deposit, now, input.issuedAddresses))
+    input.leased?.own ?? (await claimIssuedAddress(tx, tenant, plan.deposit, now, input.issuedAddresses))
   if (claimed === null) return { kind: 'no_address' }
+  const beside =
+    input.leased?.beside ?? (await claimBeside(tx, tenant, plan.depositsBeside, now, input.issuedAddresses))
   const id = newId('invoice', now)
   const { returnUrl = null } = input.details
   const invoice: Invoice = {
     ...NO_ORIGIN,
-    ...plan.terms,
+    ...withinAddresses(plan, beside),
     price: plan.price,
     ...input.details,
     ...NOTHING_HAPPENED_YET,
@@ -71,6 +74,9 @@ export async function commitNewInvoice(
     id,
     returnUrl: returnUrl === null ? null : returnUrlOf(returnUrl, id),
     address: claimed.address,
+    addressesBeside: Object.fromEntries(
+      beside.map(({ deposit, address }) => [keyFamilyOfNetwork(deposit.network), address]),
+    ),
     serviceFeeBps: input.serviceFeeBps,
   }
   const event = invoiceEvent('invoice.created', invoice, 1, {
@@ -79,13 +85,46 @@ export async function commitNewInvoice(
     requestId: input.requestId,
   })
   // Sent together: none waits for another's answer.
+  const ownAddress = { ...claimed, keyspace: plan.deposit.keyspace }
+  const others = beside.map(({ deposit, ...one }) => ({ ...one, keyspace: deposit.keyspace }))
+  const taken =
+    input.leased === undefined ? [] : [{ ...claimed, deposit: plan.deposit }, ...input.leased.beside]
   const inserts = Promise.all([
-    input.leased === undefined ? null : takeLeasedAddress(tx, plan.deposit, claimed.idx, now),
-    insertInvoice(tx, tenant, invoice, { ...claimed, keyspace: plan.deposit.keyspace }, event.sequence),
+    Promise.all(taken.map(({ deposit, idx }) => takeLeasedAddress(tx, deposit, idx, now))),
+    insertInvoice(tx, tenant, invoice, ownAddress, event.sequence, others),
     insertEvent(tx, tenant, event),
   ])
   const written = inserts.then(([, , queued]) => queued)
   // A caller that awaits it learns of a failure; one that fails first must not leave an unhandled rejection.
   written.catch(() => {})
   return { kind: 'created', invoice, written }
+}
+
+type AddressBeside = ClaimedAddress & { readonly deposit: DepositPlan }
+
+/** An address of each pool that has one: a pool that is empty ends no sale that another network can take. */
+async function claimBeside(
+  tx: Tx,
+  tenant: Tenant,
+  deposits: readonly DepositPlan[],
+  now: Date,
+  issued: IssuedAddressCheck,
+): Promise<AddressBeside[]> {
+  const claimed: AddressBeside[] = []
+  for (const deposit of deposits) {
+    const one = await claimIssuedAddress(tx, tenant, deposit, now, issued)
+    if (one !== null) claimed.push({ ...one, deposit })
+  }
+  return claimed
+}
+
+/** The terms without the networks for which there was no address. */
+function withinAddresses(
+  { terms, deposit }: Extract<InvoicePlan, { kind: 'planned' }>,
+  beside: readonly AddressBeside[],
+) {
+  const keyspaces = new Set([deposit, ...beside.map((one) => one.deposit)].map(({ keyspace }) => keyspace))
+  const livemode = deposit.network.endsWith('-live')
+  const alsoAccepts = terms.alsoAccepts.filter((asset) => keyspaces.has(keyspaceOf(asset, livemode)))
+  return { ...terms, alsoAccepts }
 }

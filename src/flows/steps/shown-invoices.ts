@@ -1,5 +1,6 @@
 import type { IssuedAddressCheck } from '../../core/address-batch.ts'
 import { keyspaceOf } from '../../core/assets.ts'
+import { addressOf } from '../../core/invoice/address-of.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
 import { findBatchOf } from '../../db/addresses/address-batches.ts'
 import { listDepositAddresses } from '../../db/addresses/deposit-addresses.ts'
@@ -36,12 +37,12 @@ export async function listShownInvoices(
   const page = await listInvoices(tx, tenant, filters)
   const refused = await listRefused(tx, tenant, page.invoices, issued)
   const invoices = page.invoices.map((invoice) =>
-    refused.has(invoice.id) ? { ...invoice, address: '' } : invoice,
+    refused.has(invoice.id) ? { ...invoice, address: '', addressesBeside: {} } : invoice,
   )
   return { ...page, invoices }
 }
 
-/** The invoices whose address is not the one that the signed batch of its index has. */
+/** The invoices of which an address is not the one that the signed batch of its index has. */
 async function listRefused(
   tx: Tx,
   tenant: Tenant,
@@ -55,14 +56,19 @@ async function listRefused(
     tenant,
     invoices.map(({ id }) => id),
   )
-  for (const { id, asset, livemode, address } of invoices) {
-    const keyspace = keyspaceOf(asset, livemode)
-    const own = given.find(
-      (one) => one.invoiceId === id && one.keyspace === keyspace && one.address === address,
+  for (const invoice of invoices) {
+    const { id, asset, alsoAccepts, livemode } = invoice
+    const shown = new Map(
+      [asset, ...alsoAccepts].map((each) => [keyspaceOf(each, livemode), addressOf(invoice, each)]),
     )
-    const pooled = own ?? { idx: -1, addressBytes: new Uint8Array(), address }
-    const loadBatch = () => findBatchOf(tx, keyspace, pooled.idx)
-    if (!(await issued.isIssued(keyspace, pooled, loadBatch, id))) refused.add(id)
+    for (const [keyspace, address] of shown) {
+      const own = given.find(
+        (one) => one.invoiceId === id && one.keyspace === keyspace && one.address === address,
+      )
+      const pooled = own ?? { idx: -1, addressBytes: new Uint8Array(), address }
+      const loadBatch = () => findBatchOf(tx, keyspace, pooled.idx)
+      if (!(await issued.isIssued(keyspace, pooled, loadBatch, id))) refused.add(id)
+    }
   }
   return refused
 }

@@ -69,6 +69,7 @@ export function paymentRulesViewOf(
     ),
     reopen_expired: rules.reopenExpired,
     any_network: rules.anyNetwork,
+    stablecoins_at_par: rules.stablecoinsAtPar,
     receipt_emails: rules.receiptEmails,
     buyer_link_emails: rules.buyerEmails.link,
     buyer_reminder_emails: rules.buyerEmails.reminder,

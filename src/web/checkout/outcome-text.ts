@@ -170,8 +170,11 @@ export function notesOf(
     const amount = coin(payment.asset, payment.amount)
     if (payment.reviewReason === 'after_settlement')
       return [fill(messages.note_after_settlement, { amount, merchant })]
+    const network = COINS[payment.asset].networkName
+    if (payment.reviewReason === 'wrong_network')
+      return [fill(messages.note_wrong_network, { amount, merchant, network })]
     if (payment.reviewReason !== 'wrong_asset') return []
-    return [fill(messages.note_wrong_asset, { amount, merchant, network: COINS[payment.asset].networkName })]
+    return [fill(messages.note_wrong_asset, { amount, merchant, network })]
   })
   return view.wasReplaced ? [messages.note_replaced, ...ofPayments] : ofPayments
 }

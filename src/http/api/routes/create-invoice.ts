@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { priceIn, supportIn } from '../../../core/invoice/market.ts'
 import { type InvoicePlan, planInvoice, type RequestedTotal } from '../../../core/invoice/plan.ts'
 import type { PaymentRules } from '../../../core/payment-rules.ts'
-import type { LeasedAddress } from '../../../flows/steps/address-leases.ts'
+import { type LeasedAddresses, takeAddresses } from '../../../flows/steps/address-leases.ts'
 import { commitNewInvoice } from '../../../flows/steps/commit-new-invoice.ts'
 import { queueBuyerEmails } from '../../../flows/steps/queue-buyer-emails.ts'
 import type { Tx } from '../../../postgres/transaction.ts'
@@ -64,11 +64,11 @@ export const createInvoiceRoute = defineRoute({
   ahead: (deps, request, { plan, networks, isLimitReached, rules }) => {
     if (plan.kind !== 'planned' || isLimitReached) return null
     refuseReturnUrl(request.body.return_url, request.tenant.livemode)
-    const leased = deps.leases.take(plan.deposit, request.tenant.merchantId, deps.clock())
-    if (leased === null) return null
+    const taken = takeAddresses(deps.leases, plan, request.tenant.merchantId, deps.clock())
+    if (taken === null) return null
     return {
-      create: (tx) => createPlanned(deps, request, tx, { plan, networks, rules, leased }),
-      giveBack: () => deps.leases.giveBack(plan.deposit, leased),
+      create: (tx) => createPlanned(deps, request, tx, { plan, networks, rules, leased: taken.leased }),
+      giveBack: taken.giveBack,
     }
   },
 
@@ -89,7 +89,7 @@ async function createPlanned(
     readonly plan: Extract<InvoicePlan, { kind: 'planned' }>
     readonly networks: NetworkView
     readonly rules: PaymentRules
-    readonly leased?: LeasedAddress
+    readonly leased?: LeasedAddresses
   },
 ): Promise<Created<z.output<typeof invoiceView>>> {
   const { plan, networks, rules, leased } = planned
@@ -130,8 +130,9 @@ async function createPlanned(
 /** What the API creates comes by no payment link. */
 const NO_LINKS: ReadonlyMap<string, string> = new Map()
 
-function unavailable({ code, currency }: Extract<InvoicePlan, { kind: 'unavailable' }>): ApiProblem {
-  if (currency === undefined) return new ApiProblem(code, { param: 'asset' })
+function unavailable({ code, currency, reason }: Extract<InvoicePlan, { kind: 'unavailable' }>): ApiProblem {
+  if (currency === undefined)
+    return new ApiProblem(code, { param: 'asset', ...(reason === undefined ? {} : { message: reason }) })
   const message = `There is no trustworthy rate for ${currency} at the moment. Try again soon or give usd_amount.`
   return new ApiProblem(code, { param: 'price.currency', message })
 }

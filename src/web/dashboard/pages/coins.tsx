@@ -46,6 +46,7 @@ function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Ass
   const [chosen, setChosen] = useState<ReadonlySet<AssetName>>(new Set(accepted))
   const [first, setFirst] = useState<AssetName | ''>(rules.default_asset ?? '')
   const [anyNetwork, setAnyNetwork] = useState(rules.any_network)
+  const [atPar, setAtPar] = useState(rules.stablecoins_at_par)
   const save = useSaveRules()
   const toggle = (coin: AssetName) =>
     setChosen((old) => new Set(COIN_NAMES.filter((one) => (one === coin ? !old.has(one) : old.has(one)))))
@@ -61,6 +62,7 @@ function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Ass
         save.mutate({
           accepted_assets: COIN_NAMES.filter((coin) => chosen.has(coin)),
           any_network: anyNetwork,
+          stablecoins_at_par: atPar,
           default_asset: first === '' || !chosen.has(first) ? null : first,
         })
       }}
@@ -93,6 +95,13 @@ function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Ass
           checked={anyNetwork}
           disabled={!isManager}
           onChange={(event) => setAnyNetwork(event.target.checked)}
+        />
+        <Checkbox
+          label="Count each dollar token as one dollar"
+          hint="On invoices in USD, which take USDC, USDT and others. Off: each counts at its own price, locked when the invoice is created. A token away from a dollar by more than two cents is not taken at all."
+          checked={atPar}
+          disabled={!isManager}
+          onChange={(event) => setAtPar(event.target.checked)}
         />
       </Card>
       <Card title="Offered first">

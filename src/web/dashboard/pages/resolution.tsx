@@ -18,6 +18,8 @@ const mayNeedDecision = ({ status, review_reason }: Invoice): boolean =>
 
 const REASONS: { readonly [reason in NonNullable<Invoice['review_reason']>]: string } = {
   wrong_asset: 'Money came in another coin than the invoice asks for.',
+  wrong_network:
+    'The right token came on a network that this invoice does not take. It is yours once you accept it.',
   late: 'Money came after the deadline, when the price no longer held.',
   cancelled: 'Money came for an invoice that you had cancelled.',
   after_settlement: 'More money came after the invoice was paid.',
