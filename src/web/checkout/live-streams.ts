@@ -27,8 +27,11 @@ type LiveStreamDeps = {
   readonly onError: (error: unknown) => void
 }
 
-/** How often an open invoice is read, whether it changed or not. */
+/** How often an open invoice is read, whether it changed or not, if there is time for all. */
 const POLL_MS = 15_000
+const LOOK_MS = 1_000
+/** One is read after the other, with a rest of this multiple of the time that it took: changes and new pages come first. */
+const REST_TIMES = 3
 /** How often a page hears that its connection holds. Nothing is read for it. */
 const BEAT_MS = 3_000
 const RETRY_MS = 3_000
@@ -53,7 +56,11 @@ type Topic = {
   readonly invoiceId: string
   readonly token: string
   readonly streams: Set<Stream>
-  readonly timers: readonly NodeJS.Timeout[]
+  readonly beats: NodeJS.Timeout
+  /** When it was last to be read, by `performance.now()`. */
+  askedAtMs: number
+  /** The last reading failed. Its pages hear no beat, and say so. */
+  isFailing: boolean
   isReading: boolean
   /** It changed again while it was being read. */
   isStale: boolean
@@ -63,10 +70,12 @@ type Topic = {
 const encoder = new TextEncoder()
 const BEAT = encoder.encode('event: beat\ndata: 1\n\n')
 
-/** The open pages of this process. Each invoice is read once for all its pages, when it changes and every 15 s. */
+/** The open pages of this process. Each invoice is read once for all its pages, when it changes and in its turn. */
 export class LiveStreams {
   readonly #deps: LiveStreamDeps
+  /** By invoice; the one that was read longest ago is the first. */
   readonly #topics = new Map<string, Topic>()
+  #nextTurn = setTimeout(() => this.#readInTurn(), LOOK_MS).unref()
   readonly #byCaller = new Map<string, number>()
   readonly #inTurn = pLimit(READS_AT_ONCE_MAX)
   #count = 0
@@ -124,33 +133,32 @@ export class LiveStreams {
 
   /** Blocks have come: the pages that count confirmations on these networks are read again. */
   tipsMoved(networks: ReadonlySet<Network>): void {
-    for (const topic of this.#topics.values())
+    for (const topic of [...this.#topics.values()])
       if (topic.movesWith.some((network) => networks.has(network))) this.#refresh(topic)
   }
 
   /** Notifications may have been missed: everything is read again. */
   refreshAll(): void {
-    for (const topic of this.#topics.values()) this.#refresh(topic)
+    for (const topic of [...this.#topics.values()]) this.#refresh(topic)
   }
 
   /** Ends every stream; the pages connect again, to another process or to this one's successor. */
   close(): void {
     this.#isClosed = true
+    clearTimeout(this.#nextTurn)
     for (const topic of [...this.#topics.values()]) this.#endAll(topic)
   }
 
   #topicFor(invoiceId: string, token: string): Topic {
     const known = this.#topics.get(invoiceId)
     if (known !== undefined) return known
-    const timers = [
-      setInterval(() => this.#refresh(topic), POLL_MS).unref(),
-      setInterval(() => this.#beat(topic), BEAT_MS).unref(),
-    ]
     const topic: Topic = {
       invoiceId,
       token,
-      timers,
+      beats: setInterval(() => this.#beat(topic), BEAT_MS).unref(),
       streams: new Set(),
+      askedAtMs: performance.now(),
+      isFailing: false,
       isReading: false,
       isStale: false,
       movesWith: [],
@@ -166,7 +174,7 @@ export class LiveStreams {
     if (others > 0) this.#byCaller.set(stream.caller, others)
     else this.#byCaller.delete(stream.caller)
     if (topic.streams.size > 0) return
-    for (const timer of topic.timers) clearInterval(timer)
+    clearInterval(topic.beats)
     this.#topics.delete(topic.invoiceId)
   }
 
@@ -179,9 +187,21 @@ export class LiveStreams {
     for (const stream of [...topic.streams]) this.#end(topic, stream)
   }
 
+  /** What no notification reports shows now, and what one should have that was lost with its sender. */
+  async #readInTurn(): Promise<void> {
+    const startMs = performance.now()
+    const [longestAgo] = this.#topics.values()
+    const isDue = longestAgo !== undefined && startMs - longestAgo.askedAtMs >= POLL_MS
+    if (isDue) await this.#refresh(longestAgo)
+    if (this.#isClosed) return
+    const restMs = isDue ? (performance.now() - startMs) * REST_TIMES : LOOK_MS
+    this.#nextTurn = setTimeout(() => this.#readInTurn(), restMs).unref()
+  }
+
   /** Reads once more for every change that came during a reading, however many those were. */
   async #refresh(topic: Topic): Promise<void> {
     topic.isStale = true
+    this.#moveToEnd(topic)
     if (topic.isReading) return
     topic.isReading = true
     while (topic.isStale && topic.streams.size > 0) {
@@ -193,15 +213,23 @@ export class LiveStreams {
     topic.isReading = false
   }
 
+  /** Whoever goes through the topics meanwhile goes through a copy. */
+  #moveToEnd(topic: Topic): void {
+    topic.askedAtMs = performance.now()
+    if (this.#topics.delete(topic.invoiceId)) this.#topics.set(topic.invoiceId, topic)
+  }
+
   async #readAndSend(topic: Topic): Promise<void> {
     try {
       const languages = new Set([...topic.streams].map(({ language }) => language))
       const read = await this.#deps.read(topic.token, [...languages])
       if (read === null) return this.#endAll(topic)
       topic.movesWith = read.movesWith
+      topic.isFailing = false
       for (const [language, snapshot] of read.byLanguage) this.#sendSnapshot(topic, language, snapshot)
     } catch (error) {
       this.#deps.onError(error)
+      topic.isFailing = true
       // A comment, which keeps proxies content; the page counts messages only, and notices that none come.
       for (const stream of topic.streams) this.#send(topic, stream, encoder.encode(': unavailable\n\n'))
     }
@@ -220,6 +248,7 @@ export class LiveStreams {
 
   /** A reader that is behind has something to read already. */
   #beat(topic: Topic): void {
+    if (topic.isFailing) return
     for (const { controller } of topic.streams)
       if (controller.desiredSize === QUEUED_MESSAGES_MAX) controller.enqueue(BEAT)
   }

@@ -208,9 +208,9 @@ function listen(): void {
   showLost(true)
 }
 
-/** Phones drop sockets silently. The server says how things stand every 15 s, so after 20 s the stream is not trusted. */
+/** Phones drop sockets silently. After 20 s without a sign of life the stream is not trusted. */
 function watch(): void {
-  if (Date.now() - live.heardAt < 20_000) return
+  if (Date.now() - Math.max(live.heardAt, live.beatAt) < 20_000) return
   if (live.source?.readyState !== EventSource.CONNECTING) connect()
   poll()
 }
