@@ -87,6 +87,77 @@ test('an invoice with a leased address asks the database once; one without, eigh
   }
 })
 
+/** Dollars on Base and Solana, with a pool of addresses for each. */
+async function takeDollars(): Promise<void> {
+  const { owner } = api.database
+  for (const [network, keyspace] of [
+    ['base-test', 'evm-test'],
+    ['solana-test', 'solana-test'],
+  ]) {
+    await owner.query(
+      `insert into network_state (network, parameters, height, hash, tip_height, status, updated_at)
+       values ($1, 'localnet', 100, 'hash', 100, 'ok', now())`,
+      [network],
+    )
+    await owner.query(
+      `insert into network_watch (network, keyspace, through, updated_at) values ($1, $2, 1000000000, now())`,
+      [network, keyspace],
+    )
+  }
+  await addAddresses(api.database, 'evm-test', 'evm', 400)
+  await addAddresses(api.database, 'solana-test', 'solana', 400)
+  await owner.query(
+    `insert into payment_rules (merchant_id, livemode, rules, updated_at) values ($1, false, $2, now())`,
+    [merchant.id, { accepted_assets: ['USDC_BASE', 'USDC_SOLANA', 'PYUSD_SOLANA'] }],
+  )
+}
+
+test('an invoice in dollars gets an address of each family, and asks the database once for both', async () => {
+  await takeDollars()
+  const issuedAddresses = { ...api.deps.issuedAddresses, isIssued: async () => true }
+  const app = createApiApp({ ...api.deps, issuedAddresses })
+  const dollars = { usd_amount: '25.00', asset: 'USD' }
+  const made = await Promise.all(Array.from({ length: 12 }, (_, place) => create(app, `a-${place}`, dollars)))
+  const leasedIn = async (keyspace: string) =>
+    (await api.database.owner.query(`select from address where keyspace = $1 and ${WAITING}`, [keyspace]))
+      .rowCount ?? 0
+  await until(async () => (await leasedIn('evm-test')) > 0 && (await leasedIn('solana-test')) > 0, {
+    what: 'addresses of both are leased',
+  })
+  const asked = vi.spyOn(pg.Client.prototype, 'query')
+  try {
+    made.push(await create(app, 'refilled', dollars))
+    asked.mockClear()
+    made.push(await create(app, 'with', dollars))
+    expect(asked.mock.calls.filter(([query]) => !isRefill(query)).length).toBe(1)
+  } finally {
+    asked.mockRestore()
+  }
+  expect(made.map(({ status }) => status)).toEqual(Array(14).fill(201))
+  const shown = made.map(({ body }) => [body.address, body.also_accepts[0].address])
+  expect(new Set(shown.flat()).size).toBe(28)
+  const { body } = await callApp(app, 'GET', `/invoices/${made[13]?.body.id}`, { key: merchant.testKey })
+  expect(body).toMatchObject({
+    asset: 'USDC_BASE',
+    amount: '25',
+    also_accepts: [
+      { asset: 'USDC_SOLANA', address: shown[13]?.[1], amount_remaining: '25' },
+      { asset: 'PYUSD_SOLANA', address: shown[13]?.[1], amount_remaining: '25' },
+    ],
+    token_rates: [
+      { symbol: 'USDC', usd_per_unit: '1' },
+      { symbol: 'PYUSD', usd_per_unit: '1' },
+    ],
+  })
+  for (const asset of ['USDC_BASE', 'USDC_SOLANA', 'PYUSD_SOLANA'] as const) api.unpriced.add(asset)
+  const refused = await create(app, 'unpriced', dollars)
+  expect([refused.status, refused.body.error.code, refused.body.error.message]).toEqual([
+    503,
+    'rate_unavailable',
+    "The sources of USDC's price do not agree. The sources of PYUSD's price do not agree.",
+  ])
+})
+
 test('a repeated key gets its answer byte for byte, and a different request 422', async () => {
   const leased = await untilLeased(api.app, 'a')
   const first = await create(api.app, 'k')

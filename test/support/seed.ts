@@ -73,17 +73,25 @@ export async function seedDepositAccount(
   const id = newId('depositAddress', new Date())
   const account = { merchantId, id, livemode, customerReference: id, serviceFeeBps, createdAtMs: Date.now() }
   await withTransaction(database.owner, tenant, (tx) => insertDepositAccount(tx, account))
-  for (const { keyspace, address, addressBytes } of addresses) {
-    const idx = await nextIndex(database, keyspace)
-    await database.owner.query(
-      `insert into address (keyspace, idx, program, address, parameters, created_at, assigned_at)
-       values ($1, $2, $3, $4, 'regtest', now(), now())`,
-      [keyspace, idx, addressBytes, address],
-    )
-    const deposit = { keyspace, idx, address, addressBytes, invoiceId: id, now: new Date() }
-    await withTransaction(database.owner, tenant, (tx) => addDepositAddress(tx, tenant, deposit))
-  }
+  for (const address of addresses) await seedAddress(database, tenant, id, address)
   return id
+}
+
+/** One more address of an invoice or deposit account. */
+export async function seedAddress(
+  database: TestDatabase,
+  tenant: Tenant,
+  invoiceId: string,
+  { keyspace, address, addressBytes }: SeededAddress,
+): Promise<void> {
+  const idx = await nextIndex(database, keyspace)
+  await database.owner.query(
+    `insert into address (keyspace, idx, program, address, parameters, created_at, assigned_at)
+     values ($1, $2, $3, $4, 'regtest', now(), now())`,
+    [keyspace, idx, addressBytes, address],
+  )
+  const deposit = { keyspace, idx, address, addressBytes, invoiceId, now: new Date() }
+  await withTransaction(database.owner, tenant, (tx) => addDepositAddress(tx, tenant, deposit))
 }
 
 const FAMILIES = ['bitcoin', 'litecoin', 'evm', 'solana'] as const
