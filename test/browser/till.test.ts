@@ -247,7 +247,21 @@ test('staff sign in, sell, lose the connection, charge once, see it paid, and se
   await photograph(page, 'till-today')
   expect(await page.locator('.till-sales a').getAttribute('href')).toBe(`./sale/${token}`)
 
+  // What was entered before the look at the day is still there, and is not once it was charged.
   await page.goto(site.url + path)
+  await page.locator('[data-item="0"]').tap()
+  for (const key of ['1', '5', '0', 'add', '5']) await page.locator(`[data-key="${key}"]`).tap()
+  await page.getByText('10%').tap()
+  await page.locator('#today').tap()
+  await page.locator('.till-count').waitFor()
+  await page.goto(site.url + path)
+  // 2.20, 1.50 and 0.05, and a tenth of them.
+  expect(await page.locator('#total').textContent()).toBe('€4.13')
+  await page.locator('[data-key=clear]').tap()
+  await page.locator('[data-key=clear]').tap()
+  const touch = await page.locator('link[rel=apple-touch-icon]').getAttribute('href')
+  const icon = await page.request.get(site.url + touch)
+  expect(await sharp(await icon.body()).metadata()).toMatchObject({ format: 'png', width: 180, height: 180 })
   for (const [name, change] of [
     ['narrow', { width: 320, height: 568 }],
     ['desktop', { width: 1280, height: 800 }],

@@ -76,7 +76,10 @@ export function saleOf({ currency, items, tips }: Till, request: SaleRequest): S
   if (total === 0n) return REFUSED
   const amount = formatFiat(total, decimals)
   if (amount !== request.total) return { kind: 'changed' }
-  if (words.length > 0 && typed > 0n) words.push(`+ ${formatFiat(typed, decimals)}`)
+  const other = formatFiat(typed, decimals)
+  if (typed > 0n && words.length > 0) words.push(`+ ${other}`)
+  // A tip alone would look like all that was sold.
+  else if (typed > 0n && tip > 0n) words.push(other)
   if (tip > 0n) words.push(`+ ${percent} % (${formatFiat(tip, decimals)})`)
   return {
     kind: 'sale',

@@ -177,6 +177,7 @@ export function documentOf(parts: DocumentParts): string {
         <style>{raw(STYLE)}</style>
         {tillSlug !== null && <style>{raw(TILL_STYLE)}</style>}
         {tillSlug !== null && <link rel="manifest" href={`/till/${tillSlug}/manifest.webmanifest`} />}
+        {tillSlug !== null && <link rel="apple-touch-icon" href="/till/icon.png" />}
         {ownStyle !== '' && <style>{raw(ownStyle)}</style>}
         <noscript>
           <style>{raw(STYLE_WITHOUT_SCRIPT)}</style>

@@ -6,7 +6,7 @@ import type { CheckoutDeps } from '../checkout/checkout-deps.ts'
 import { contentSecurityPolicy } from '../checkout/content-security.ts'
 import { formFields, isOwnForm, languageOf } from '../checkout/page-request.ts'
 import { missing, refused } from '../checkout/plain-pages.ts'
-import { ICON } from '../icon.ts'
+import { ICON, ICON_PNG } from '../icon.ts'
 import { limitBody } from '../limit-body.ts'
 import { renderSignIn, renderTakings, renderTill, type TillPage } from './till-page.tsx'
 
@@ -14,6 +14,7 @@ const FORM_BYTES_MAX = 4_096
 const FIELD_LENGTH_MAX = 512
 const DAY_MS = 24 * 60 * 60_000
 const ICON_SVG = decodeURIComponent(ICON.slice(ICON.indexOf(',') + 1))
+const PNG_BYTES = new Uint8Array(ICON_PNG)
 const ICON_SECONDS = 86_400
 
 /**
@@ -22,12 +23,9 @@ const ICON_SECONDS = 86_400
  */
 export function serveTills(app: Hono, deps: CheckoutDeps): void {
   const cookies = tillCookies(deps)
-  app.get('/till/icon.svg', (c) =>
-    c.body(ICON_SVG, 200, {
-      'content-type': 'image/svg+xml',
-      'cache-control': `public, max-age=${ICON_SECONDS}`,
-    }),
-  )
+  const cached = { 'cache-control': `public, max-age=${ICON_SECONDS}` }
+  app.get('/till/icon.svg', (c) => c.body(ICON_SVG, 200, { ...cached, 'content-type': 'image/svg+xml' }))
+  app.get('/till/icon.png', (c) => c.body(PNG_BYTES, 200, { ...cached, 'content-type': 'image/png' }))
   app.get('/till/:slug', async (c) => {
     const till = await cookies.open(c)
     if (till === null) return missing(c)
@@ -45,7 +43,10 @@ export function serveTills(app: Hono, deps: CheckoutDeps): void {
       start_url: `../${slug}`,
       scope: `../${slug}`,
       display: 'standalone',
-      icons: [{ src: '../icon.svg', sizes: 'any', type: 'image/svg+xml', purpose: 'any' }],
+      icons: [
+        { src: '../icon.svg', sizes: 'any', type: 'image/svg+xml', purpose: 'any' },
+        { src: '../icon.png', sizes: '180x180', type: 'image/png', purpose: 'any' },
+      ],
     }
     return c.body(JSON.stringify(manifest), 200, { 'content-type': 'application/manifest+json' })
   })

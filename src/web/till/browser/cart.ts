@@ -4,6 +4,14 @@ const LINES_MAX = 20
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const VISIT_LENGTH = 22
 
+type Kept = {
+  readonly prices: readonly number[]
+  readonly typed: string
+  readonly amounts: readonly number[]
+  readonly counts: readonly number[]
+  readonly tip: number
+}
+
 /** What is being sold, in the smallest units of the till's currency. The server counts it again by its own prices. */
 export class Cart {
   /** Digits of the amount that is being typed; the last ones are cents. */
@@ -40,6 +48,23 @@ export class Cart {
   total(tip: number): number {
     const subtotal = this.#prices.reduce((sum, _price, at) => sum + this.priceOf(at), this.#other())
     return subtotal + Math.floor((subtotal * tip + 50) / 100)
+  }
+
+  /** All that is in it and the tip, to be restored after another page. */
+  kept(tip: number): string {
+    const [prices, typed] = [this.#prices, this.#typed]
+    const kept: Kept = { prices, typed, amounts: this.amounts, counts: this.counts, tip }
+    return JSON.stringify(kept)
+  }
+
+  /** Takes what was kept, unless the till's prices are others by now. Returns the tip. */
+  restore(kept: string): number {
+    const { prices, typed, amounts, counts, tip } = JSON.parse(kept) as Kept
+    if (prices.join() !== this.#prices.join()) return 0
+    this.#typed = typed
+    this.amounts.push(...amounts)
+    for (const [at, count] of counts.entries()) this.counts[at] = count
+    return tip
   }
 
   /** The sale under a name of its own: sent again, it is the same one. */

@@ -17,6 +17,12 @@ function startTill(till: HTMLElement): void {
     decimals,
   )
   const charge = byId<HTMLButtonElement>('charge')
+  // Of this tab alone: it is there again after a look at the day's sales or a reload.
+  const kept = `paylink-till/${location.pathname}`
+  const stored = sessionStorage.getItem(kept)
+  const keptTip = stored === null ? 0 : cart.restore(stored)
+  const tipBefore = till.querySelector<HTMLInputElement>(`[name=tip][value="${keptTip}"]`)
+  if (tipBefore) tipBefore.checked = true
   const tip = () => Number(till.querySelector<HTMLInputElement>('[name=tip]:checked')?.value ?? 0)
 
   function draw(): void {
@@ -27,6 +33,7 @@ function startTill(till: HTMLElement): void {
     // Isolated (UAX #9): between words that are read from right to left its sign would change sides.
     charge.textContent = chargeText.replace('{amount}', `\u2066${money(units)}\u2069`)
     charge.disabled = units === 0
+    sessionStorage.setItem(kept, cart.kept(tip()))
   }
 
   till.addEventListener('click', ({ target }) => {
@@ -37,7 +44,10 @@ function startTill(till: HTMLElement): void {
     draw()
   })
   till.addEventListener('change', draw)
-  charge.addEventListener('click', () => chargeSale(cart.sale(tip())))
+  charge.addEventListener('click', () => {
+    sessionStorage.removeItem(kept)
+    chargeSale(cart.sale(tip()))
+  })
   document.addEventListener('keydown', (event) => {
     const { key, ctrlKey, metaKey, altKey, target } = event
     if (ctrlKey || metaKey || altKey || byId<HTMLDialogElement>('sending').open) return
