@@ -418,6 +418,9 @@ test('a shop with a currency of its own begins with it, and reads its dollars in
   const card = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Your currency' }) })
   await card.getByLabel('Currency', { exact: true }).selectOption('SEK')
   await photograph(page, 'branding-currency')
+  expect(await page.locator('.copy-field').filter({ hasText: 'Shop ID' }).textContent()).toMatch(
+    /mer_[0-9a-z]{26}/,
+  )
   await card.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Saved. New invoices, links and orders here begin with it.').waitFor()
   await open('/')

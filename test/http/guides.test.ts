@@ -38,6 +38,8 @@ test('every guide is there as Markdown, and /llms.txt lists them all', () => {
   expect(sources.sort()).toEqual(guides.map((path) => `${path}.md`).sort())
   const list = files.get('/llms.txt') ?? ''
   expect(list).toMatch(/^# Paylink\n\n> /)
+  for (const symbol of ['BTC', 'SOL', 'USDC', 'USDT', 'POL'])
+    expect(list).toMatch(new RegExp(`paid in .*\\b${symbol}\\b`))
   const listed = [...list.matchAll(/\]\(https:\/\/pay\.example\.com([^)]+)\)/g)].map(([, path]) => path)
   expect(listed.sort()).toEqual([...sources, '/openapi.json'].sort())
   for (const path of sources) {

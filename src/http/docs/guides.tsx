@@ -1,4 +1,6 @@
 import { raw } from 'hono/html'
+import { ASSET_IDS, COINS } from '../../core/assets.ts'
+import { CURRENCIES } from '../../core/rates/currencies.ts'
 import { readBuilt } from '../../web/built-files.ts'
 import { docsPage } from './docs-layout.tsx'
 
@@ -89,6 +91,9 @@ export const GUIDE_SOURCES: ReadonlyMap<string, string> = new Map(
 )
 
 /** The contents of the documentation for language models, in the form of llmstxt.org. */
+/** A coin on several networks once. */
+const TICKERS = [...new Set(ASSET_IDS.map((asset) => COINS[asset].symbol))]
+
 export function llmsTxt(baseUrl: string): string {
   const sections = GUIDE_GROUPS.map(({ title, names }) => [
     `## ${title}`,
@@ -99,8 +104,8 @@ export function llmsTxt(baseUrl: string): string {
   return [
     '# Paylink',
     '',
-    '> Self-hosted crypto payments: invoices, payment links and checkouts priced in US dollars and paid in BTC, LTC, ETH,',
-    '> Base ETH, Base USDC or SOL; signed webhooks; payouts that a person approves.',
+    `> Self-hosted crypto payments: invoices, payment links, tills and permanent addresses, priced in US dollars or one of`,
+    `> ${CURRENCIES.length} other currencies, and paid in ${TICKERS.join(', ')}; signed webhooks; payouts that a person approves.`,
     '',
     '## API',
     '',

@@ -5,6 +5,7 @@ import type { Merchant, UpdateMerchant } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { Button } from '../parts/button.tsx'
+import { CopyField } from '../parts/copy.tsx'
 import { Checkbox, Field, TextArea } from '../parts/field.tsx'
 import { ManagerForm } from '../parts/manager-form.tsx'
 import { faultOf, ProblemNote } from '../parts/note.tsx'
@@ -18,6 +19,7 @@ const DEFAULT_COLOUR = '#2b50d8'
 export function BrandingPage() {
   const mode = useMode()
   const merchant = useQuery(merchantOf(mode))
+  const { merchantId } = useAccount()
   return (
     <Page
       title="Shop details"
@@ -30,6 +32,15 @@ export function BrandingPage() {
             <LookForm key={JSON.stringify([known.brand_name, known.brand_colour])} merchant={known} />
             <LogoCard merchant={known} />
             <SellerForm key={JSON.stringify(sellerOf(known))} merchant={known} />
+            <Card title="Shop ID">
+              <div className="stack">
+                <p className="quiet">
+                  For commands, such as those for books and imports, and for the store of a plugin that was
+                  made for BTCPay Server.
+                </p>
+                <CopyField label="Shop ID" text={merchantId} />
+              </div>
+            </Card>
           </div>
         )}
       </Read>
