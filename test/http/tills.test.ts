@@ -136,7 +136,7 @@ test('a till’s session can sell at that till and do nothing else', async () =>
   // A tip beside a typed amount alone does not look like all that was sold.
   expect((await sell(till.slug, cookie, { items: '', amount: '5.00' })).status).toBe(200)
   const { data } = (await api.call('GET', '/invoices', { key: merchant.testKey })).body
-  expect(data[0].description).toBe('5.00, + 10 % (0.50)')
+  expect(data.map((one: { description: string }) => one.description)).toContain('5.00, + 10 % (0.50)')
   // From another site nothing is sold, whatever its cookies.
   const crossSite = { cookie, 'sec-fetch-site': 'cross-site' }
   const sale = { visit, items: '0x2', total: '5.00' }
