@@ -2,6 +2,7 @@ import type { ChainAdapter, ChainProvider, ProviderAgreement } from '../chain/ad
 import { AddressSet } from '../chain/address-set.ts'
 import { EvmAdapter } from '../chain/evm/evm-adapter.ts'
 import { type NamedProvider, ProviderGroup } from '../chain/provider-group.ts'
+import type { OpenOwnersOptions } from '../chain/solana/open-owners.ts'
 import { SolanaAdapter } from '../chain/solana/solana-adapter.ts'
 import { WatchedOwners } from '../chain/solana/watched-owners.ts'
 import { isEsploraUrl, openProvider, providerHost, providerName } from '../chain/utxo/open-provider.ts'
@@ -20,7 +21,8 @@ type OpenAddresses = (at: Date, fromHeight?: number) => Promise<readonly Uint8Ar
 type ProviderDeps = {
   readonly clock: Clock
   readonly openAddresses?: OpenAddresses
-  /** See `SolanaAdapter`. */
+  /** See `OpenOwnersOptions`, and `SolanaAdapter`. */
+  readonly askedTokens?: NonNullable<OpenOwnersOptions['askedTokens']>
   readonly feePayer?: () => Promise<string | null>
 }
 
@@ -38,12 +40,13 @@ export function openProviderOf(
   },
   deps: ProviderDeps,
 ): ChainProvider {
-  const { clock, openAddresses, feePayer } = deps
+  const { clock, openAddresses, askedTokens, feePayer } = deps
   const { livemode, privateChain = null, rpcSetting: setting, tokenContracts } = node
   const { url, watched, zmqUrl } = provider
   if (watched instanceof WatchedOwners) {
     const open = {
       ...(openAddresses === undefined ? {} : { openAddresses }),
+      ...(askedTokens === undefined ? {} : { askedTokens }),
       ...(feePayer === undefined ? {} : { feePayer }),
     }
     return new SolanaAdapter({

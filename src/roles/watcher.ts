@@ -1,6 +1,6 @@
 import { keepAuditing } from '../audit/keep-auditing.ts'
-import { keyspaceOfNetwork } from '../core/assets.ts'
-import { listOpenAddresses } from '../db/chain/watched-addresses.ts'
+import { ASSET_IDS, isSplToken, keyspaceOfNetwork } from '../core/assets.ts'
+import { listAskedAssets, listOpenAddresses } from '../db/chain/watched-addresses.ts'
 import { releaseDecided } from '../flows/release-decided.ts'
 import { type ChainNode, evmIdentitiesOf } from '../nodes/chain-nodes.ts'
 import { openProviders } from '../nodes/open-providers.ts'
@@ -86,9 +86,11 @@ function followOptions(context: WatcherContext, node: ChainNode): FollowOptions 
   const keyspace = keyspaceOfNetwork(network)
   const openAddresses = (at: Date, fromHeight: number | null = null) =>
     listOpenAddresses(pool, { network, keyspace, now: at, fromHeight })
+  const askedTokens = (at: Date) =>
+    listAskedAssets(pool, { network, keyspace, assets: ASSET_IDS.filter(isSplToken), now: at })
   const feePayer = async () => (await loadSolanaSignerAccounts(pool, network))?.feePayer ?? null
   return {
-    ...openProviders(node, { clock, openAddresses, feePayer }),
+    ...openProviders(node, { clock, openAddresses, askedTokens, feePayer }),
     pool,
     connectionString: urls.watcher,
     evmOf: evmIdentitiesOf(nodes),

@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Invoice } from '../../src/core/invoice/types.ts'
-import { listMissingIndexes, listOpenAddresses } from '../../src/db/chain/watched-addresses.ts'
+import {
+  listAskedAssets,
+  listMissingIndexes,
+  listOpenAddresses,
+} from '../../src/db/chain/watched-addresses.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedInvoice, seedMerchant } from '../support/seed.ts'
@@ -44,6 +48,26 @@ test('open are the addresses that can still be paid in time, until their horizon
   await invoice({ expiresAtMs: at(15), asset: 'BTC' })
   expect(await open(new Date(now))).toEqual([waiting, expired, partial, cancelled].sort())
   expect(await open(new Date(at(40)))).toEqual([])
+})
+
+test('what an open invoice takes, beside other networks too, is what its address is looked at for', async () => {
+  const now = Date.now()
+  const expiresAtMs = now + 15 * MINUTE_MS
+  const seed = async (byte: number, changes: Partial<Invoice>) => {
+    const addressBytes = Buffer.alloc(32, byte)
+    await seedInvoice(database, tenant, { expiresAtMs, ...changes }, addressBytes)
+    return addressBytes.toString('hex')
+  }
+  await seed(0xa1, { asset: 'SOL' })
+  const usdc = await seed(0xa2, { asset: 'USDC_SOLANA' })
+  const expired = { asset: 'USDC_SOLANA', expiresAtMs: now - 11 * MINUTE_MS } as const
+  await seed(0xa3, expired)
+  const asked = await listAskedAssets(database.pools.watcher, {
+    ...{ network: 'solana-test', keyspace: 'solana-test', now: new Date(now) },
+    assets: ['USDC_SOLANA', 'USDT_SOLANA'],
+  })
+  const told = asked.map(({ addressBytes, asset }) => `${addressBytes.toString('hex')} ${asset}`)
+  expect(told).toEqual([`${usdc} USDC_SOLANA`])
 })
 
 test('indexes that were taken and have no address are listed, and those beyond the last', async () => {
@@ -92,6 +116,9 @@ test('permanent addresses are always open, however many customers came before wi
   )
   await giveAddresses('evm-test', 5_990, 6_000)
   expect(await listed('base-test', 'evm-test')).toHaveLength(11)
+  const asked = { network: 'base-test', keyspace: 'evm-test', now: new Date() } as const
+  const assets = ['USDC_BASE', 'USDC_SOLANA'] as const
+  expect(await listAskedAssets(database.pools.watcher, { ...asked, assets })).toHaveLength(22)
   // An Esplora server is asked for each by itself: of many, the others are seen in blocks.
   await giveAddresses('bitcoin-test', 1, 200)
   expect(await listed('bitcoin-test', 'bitcoin-test')).toHaveLength(50)

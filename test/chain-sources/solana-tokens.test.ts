@@ -211,6 +211,44 @@ test('what a wallet of the browser is given to sign pays, and makes the account 
   await close()
 })
 
+test('a token is looked for in every round where it is asked for, and elsewhere in turns', async () => {
+  const { payer } = chain
+  const deposits = await Promise.all(Array.from({ length: 300 }, () => generateKeyPairSigner()))
+  const addresses = deposits.map(({ address: each }) => Uint8Array.from(getAddressEncoder().encode(each)))
+  const [first, last] = [deposits[0], deposits.at(-1)]
+  if (first === undefined || last === undefined) throw new Error('none was made')
+  const asked = { addressBytes: addresses.at(-1) ?? new Uint8Array(), asset: 'USDC_SOLANA' as const }
+  const adapter = new SolanaAdapter({
+    ...(chain.recipe.options as ConstructorParameters<typeof SolanaAdapter>[0]),
+    clock: systemClock,
+    openAddresses: async () => addresses,
+    askedTokens: async () => [asked],
+  })
+  adapter.watched.add(addresses)
+  await adapter.connect()
+  let at = await adapter.tip()
+  const round = async (): Promise<string[]> => {
+    await chain.mine(1)
+    const update = await adapter.nextUpdate(at, 100)
+    at = update?.blocks.at(-1)?.block ?? at
+    return update?.blocks.flatMap((block) => block.transfers.map((one) => `${one.amount} ${one.asset}`)) ?? []
+  }
+  // One in which everything is new, and the turns of all others.
+  await round()
+  const before = adapter.rpc.cost.calls
+  await round()
+  const calls = adapter.rpc.cost.calls - before
+  await payer.send(await payer.tokens('USDC_SOLANA', last.address, amount))
+  expect(await round()).toEqual([`${amount} USDC_SOLANA`])
+  await payer.giveTokens('PYUSD_SOLANA', first.address, amount)
+  const found: string[] = []
+  for (let turn = 0; turn < 4; turn++) found.push(...(await round()))
+  expect(found).toEqual([`${amount} PYUSD_SOLANA`])
+  // Three for the addresses and the token account, four for those of a hundred in their turn, and what each round asks for.
+  expect(calls).toBeLessThan(16)
+  await adapter.close()
+})
+
 async function signedBy(signer: KeyPairSigner, base64: string) {
   const given = getTransactionDecoder().decode(Buffer.from(base64, 'base64'))
   const signed = await signTransaction([signer.keyPair], given as Parameters<typeof signTransaction>[1])

@@ -4,17 +4,17 @@ import type { WatchedOwners } from './watched-owners.ts'
 /** So many are looked at in each round. */
 const CLOSED_PER_ROUND = ACCOUNTS_PER_CALL
 
-/** The owners that no open checkout has, in turns: what is paid late is found too, only later. */
+/** The owners that are not looked at in every round, in turns: what is paid late is found too, only later. */
 export class ClosedOwners {
   #from = 0
 
   /** The next few. */
-  next(watched: WatchedOwners, open: ReadonlySet<string>): string[] {
+  next(watched: WatchedOwners, others: ReadonlySet<string>): string[] {
     if (this.#from >= watched.size) this.#from = 0
     const slice: string[] = []
     let index = 0
     for (const owner of watched) {
-      if (index >= this.#from && !open.has(owner)) slice.push(owner)
+      if (index >= this.#from && !others.has(owner)) slice.push(owner)
       index += 1
       if (slice.length >= CLOSED_PER_ROUND) break
     }

@@ -14,7 +14,7 @@ import {
   Unexplained,
 } from './account-histories.ts'
 import { ClosedOwners } from './closed-owners.ts'
-import { readBalances } from './read-balances.ts'
+import { accountsToRead, type Open, type Owners, readBalances } from './read-balances.ts'
 import type { ReadParts } from './read-blocks.ts'
 import { SIGNATURES_PER_CALL, SOLANA_CODES, SolanaCallFailed } from './solana-rpc.ts'
 import { touchedBlocks } from './touched-blocks.ts'
@@ -109,9 +109,10 @@ export class AccountPolling {
    * `TooManySignatures` and `Unexplained`, unless it `passesOver` those too since there is no other way to read, and `ForkLeft`:
    * what was paid to closed checkouts is looked at in turns, and must not count as gone until then.
    */
-  async read(checkpoint: BlockRef, open: readonly string[], range: Range): Promise<ChainUpdate | null> {
-    const closed = this.#closed.next(this.#parts.watched, new Set(open))
-    const owners = range.passesOver ? { open: [], closed: [...open, ...closed] } : { open, closed }
+  async read(checkpoint: BlockRef, listed: Open, range: Range): Promise<ChainUpdate | null> {
+    const { owners: open, isAsked } = listed
+    const closed = this.#closed.next(this.#parts.watched, new Set(isAsked === null ? open : []))
+    const owners = range.passesOver ? { closed: [...open, ...closed] } : { open: listed, closed }
     const update = (await this.#read(checkpoint, owners, range))?.update
     if (update === undefined) return null
     const hasChanges =
@@ -127,13 +128,13 @@ export class AccountPolling {
     // Whether what was found the last time was recorded is not known: all that the accounts ever had is looked at.
     this.forget()
     this.#reported = null
-    const read = await this.#read(checkpoint, { open: [], closed: owners }, { tipSlot, maxBlocks: 0 })
+    const read = await this.#read(checkpoint, { closed: owners }, { tipSlot, maxBlocks: 0 })
     if (read === null) return null
     const unexplained = new Map<string, 'lacking' | 'unread'>()
     for (const owner of owners) {
-      const all = (await this.#parts.tokens.of(owner)).map(({ account }) => account)
-      const accounts = all.filter((account) => read.unexplained.has(account))
-      const isUnread = accounts.some((account) => this.#unread.has(account))
+      const all = await this.#parts.tokens.of(owner)
+      const accounts = all.filter(({ account }) => read.unexplained.has(account))
+      const isUnread = accounts.some(({ account }) => this.#unread.has(account))
       if (accounts.length > 0) unexplained.set(owner, isUnread ? 'unread' : 'lacking')
     }
     const blocks = read.update.blocks.filter(
@@ -142,17 +143,14 @@ export class AccountPolling {
     return { blocks, unexplained }
   }
 
-  async #read(
-    checkpoint: BlockRef,
-    { open, closed }: { readonly open: readonly string[]; readonly closed: readonly string[] },
-    range: Range,
-  ) {
+  async #read(checkpoint: BlockRef, owners: Owners, range: Range) {
     const { chain, rpc, tokens } = this.#parts
     if (this.#at !== checkpoint.hash) this.forget()
     this.#settleReported(checkpoint)
     // The tip first, and once more at the end: all that is read in between is of the one chain that leads to it.
     const end = (await chain.reference(range.tipSlot)).block
-    const readings = await readBalances(rpc, tokens, [...open, ...closed], checkpoint.height)
+    const { accounts, isOpen } = await accountsToRead(tokens, owners)
+    const readings = await readBalances(rpc, accounts, checkpoint.height)
     // One of several nodes behind an address may be some slots behind the one that named the tip.
     const slot = readings.reduce((lowest, each) => Math.min(lowest, each.slot), end.height)
     if (slot < checkpoint.height) return null
@@ -161,8 +159,6 @@ export class AccountPolling {
       this.#leaveFork((await chain.commonAncestor(checkpoint)).ancestor)
       throw new ForkLeft()
     }
-    const isOpen = new Set<string>()
-    for (const owner of open) for (const { account } of await tokens.of(owner)) isOpen.add(account)
     const { touches, through, unexplained } = await this.#explain(readings, checkpoint, tip.height, isOpen)
     const ends = { ancestor: checkpoint, tip }
     const { blocks, areAll } = await touchedBlocks(chain, ends, touches, range.maxBlocks)

@@ -1,3 +1,4 @@
+import type { PaymentAsset } from '../../core/assets.ts'
 import { concurrently } from '../concurrently.ts'
 import type { Reading } from './account-histories.ts'
 import { ACCOUNTS_PER_CALL, type SolanaRpc } from './solana-rpc.ts'
@@ -5,15 +6,37 @@ import type { OwnersAccount, TokenAccounts } from './token-accounts.ts'
 
 const CALLS_IN_FLIGHT = 4
 
-/** The balances of owners: their lamports, and their tokens of each mint where wallets put them. */
+/** Whether an open checkout may be paid in an asset other than its address's own coin. */
+export type IsAsked = (owner: string, asset: PaymentAsset) => boolean
+
+/** Owners that somebody may pay. Null: in whatever is looked for. */
+export type Open = { readonly owners: readonly string[]; readonly isAsked: IsAsked | null }
+
+/** Whose accounts a round reads: of the open ones those that somebody is asked to pay into, of the others all. */
+export type Owners = { readonly open?: Open; readonly closed: readonly string[] }
+
+/** The accounts that a round reads, and which of them are those of open checkouts. */
+export async function accountsToRead(
+  tokens: TokenAccounts,
+  { open, closed }: Owners,
+): Promise<{ readonly accounts: readonly OwnersAccount[]; readonly isOpen: ReadonlySet<string> }> {
+  const accounts = new Map<string, OwnersAccount>()
+  const { owners = [], isAsked = null } = open ?? {}
+  for (const owner of owners)
+    for (const each of await tokens.of(owner))
+      if (each.mint === null || isAsked === null || isAsked(owner, each.mint.asset))
+        accounts.set(each.account, each)
+  const isOpen = new Set(accounts.keys())
+  for (const owner of closed) for (const each of await tokens.of(owner)) accounts.set(each.account, each)
+  return { accounts: [...accounts.values()], isOpen }
+}
+
+/** Balances: the lamports of an owner, or the tokens that an account of it holds. */
 export async function readBalances(
   rpc: SolanaRpc,
-  tokenAccounts: TokenAccounts,
-  owners: readonly string[],
+  all: readonly OwnersAccount[],
   minSlot: number,
 ): Promise<Reading[]> {
-  const all: OwnersAccount[] = []
-  for (const owner of new Set(owners)) all.push(...(await tokenAccounts.of(owner)))
   const batches: OwnersAccount[][] = []
   for (let at = 0; at < all.length; at += ACCOUNTS_PER_CALL)
     batches.push(all.slice(at, at + ACCOUNTS_PER_CALL))

@@ -18,22 +18,21 @@ import { requireFreshHead } from '../require-fresh-head.ts'
 import { ForkLeft, TipLeft, TooManySignatures, Unexplained } from './account-histories.ts'
 import { clusterOf, OWN_CLUSTER, publicClusterOf } from './clusters.ts'
 import { LateLooks } from './late-looks.ts'
+import { OpenOwners, type OpenOwnersOptions } from './open-owners.ts'
 import { AccountPolling } from './poll-accounts.ts'
+import type { Open } from './read-balances.ts'
 import { type ReadParts, readBlocks, readSlots } from './read-blocks.ts'
 import { SlotChain } from './slot-chain.ts'
 import { SOLANA_CODES, SolanaCallFailed, SolanaRpc } from './solana-rpc.ts'
 import { TokenAccounts } from './token-accounts.ts'
 import { TransactionOutcome } from './transaction-outcome.ts'
-import { ownerOf, WatchedOwners } from './watched-owners.ts'
+import { WatchedOwners } from './watched-owners.ts'
 
 /**
  * Open checkouts up to which their accounts are asked for: at a fifth of the bytes of all blocks, and with about as many
  * calls a second as a provider's middle plan allows. Measured, see docs/figures.md.
  */
 const POLL_ACCOUNTS_UP_TO = 2_000
-/** Open checkouts are listed again after this multiple of the time that listing took, so that it costs a small share of the time. */
-const OPEN_INTERVAL_TIMES = 10
-const OPEN_INTERVAL_MS_MAX = 500
 /** A public cluster makes a block every 400 ms: one whose newest is older than this has left the node behind, or stands. */
 const STALE_MS = 120_000
 const PROBE_INTERVAL_MS = 400
@@ -48,7 +47,7 @@ const PLACES_TRIED_MAX = 3
 
 export type WayOfWatching = 'blocks' | 'accounts'
 
-type SolanaAdapterOptions = {
+type SolanaAdapterOptions = OpenOwnersOptions & {
   readonly livemode: boolean
   /** Present where the network is on a private chain in the place of live money's. */
   readonly privateChain?: PrivateChain | null
@@ -59,8 +58,6 @@ type SolanaAdapterOptions = {
   /** The name under which the operator configured `rpcUrl`, for messages that name the fix. */
   readonly rpcSetting: string
   readonly clock: Clock
-  /** Owners that somebody may pay at a moment of the chain's own time. Absent: all that are watched. */
-  readonly openAddresses?: (at: Date) => Promise<readonly Uint8Array[]>
   /** The installation's own fee payer; null while the signer has published none. Absent: there is none. */
   readonly feePayer?: () => Promise<string | null>
   /** Absent: chosen by the number of open checkouts. */
@@ -95,8 +92,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   #blocks: { readonly untilMs: number; readonly notice: string } | null = null
   /** That a block was passed over, said until then by `performance.now()`. */
   #passedOver: { readonly untilMs: number; readonly notice: string } | null = null
-  /** Open checkouts, and when by `performance.now()` they are listed again. */
-  #open: { readonly untilMs: number; readonly owners: readonly string[] } = { untilMs: 0, owners: [] }
+  readonly #open: OpenOwners
 
   constructor(options: SolanaAdapterOptions) {
     this.network = `solana-${options.livemode ? 'live' : 'test'}`
@@ -109,6 +105,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     this.#polling = new AccountPolling(this.#parts)
     this.#late = new LateLooks(this.#parts)
     this.#outcomes = new TransactionOutcome(this.rpc)
+    this.#open = new OpenOwners(options, this.watched)
   }
 
   get notice(): string | null {
@@ -255,18 +252,18 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   }
 
   async #read(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
-    const open = await this.#openOwners(checkpoint)
+    const open = await this.#open.at(checkpoint.timeMs)
     if (this.#blocks !== null && performance.now() > this.#blocks.untilMs) this.#blocks = null
     const way =
       this.#blocks === null
-        ? (this.#options.way ?? (open.length <= POLL_ACCOUNTS_UP_TO ? 'accounts' : 'blocks'))
+        ? (this.#options.way ?? (open.owners.length <= POLL_ACCOUNTS_UP_TO ? 'accounts' : 'blocks'))
         : 'blocks'
     const tipSlot = await this.rpc.slot('confirmed')
     await this.#knowFeePayer()
     const isAhead = await this.#chain.isAhead(tipSlot, checkpoint)
     // A chain at rest makes no block from which to notice what was paid before its checkout was seen to be open.
     const isUnseen =
-      tipSlot === checkpoint.height && way === 'accounts' && this.#polling.hasUnseen(open, checkpoint)
+      tipSlot === checkpoint.height && way === 'accounts' && this.#polling.hasUnseen(open.owners, checkpoint)
     if (!isAhead && !isUnseen) return null
     const range = { tipSlot, maxBlocks }
     if (way === 'accounts') {
@@ -297,7 +294,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   /** 'blocks' where they must be read instead. */
   async #readAccounts(
     checkpoint: BlockRef,
-    open: readonly string[],
+    open: Open,
     range: Parameters<AccountPolling['read']>[2],
   ): Promise<ChainUpdate | null | 'blocks'> {
     try {
@@ -327,19 +324,6 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   /** It never changes, and is published before it pays for anything. */
   async #knowFeePayer(): Promise<void> {
     this.watched.feePayer ??= (await this.#options.feePayer?.()) ?? null
-  }
-
-  async #openOwners({ timeMs }: BlockRef): Promise<readonly string[]> {
-    const { openAddresses } = this.#options
-    if (openAddresses === undefined) return [...this.watched]
-    const beganMs = performance.now()
-    if (beganMs < this.#open.untilMs) return this.#open.owners
-    const owners = new Set((await openAddresses(new Date(timeMs))).map(ownerOf))
-    const endedMs = performance.now()
-    const pauseMs = Math.min(OPEN_INTERVAL_MS_MAX, (endedMs - beganMs) * OPEN_INTERVAL_TIMES)
-    const watched = [...owners].filter((owner) => this.watched.has(owner))
-    this.#open = { untilMs: endedMs + pauseMs, owners: watched }
-    return watched
   }
 
   #requireFresh(tip: BlockRef): void {

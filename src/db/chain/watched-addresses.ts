@@ -1,4 +1,10 @@
-import { type KeyFamily, type Keyspace, keyFamilyOfNetwork, type Network } from '../../core/assets.ts'
+import {
+  type AssetId,
+  type KeyFamily,
+  type Keyspace,
+  keyFamilyOfNetwork,
+  type Network,
+} from '../../core/assets.ts'
 import { formatId, uuidv7 } from '../../core/ids.ts'
 import { DISCOVERY_HORIZON_MS } from '../../core/invoice/classify.ts'
 import { WINDOW_MS_MAX } from '../../core/payment-rules.ts'
@@ -93,6 +99,19 @@ const PERMANENT_LISTED_MAX: Readonly<Record<KeyFamily, number>> = {
   solana: 5_000,
 }
 
+/** Unsettled invoices whose horizon has not passed, of a mode ($1), from an id ($2) on, at a moment ($3). */
+const RECENT = `merchant cross join lateral (
+         select merchant_id, id, asset, also_accepts from invoice
+         where invoice.merchant_id = merchant.id and livemode = $1 and invoice.id >= $2
+           and status not in ('paid', 'overpaid') and coalesce(cancelled_at, expires_at) > $3
+       ) as recent`
+
+function horizonAt(now: Date): { readonly horizon: Date; readonly oldest: string } {
+  const horizon = new Date(now.getTime() - DISCOVERY_HORIZON_MS)
+  const oldest = uuidv7(horizon.getTime() - WINDOW_MS_MAX, new Uint8Array(10))
+  return { horizon, oldest: formatId('invoice', oldest) }
+}
+
 /**
  * Addresses that somebody may pay now: permanent ones; those of unsettled invoices until their horizon has passed, and those whose
  * last transfer is not settled; and those that were paid in a block from `fromHeight` on, where blocks that were read
@@ -108,15 +127,10 @@ export async function listOpenAddresses(
     fromHeight = null,
   }: { network: Network; keyspace: Keyspace; now: Date; fromHeight?: number | null },
 ): Promise<Buffer[]> {
-  const horizon = new Date(now.getTime() - DISCOVERY_HORIZON_MS)
-  const oldest = uuidv7(horizon.getTime() - WINDOW_MS_MAX, new Uint8Array(10))
+  const { horizon, oldest } = horizonAt(now)
   const { rows } = await db.query<{ addressBytes: Buffer }>(
     `with open as (
-       select recent.merchant_id, recent.id from merchant cross join lateral (
-         select merchant_id, id from invoice
-         where invoice.merchant_id = merchant.id and livemode = $1 and invoice.id >= $2
-           and status not in ('paid', 'overpaid') and coalesce(cancelled_at, expires_at) > $3
-       ) as recent
+       select recent.merchant_id, recent.id from ${RECENT}
        union
        select merchant_id, invoice_id from transfer where network = $4 and status in ('detected', 'confirming')
        union
@@ -129,7 +143,7 @@ export async function listOpenAddresses(
      (select program from deposit_address where keyspace = $5 and invoice_id like 'da\\_%' order by idx desc limit $7)`,
     [
       network.endsWith('-live'),
-      formatId('invoice', oldest),
+      oldest,
       horizon,
       network,
       keyspace,
@@ -138,4 +152,40 @@ export async function listOpenAddresses(
     ],
   )
   return rows.map((row) => row.addressBytes)
+}
+
+/**
+ * In which of these assets each open address may be paid now: those that its invoice takes, at permanent ones all. Served as
+ * `listOpenAddresses` is.
+ */
+export async function listAskedAssets(
+  db: Queryable,
+  of: {
+    readonly network: Network
+    readonly keyspace: Keyspace
+    readonly assets: readonly AssetId[]
+    readonly now: Date
+  },
+): Promise<{ readonly addressBytes: Buffer; readonly asset: AssetId }[]> {
+  const { network, keyspace, assets, now } = of
+  const { horizon, oldest } = horizonAt(now)
+  const { rows } = await db.query<{ addressBytes: Buffer; asset: AssetId }>(
+    `select d.program as "addressBytes", asked.asset from ${RECENT}
+     cross join lateral (
+       select recent.asset union select jsonb_array_elements_text(recent.also_accepts)) asked (asset)
+     join deposit_address d on d.merchant_id = recent.merchant_id and d.invoice_id = recent.id and d.keyspace = $4
+     where asked.asset = any ($5)
+     union all
+     select permanent.program, asset from (select program from deposit_address
+       where keyspace = $4 and invoice_id like 'da\\_%' order by idx desc limit $6) permanent cross join unnest($5::text[]) asset`,
+    [
+      network.endsWith('-live'),
+      oldest,
+      horizon,
+      keyspace,
+      assets,
+      PERMANENT_LISTED_MAX[keyFamilyOfNetwork(network)],
+    ],
+  )
+  return rows
 }
