@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { address, getAddressDecoder } from '@solana/kit'
 import { expect, test } from 'vitest'
 import { SolanaAdapter, type WayOfWatching } from '../src/chain/solana/solana-adapter.ts'
+import type { AssetId } from '../src/core/assets.ts'
 import type { BlockRef } from '../src/core/invoice/types.ts'
 import { systemClock } from '../src/runtime/clock.ts'
 import { solanaDriver } from '../test/support/solana-driver.ts'
@@ -10,6 +11,8 @@ import { printFigure } from './support/figure.ts'
 /** Looking at an address for the first time takes about a millisecond: more are computed from these. */
 const OPEN = [10, 2_000, 20_000] as const
 const COMPUTED_OPEN = 100_000
+/** As many as are polled at most: of these also what it costs if each is asked for a token. */
+const ASKED_FOR_TOKENS = 2_000
 /** Rounds that are measured after one that looks at everything for the first time. */
 const ROUNDS = 3
 const TRANSACTIONS_IN_BLOCK = 400
@@ -35,7 +38,13 @@ test('calls and bytes of watching Solana, by blocks and by accounts', async () =
     for (const open of OPEN) {
       const cost = await costOf(solana, 'accounts', open)
       accounts.push({ open, cost })
-      print(`accounts, ${open} open`, cost, 'nobody pays')
+      print(`accounts, ${open} open`, cost, 'nobody pays, and all are asked for SOL')
+      if (open === ASKED_FOR_TOKENS)
+        print(
+          `accounts, ${open} open for a token`,
+          await costOf(solana, 'accounts', open, 'USDC_SOLANA'),
+          'the same',
+        )
     }
     const [few, , many] = accounts
     if (few === undefined || many === undefined) throw new Error('three were measured')
@@ -63,7 +72,12 @@ test('calls and bytes of watching Solana, by blocks and by accounts', async () =
 type Solana = Awaited<ReturnType<ReturnType<typeof solanaDriver>['start']>>
 
 /** Calls and bytes, both directions, of one round in which one block came. */
-async function costOf(solana: Solana, way: WayOfWatching, open: number): Promise<Cost> {
+async function costOf(
+  solana: Solana,
+  way: WayOfWatching,
+  open: number,
+  asset: AssetId = 'SOL',
+): Promise<Cost> {
   const addresses = Array.from({ length: open }, () => Uint8Array.from(randomBytes(32)))
   const adapter = new SolanaAdapter({
     livemode: false,
@@ -72,6 +86,8 @@ async function costOf(solana: Solana, way: WayOfWatching, open: number): Promise
     clock: systemClock,
     way,
     openAddresses: async () => addresses,
+    askedTokens: async () =>
+      asset === 'SOL' ? [] : addresses.map((addressBytes) => ({ addressBytes, asset })),
   })
   try {
     adapter.watched.add(addresses)
