@@ -7,7 +7,7 @@ const INTERVAL_TIMES = 10
 const INTERVAL_MS_MAX = 500
 
 /** A token in which somebody may pay to an address. */
-export type AskedToken = { readonly addressBytes: Uint8Array; readonly asset: PaymentAsset }
+type AskedToken = { readonly addressBytes: Uint8Array; readonly asset: PaymentAsset }
 
 export type OpenOwnersOptions = {
   /** Owners that somebody may pay at a moment of the chain's own time. Absent: all that are watched. */
