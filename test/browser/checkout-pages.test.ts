@@ -9,7 +9,13 @@ import type { Invoice } from '../../src/core/invoice/types.ts'
 import { NO_BRANDING } from '../../src/web/checkout/branding.ts'
 import { launchBrowser, photograph } from '../support/browser.ts'
 import { CARD_MINIMUM, CARD_OFFER, CARD_OFFERS } from '../support/card-offers.ts'
-import { EXPIRES_AT_MS, INVOICES_BY_PAGE, litecoinInvoice, NOW_MS } from '../support/checkout-invoice.ts'
+import {
+  EXPIRES_AT_MS,
+  INVOICES_BY_PAGE,
+  litecoinInvoice,
+  litecoinPayment,
+  NOW_MS,
+} from '../support/checkout-invoice.ts'
 import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
 import {
   axeFaults,
@@ -21,6 +27,8 @@ import {
 } from '../support/page-checks.ts'
 
 const ADDRESS_EVM = '0x52908400098527886E0F7030069857D2E4169EE7'
+const ADDRESS_SOLANA = '7S3P4HxJpyyigGzodYwHtCxZyUQe9JiBMHyRWXArAaKv'
+const AT_PAR = { usdPerUnit: '1', quotedAt: '2026-11-21T13:05:00.000Z', sources: [] }
 
 /** Every page by name, at the time at which it is what its name says. */
 const PAGES: { [name: string]: { invoice: Invoice; nowMs: number; merchantName?: string } } = {
@@ -41,6 +49,54 @@ const PAGES: { [name: string]: { invoice: Invoice; nowMs: number; merchantName?:
     }),
     nowMs: NOW_MS,
     merchantName: 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft & Söhne',
+  },
+  awaiting_dollars: {
+    invoice: litecoinInvoice({
+      asset: 'USDC_BASE',
+      alsoAccepts: [
+        'USDC_ETHEREUM',
+        'USDC_ARBITRUM',
+        'USDC_POLYGON',
+        'USDC_SOLANA',
+        'USDT_ETHEREUM',
+        'USDT_ARBITRUM',
+        'PYUSD_SOLANA',
+      ],
+      tokenRates: { USDC: AT_PAR, USDT: AT_PAR, PYUSD: AT_PAR },
+      rate: AT_PAR,
+      amount: 49_990_000n,
+      address: ADDRESS_EVM,
+      addressesBeside: { solana: ADDRESS_SOLANA },
+    }),
+    nowMs: NOW_MS,
+  },
+  paid_dollars: {
+    invoice: {
+      ...INVOICES_BY_PAGE.paid,
+      asset: 'USDC_BASE',
+      alsoAccepts: ['USDT_ARBITRUM', 'USDC_SOLANA'],
+      tokenRates: { USDC: AT_PAR, USDT: AT_PAR },
+      rate: AT_PAR,
+      amount: 49_990_000n,
+      address: ADDRESS_EVM,
+      addressesBeside: { solana: ADDRESS_SOLANA },
+      payments: [
+        litecoinPayment({
+          asset: 'USDT_ARBITRUM',
+          network: 'arbitrum-test',
+          amount: 20_000_000n,
+          status: 'confirmed',
+        }),
+        litecoinPayment({
+          id: 'pay_2',
+          asset: 'USDC_SOLANA',
+          network: 'solana-test',
+          amount: 29_990_000n,
+          status: 'confirmed',
+        }),
+      ],
+    },
+    nowMs: NOW_MS,
   },
   awaiting_wei: {
     invoice: litecoinInvoice({

@@ -18,6 +18,9 @@ type PublicChain = {
  */
 export type DataFee = 'none' | 'op_stack' | 'in_gas'
 
+/** What a buyer may expect of paying a token: the order of magnitude of the fee, and how long until it is final. */
+export type TokenTransfer = { readonly feeCents: number; readonly finalSeconds: number }
+
 /** A network of accounts with Ethereum's virtual machine, as data. */
 export type EvmNetwork = {
   /** As a shopper knows it. */
@@ -47,6 +50,8 @@ export type EvmNetwork = {
   readonly tip: { readonly usual: bigint; readonly min: bigint; readonly max: bigint }
   /** Wei per gas: no price above this is believed or paid. */
   readonly gasPriceMax: bigint
+  /** Absent where nobody has looked. */
+  readonly tokenTransfer?: TokenTransfer
 }
 
 const GWEI = 1_000_000_000n
@@ -85,6 +90,8 @@ export const EVM_NETWORKS = {
     dataFee: 'none',
     tip: { usual: GWEI, min: 0n, max: 100n * GWEI },
     gasPriceMax: 1_000n * GWEI,
+    // 65,000 gas at 3 gwei, where ether is at 3,000 dollars. `safe` is an epoch behind (docs/ethereum-and-base.md).
+    tokenTransfer: { feeCents: 50, finalSeconds: 420 },
   },
   base: {
     title: 'Base',
@@ -115,6 +122,8 @@ export const EVM_NETWORKS = {
     // A block has room there nearly always, and a thousandth of a gwei is common.
     tip: { usual: GWEI / 100n, min: 0n, max: 5n * GWEI },
     gasPriceMax: 1_000n * GWEI,
+    // A cent at most on ordinary days. In a batch on Ethereum after some two minutes (docs.base.org, Transaction finality).
+    tokenTransfer: { feeCents: 1, finalSeconds: 120 },
   },
   arbitrum: {
     title: 'Arbitrum One',
@@ -145,6 +154,9 @@ export const EVM_NETWORKS = {
     // The sequencer takes who comes first, and tips are ignored (docs.arbitrum.io, Gas and fees).
     tip: { usual: 0n, min: 0n, max: 0n },
     gasPriceMax: 1_000n * GWEI,
+    // 65,000 gas at 0.02 gwei are half a cent. `safe` once the block of Ethereum is that has its batch (docs.arbitrum.io,
+    // Finality and chain reorganizations): seven minutes after a batch that is posted every few.
+    tokenTransfer: { feeCents: 1, finalSeconds: 600 },
   },
   polygon: {
     title: 'Polygon',
@@ -177,5 +189,7 @@ export const EVM_NETWORKS = {
     // Blocks take no tip below 25 gwei (PIP-35; bor, BorDefaultMinerGasPrice). Busy days have had thousands, of a cheap coin.
     tip: { usual: 30n * GWEI, min: 25n * GWEI, max: 2_000n * GWEI },
     gasPriceMax: 10_000n * GWEI,
+    // 65,000 gas at 200 gwei, where POL is at half a dollar. A milestone comes every few seconds (PIP-11).
+    tokenTransfer: { feeCents: 1, finalSeconds: 10 },
   },
 } as const satisfies { readonly [chain: string]: EvmNetwork }

@@ -1,6 +1,7 @@
-import { type AssetId, networkOf, type PaymentAsset } from '../assets.ts'
+import { type AssetId, isAssetId, networkOf, type PaymentAsset } from '../assets.ts'
 import { type CardWaiting, isUnderWay } from '../card/card-purchase.ts'
 import { countOf } from '../finality.ts'
+import { addressOf } from '../invoice/address-of.ts'
 import type { NetworkFacts } from '../invoice/render.ts'
 import { shownPayments } from '../invoice/shown.ts'
 import {
@@ -57,6 +58,8 @@ export type CheckoutPayment = {
   readonly confirmations: Confirmations
   /** The block that holds it; null while none does. */
   readonly blockHash: string | null
+  /** The invoice's address that got it; empty where that is another coin's, which the invoice had before. */
+  readonly paidTo: string
   /** Why the merchant must look at it; null where it counts. */
   readonly reviewReason: PaymentReviewReason | null
 }
@@ -67,7 +70,7 @@ export type CheckoutView = {
   readonly state: CheckoutState
   readonly livemode: boolean
   readonly asset: AssetId
-  /** The same token on other networks, which counts as well. */
+  /** The same token on other networks, which counts as well; where dollars are asked for, other issuers' too. */
   readonly alsoAccepts: readonly AssetId[]
   readonly address: string
   /** How the payment link names the network, where it is not the public one. */
@@ -78,6 +81,8 @@ export type CheckoutView = {
   readonly price: (CurrencyAmount & { readonly usdPerUnit: string }) | null
   /** The locked price, decimal US dollars per coin; null with `usdCents`. */
   readonly usdPerUnit: string | null
+  /** The same of each token that counts, by its ticker, where dollars of any issuer are asked for. */
+  readonly tokenRates: { readonly [ticker: string]: string } | null
   /** Base units of `asset`: the price, what was seen, what is final, what is still to send, what was too much. */
   readonly amount: bigint
   readonly received: bigint
@@ -128,6 +133,7 @@ export function checkoutView(
     usdCents: invoice.usdCents,
     price: shownPrice(invoice),
     usdPerUnit: invoice.rate?.usdPerUnit ?? null,
+    tokenRates: tokenPricesOf(invoice),
     amount: invoice.amount,
     received: amounts.detected,
     confirmed: amounts.confirmed,
@@ -147,6 +153,7 @@ export function checkoutView(
       status: shownStatus(payment),
       confirmations: confirmationsOf(payment, networkFacts),
       blockHash: payment.block?.hash ?? null,
+      paidTo: isAssetId(payment.asset) ? addressOf(invoice, payment.asset) : '',
       reviewReason: isUnderReview(payment) ? payment.reviewReason : null,
     })),
     wasReplaced: wasReplaced(invoice),
@@ -159,6 +166,15 @@ export function checkoutView(
 function shownPrice({ price }: Invoice): CheckoutView['price'] {
   if (price === null) return null
   return { amount: price.amount, currency: price.currency, usdPerUnit: price.rate.usdPerUnit }
+}
+
+function tokenPricesOf({ tokenRates }: Invoice): CheckoutView['tokenRates'] {
+  if (tokenRates === null) return null
+  return Object.fromEntries(
+    Object.entries(tokenRates).flatMap(([ticker, rate]) =>
+      rate === undefined ? [] : [[ticker, rate.usdPerUnit]],
+    ),
+  )
 }
 
 function stateOf(invoice: Invoice, nowMs: number): CheckoutState {

@@ -1,5 +1,6 @@
-import { COINS } from '../assets.ts'
+import { COINS, isAssetId } from '../assets.ts'
 import { canonicalJson, isPlainNumber } from '../canonical-json.ts'
+import { addressOf } from '../invoice/address-of.ts'
 import { renderInvoice } from '../invoice/render.ts'
 import { deriveStatus, isCounting } from '../invoice/status.ts'
 import type { Invoice, Payment } from '../invoice/types.ts'
@@ -44,18 +45,26 @@ export function receiptOf(
     amount_paid: view.amount_confirmed,
     address: view.address,
     rate: view.rate,
+    // So are the rates of several tokens.
+    ...(view.token_rates.length === 0 ? {} : { token_rates: view.token_rates }),
     created_at: view.created_at,
     expires_at: view.expires_at,
     paid_at: view.paid_at,
     payments: invoice.payments
       .filter((payment) => isCounting(invoice, payment) && payment.status === 'confirmed')
-      .map(paymentOf),
+      .map((payment) => ({ ...paymentOf(payment), ...otherAddressOf(invoice, payment) })),
   }
 }
 
 /** What is signed: the format's name, a line feed, the receipt's canonical JSON, in UTF-8. */
 export const signedText = (receipt: unknown): string =>
   `${RECEIPT_FORMAT}\n${canonicalJson(receipt, isPlainNumber)}`
+
+/** The address that got it, where that is not the invoice's own. */
+function otherAddressOf(invoice: Invoice, { asset }: Payment) {
+  const address = isAssetId(asset) ? addressOf(invoice, asset) : ''
+  return address === '' || address === invoice.address ? {} : { address }
+}
 
 function paymentOf(payment: Payment) {
   const { block } = payment

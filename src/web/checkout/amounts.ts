@@ -10,6 +10,7 @@ const TIME_FORMATS = new Map<string, Intl.DateTimeFormat>()
 /** From here on a deadline may lie on another day, and the page names the day. */
 const SAME_DAY_WINDOW_MS = 6 * 60 * 60_000
 const MINUTES_PER_HOUR = 60
+const SECONDS_PER_MINUTE = 60
 const CENT_DECIMALS = 2
 
 /** `0.4123 LTC`, `5.50 USDC`: digits as one types them into a wallet. */
@@ -116,6 +117,17 @@ export function duration(language: Language, minutes: number): string {
     unit: isWhole ? 'hour' : 'minute',
     unitDisplay: 'long',
   }).format(isWhole ? minutes / MINUTES_PER_HOUR : minutes)
+}
+
+/** `13 sec`, `2 min`: about how long something takes. */
+export function brief(language: Language, seconds: number): string {
+  const inMinutes = seconds >= SECONDS_PER_MINUTE
+  return new Intl.NumberFormat(language.locale, {
+    style: 'unit',
+    unit: inMinutes ? 'minute' : 'second',
+    unitDisplay: 'short',
+    maximumFractionDigits: 0,
+  }).format(inMinutes ? seconds / SECONDS_PER_MINUTE : seconds)
 }
 
 function currencyFormat(language: Language, decimals: number): Intl.NumberFormat {

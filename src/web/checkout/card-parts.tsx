@@ -1,4 +1,4 @@
-import { ASSETS } from '../../core/assets.ts'
+import { ASSET_IDS, ASSETS, type Network } from '../../core/assets.ts'
 import { CARD_PROVIDER_NAMES } from '../../core/card/onramp-provider.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import { Deadline } from './deadline.tsx'
@@ -85,6 +85,12 @@ function WaysToPay({ page }: { page: CheckoutPage }) {
   )
 }
 
+/** As a shopper knows the network. */
+function networkTitle(network: Network): string {
+  const own = ASSET_IDS.find((asset) => network.startsWith(`${ASSETS[asset].chain}-`))
+  return own === undefined ? network : ASSETS[own].networkName
+}
+
 /** Why the page says that nothing came: what was read of the chain, from whom, and until when. */
 export function WhyExpired({ page: { view, language } }: { page: CheckoutPage }) {
   const { messages } = language
@@ -97,9 +103,12 @@ export function WhyExpired({ page: { view, language } }: { page: CheckoutPage })
       <summary id="why-summary">{messages.why_heading}</summary>
       <p>{fillParts(messages.why_read, { network, time })}</p>
       <dl class="receipt">
-        {[reading, ...(reading.others ?? [])].map(({ tipHeight, tipHash }) => (
+        {[reading, ...(reading.others ?? [])].map(({ network: read, tipHeight, tipHash }) => (
           <div class="transaction">
-            <dt>{messages.why_block}</dt>
+            <dt>
+              {messages.why_block}
+              {view.alsoAccepts.length > 0 && ` · ${networkTitle(read)}`}
+            </dt>
             <dd>
               <bdi dir="ltr">{String(tipHeight)}</bdi>
               <bdi class="txid" dir="ltr">

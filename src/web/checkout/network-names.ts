@@ -2,12 +2,21 @@ import { ASSETS, type AssetId, COINS } from '../../core/assets.ts'
 import type { CheckoutView } from '../../core/checkout/checkout-state.ts'
 import type { Language } from './language.ts'
 
+type Payable = { readonly asset: AssetId; readonly alsoAccepts: readonly AssetId[] }
+
 /** The networks of an offer or invoice, as one of which the buyer pays: "Base, Ethereum or Arbitrum One". */
-export function payableNetworks(
-  { locale }: Language,
-  { asset, alsoAccepts }: { readonly asset: AssetId; readonly alsoAccepts: readonly AssetId[] },
-): string {
-  const names = [asset, ...alsoAccepts].map((each) => ASSETS[each].networkName)
+export const payableNetworks = (language: Language, { asset, alsoAccepts }: Payable): string =>
+  oneOf(language, [asset, ...alsoAccepts])
+
+/** Those on which the token that is shown can be paid to the address that is shown. */
+export function networksAt(language: Language, { asset, alsoAccepts }: Payable): string {
+  const { symbol, keyFamily } = ASSETS[asset]
+  const isThere = (other: AssetId) => ASSETS[other].symbol === symbol && ASSETS[other].keyFamily === keyFamily
+  return oneOf(language, [asset, ...alsoAccepts.filter(isThere)])
+}
+
+function oneOf({ locale }: Language, assets: readonly AssetId[]): string {
+  const names = new Set(assets.map((each) => ASSETS[each].networkName))
   return new Intl.ListFormat(locale, { type: 'disjunction' }).format(names)
 }
 

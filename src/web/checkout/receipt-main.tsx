@@ -1,17 +1,16 @@
-import { ASSETS } from '../../core/assets.ts'
+import { ASSETS, COINS } from '../../core/assets.ts'
 import { sellerLines } from '../../core/receipt/seller.ts'
 import { coin, usdPrice } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import { fill } from './language.ts'
 import { paidNetworks } from './network-names.ts'
-import { LocalTime, Purchase, paymentStatus, Row, Total, TransactionId } from './receipt.tsx'
+import { LocalTime, OnNetwork, Purchase, paymentStatus, Row, Total, TransactionId } from './receipt.tsx'
 import { Shop } from './shop.tsx'
 
 /** The whole receipt: what was paid, to whom, when, at which price, and where it stands on the chain. */
 export function ReceiptMain({ page }: { page: CheckoutPage }) {
   const { view, language, token, langQuery } = page
   const { messages } = language
-  const { symbol } = ASSETS[view.asset]
   // After a reorganisation there is no signed receipt until the payment is back.
   const isSigned = view.state === 'paid' || view.state === 'overpaid'
   return (
@@ -47,24 +46,26 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
                 is={usdPrice(language, view.price.usdPerUnit, 'currency')}
               />
             )}
-            {view.usdPerUnit !== null && (
-              <RateRow page={page} of={symbol} is={usdPrice(language, view.usdPerUnit)} />
-            )}
+            {ratesOf(view).map(([ticker, usdPerUnit]) => (
+              <RateRow page={page} of={ticker} is={usdPrice(language, usdPerUnit)} />
+            ))}
             <Row term={messages.network_label}>{paidNetworks(language, view)}</Row>
             {view.paidAtMs !== null && (
               <Row term={messages.paid_at}>
                 <LocalTime language={language} ms={view.paidAtMs} />
               </Row>
             )}
-            <LongRow term={messages.receipt_address} text={view.address} />
+            {addressesOf(view).map((address) => (
+              <LongRow term={messages.receipt_address} text={address} />
+            ))}
             <LongRow term={messages.receipt_number} text={page.invoiceId} />
             {view.payments.map((payment) => (
               <>
                 <div class="transaction">
                   <dt>{messages.transaction}</dt>
                   <dd>
-                    <bdi dir="ltr">{coin(payment.asset, payment.amount)}</bdi> ·{' '}
-                    {paymentStatus(language, payment)}
+                    <bdi dir="ltr">{coin(payment.asset, payment.amount)}</bdi>
+                    <OnNetwork page={page} payment={payment} /> · {paymentStatus(language, payment)}
                     <TransactionId page={page} payment={payment} />
                   </dd>
                 </div>
@@ -92,6 +93,22 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
       </div>
     </main>
   )
+}
+
+/** The invoice's own rate; where dollars were asked for, those of the tokens that came. */
+function ratesOf({ asset, usdPerUnit, tokenRates, payments }: CheckoutPage['view']) {
+  if (usdPerUnit === null) return []
+  const own: readonly [string, string] = [ASSETS[asset].symbol, usdPerUnit]
+  if (tokenRates === null) return [own]
+  const came = new Set(payments.map((payment) => COINS[payment.asset].symbol))
+  const rates = Object.entries(tokenRates).filter(([ticker]) => came.has(ticker))
+  return rates.length === 0 ? [own] : rates
+}
+
+/** Where its money came; its own where none did. */
+function addressesOf({ address, payments }: CheckoutPage['view']): readonly string[] {
+  const paid = new Set(payments.map(({ paidTo }) => paidTo).filter((to) => to !== ''))
+  return paid.size === 0 ? [address] : [...paid]
 }
 
 /** Of the buyer's page, whose token it is; a till's pages are four levels deep. */

@@ -1,3 +1,4 @@
+import { COINS } from '../../core/assets.ts'
 import type { CheckoutPayment } from '../../core/checkout/checkout-state.ts'
 import { explorerUrl } from '../../core/checkout/explorer.ts'
 import { coin, total, usd, utcTime } from './amounts.ts'
@@ -89,12 +90,21 @@ function PaymentRow({ page, payment }: { page: CheckoutPage; payment: CheckoutPa
       <dt>{language.messages.transaction}</dt>
       <dd>
         <span>
-          <bdi dir="ltr">{coin(payment.asset, payment.amount)}</bdi> · {paymentStatus(language, payment)}
+          <bdi dir="ltr">{coin(payment.asset, payment.amount)}</bdi>
+          <OnNetwork page={page} payment={payment} /> · {paymentStatus(language, payment)}
         </span>
         <TransactionId page={page} payment={payment} />
       </dd>
     </div>
   )
+}
+
+/** Where a payment came, on an invoice that takes several networks. */
+export function OnNetwork({ page, payment }: { page: CheckoutPage; payment: CheckoutPayment }) {
+  const { view, language } = page
+  if (view.alsoAccepts.length === 0) return null
+  const network = COINS[payment.asset].networkName
+  return <> {fill(language.messages.open_network, { network })}</>
 }
 
 /** A transaction's id, which an explorer opens where there is one. */

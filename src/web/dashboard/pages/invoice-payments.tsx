@@ -1,3 +1,4 @@
+import { Fragment } from 'react'
 import type { Invoice, Payment } from '../api/types.ts'
 import { Badge, PAYMENT_LABELS } from '../parts/badge.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
@@ -11,11 +12,20 @@ import { Txid } from '../parts/txid.tsx'
 export function Payments({ invoice }: { invoice: Invoice }) {
   const { payments, payments_count, address, asset, also_accepts, livemode } = invoice
   const isAskedFor = (paid: string) => paid === asset || also_accepts?.some((also) => also.asset === paid)
+  // An API of the release before names none beside.
+  const addresses = [...new Set([address, ...(also_accepts ?? []).map((also) => also.address ?? address)])]
   return (
     <Card title="Payments">
       {payments.length === 0 ? (
         <p className="quiet">
-          No payments received at <code className="break">{address}</code>.
+          No payments received at{' '}
+          {addresses.map((each, place) => (
+            <Fragment key={each}>
+              {place === 0 ? null : ' or '}
+              <code className="break">{each}</code>
+            </Fragment>
+          ))}
+          .
         </p>
       ) : (
         <ul className="payments">
@@ -27,7 +37,11 @@ export function Payments({ invoice }: { invoice: Invoice }) {
                   {PAYMENT_LABELS[payment.status].label}
                 </Badge>
                 {payment.late ? <Badge tone="warn">Late</Badge> : null}
-                {isAskedFor(payment.asset) ? null : <Badge tone="warn">Another coin</Badge>}
+                {isAskedFor(payment.asset) ? null : (
+                  <Badge tone="warn">
+                    {payment.review_reason === 'wrong_network' ? 'Another network' : 'Another coin'}
+                  </Badge>
+                )}
                 <span className="quiet end">
                   <Time at={payment.detected_at} />
                 </span>
