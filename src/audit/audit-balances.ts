@@ -1,13 +1,16 @@
 import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
 import { encodeEvmAddress } from '../chain/evm/address.ts'
 import { ACCOUNTS_PER_CALL, SolanaRpc } from '../chain/solana/solana-rpc.ts'
+import { associatedTokenAccount } from '../chain/solana/token-accounts.ts'
 import { addressBytesOf, ownerOf } from '../chain/solana/watched-owners.ts'
 import { isToken, keyspaceOfNetwork } from '../core/assets.ts'
 import { evmTokensOf } from '../core/chain/evm-parameters.ts'
 import { realmOf } from '../core/chain/realm.ts'
+import { solanaMintsOf } from '../core/chain/solana-mints.ts'
 import { ADDRESSES_MAX, type Finding, type HeldMoney, listHeldDeposits } from '../db/ledger/audit.ts'
 import { type EvmChainNode, isEvmNode, type SolanaChainNode } from '../nodes/chain-nodes.ts'
 import { EvmPayoutClient } from '../payouts/broadcast/evm/evm-payout-client.ts'
+import { isPayoutToken, type PayoutToken } from '../payouts/broadcast/solana/vault-tokens.ts'
 import { listHeldOnSolana, listVaultDues } from '../payouts/store/vault-sweeps.ts'
 import type { Queryable } from '../postgres/pool.ts'
 import type { ChainAudit } from './chain-audit.ts'
@@ -20,7 +23,7 @@ export async function listHeld(db: Queryable, node: AccountsNode): Promise<HeldM
   const { network } = node
   if (isEvmNode(node)) return listHeldDeposits(db, network)
   const place = { network, keyspace: keyspaceOfNetwork(network), limit: ADDRESSES_MAX }
-  const held = (await listHeldOnSolana(db, place, ['SOL'])).map(
+  const held = (await listHeldOnSolana(db, place, ['SOL', ...tokensOn(node).map(({ asset }) => asset)])).map(
     ({ merchantId, asset, addressBytes, expected }): HeldMoney => ({
       merchantId,
       asset,
@@ -53,7 +56,7 @@ export async function auditBalances(
   try {
     const balances = await (isEvmNode(node)
       ? readEvmBalances(node, held, stop)
-      : readLamports(node, held, stop))
+      : readOnSolana(node, held, stop))
     const short = new Map<string, Finding>()
     for (const [at, money] of held.entries()) {
       const { merchantId, asset, addressBytes, amount } = money
@@ -101,7 +104,21 @@ async function readEvmBalances(
   }
 }
 
-async function readLamports(
+const tokensOn = (node: SolanaChainNode): readonly PayoutToken[] =>
+  solanaMintsOf(node.network, realmOf(node), node.tokenContracts).filter(isPayoutToken)
+
+/** Where an owner's money lies. */
+function accountOf(
+  node: SolanaChainNode,
+  { asset, addressBytes }: HeldMoney,
+): { readonly account: string; readonly isToken: boolean } {
+  const token = tokensOn(node).find((each) => each.asset === asset)
+  const owner = ownerOf(addressBytes)
+  if (token === undefined) return { account: owner, isToken: false }
+  return { account: associatedTokenAccount(owner, token), isToken: true }
+}
+
+async function readOnSolana(
   node: SolanaChainNode,
   held: readonly HeldMoney[],
   stop: AbortSignal,
@@ -111,8 +128,13 @@ async function readLamports(
   try {
     const balances: bigint[] = []
     for (let at = 0; at < held.length; at += ACCOUNTS_PER_CALL) {
-      const some = held.slice(at, at + ACCOUNTS_PER_CALL).map(({ addressBytes }) => ownerOf(addressBytes))
-      balances.push(...(await rpc.lamportsOf(some, 0)).lamports)
+      const some = held.slice(at, at + ACCOUNTS_PER_CALL).map((money) => accountOf(node, money))
+      const { balances: read } = await rpc.balancesOf(
+        some.map(({ account }) => account),
+        0,
+      )
+      for (const [place, { isToken }] of some.entries())
+        balances.push((isToken ? read[place]?.tokens : read[place]?.lamports) ?? 0n)
     }
     return balances
   } finally {

@@ -1,6 +1,7 @@
 import { encodeEvmAddress } from '../chain/evm/address.ts'
+import { ownerOf } from '../chain/solana/watched-owners.ts'
 import type { Config } from '../config/config.ts'
-import { ASSETS, type Keyspace, type Network } from '../core/assets.ts'
+import { ASSETS, isSplToken, type Keyspace, type Network } from '../core/assets.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import { listAccountKeys } from '../db/addresses/account-keys.ts'
 import { listFollowedWithoutAddresses } from '../db/addresses/address-availability.ts'
@@ -200,7 +201,7 @@ export async function inspectHotWallets(pool: Pool, sandboxes: readonly Network[
 }
 
 /**
- * The fee payers of payouts in SOL: where they are, and whether they have enough. Those of `sandboxes` get some as soon as a
+ * The fee payers of payouts on Solana: where they are, and whether they have enough. Those of `sandboxes` get some as soon as a
  * payout needs it.
  */
 export async function inspectFeePayers(pool: Pool, sandboxes: readonly Network[]): Promise<Finding[]> {
@@ -214,8 +215,8 @@ export async function inspectFeePayers(pool: Pool, sandboxes: readonly Network[]
     const fix = `send it SOL on ${network}`
     return [
       isNeeded
-        ? fault(`${said}, which is too little: payouts in SOL wait; ${fix}`)
-        : notice(`${said}; before a payout in SOL, ${fix}`),
+        ? fault(`${said}, which is too little: payouts on Solana wait; ${fix}`)
+        : notice(`${said}; before a payout on Solana, ${fix}`),
     ]
   })
 }
@@ -237,7 +238,7 @@ export async function inspectFrozenDeposits(pool: Pool): Promise<Finding[]> {
   return (await listAllFrozenDeposits(pool, FROZEN_TOLD_MAX)).map(
     ({ network, asset, address, invoiceId, merchantId, amount, reason }) =>
       notice(
-        `${network}: ${formatCoinAmount(amount, ASSETS[asset].decimals)} ${asset} of ${merchantId} at ${encodeEvmAddress(address)} (${invoiceId}) cannot be moved (${reason}): no payout is made of it until its issuer lets go of it`,
+        `${network}: ${formatCoinAmount(amount, ASSETS[asset].decimals)} ${asset} of ${merchantId} at ${isSplToken(asset) ? ownerOf(address) : encodeEvmAddress(address)} (${invoiceId}) cannot be moved (${reason}): no payout is made of it until its issuer lets go of it`,
       ),
   )
 }

@@ -18,6 +18,7 @@ import { isChangeComing, listSpendableCoins, loadNetworkFee } from './store/payo
 import { loadPayoutDestination, type PayoutDestination } from './store/payout-destinations.ts'
 import { sumRequestedSince } from './store/payout-sums.ts'
 import { loadSolanaSignerAccounts } from './store/solana-accounts.ts'
+import { loadVaultToken } from './store/solana-token-sweeps.ts'
 import { loadSweepCost } from './store/sweep-cost.ts'
 import { listSweepSources } from './store/sweep-sources.ts'
 import { loadSweptCredit, sumUnsignedPayouts } from './store/swept-credit.ts'
@@ -231,17 +232,22 @@ async function payoutOutputMin(
 }
 
 async function estimateOnSolana(tx: Tx, tenant: Tenant, wanted: Wanted): Promise<bigint | null> {
-  // The vault pays out SOL alone.
-  if (isSplToken(wanted.asset)) return null
+  const { asset, now } = wanted
   const reading = await freshReading(tx, tenant, wanted)
-  return reading === null ? null : solanaFee(reading.unitPrice)
+  if (reading === null) return null
+  if (!isSplToken(asset)) return solanaFee(reading.unitPrice)
+  const token = await loadVaultToken(tx, networkOf(asset, tenant.livemode), asset)
+  // The fee payer's own SOL pays for it. Of what its issuer lets nobody move, nothing is promised.
+  return token === null || token.refusal !== null || !isFresh(token.readAt, now) ? null : 0n
 }
 
 async function freshReading(tx: Tx, tenant: Tenant, { asset, now }: Pick<Wanted, 'asset' | 'now'>) {
   const signerAccounts = await loadSolanaSignerAccounts(tx, networkOf(asset, tenant.livemode))
   const reading = signerAccounts?.reading ?? null
-  return reading === null || now.getTime() - reading.readAt.getTime() > FEE_KNOWN_MS ? null : reading
+  return reading === null || !isFresh(reading.readAt, now) ? null : reading
 }
+
+const isFresh = (readAt: Date, now: Date): boolean => now.getTime() - readAt.getTime() <= FEE_KNOWN_MS
 
 async function estimateOverCoins(
   tx: Tx,

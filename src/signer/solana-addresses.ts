@@ -18,6 +18,10 @@ const ACCOUNTS_MAX = 0x4000_0000
 /** m/44'/501'/0'/branch': deposit addresses are all in branch 0. */
 const HOUSE_BRANCHES = { fee_payer: 1, vault: 2 } as const
 
+/** Whether a keyspace has this index: whoever asks for a sweep may write any number. */
+export const isDepositIndex = (index: number): boolean =>
+  Number.isInteger(index) && index >= 0 && index < ACCOUNTS_MAX
+
 /** Derives Solana's keys. Holds private ones: it never leaves the signer. */
 export class SolanaKeys {
   readonly #coin: HDKey
@@ -43,7 +47,7 @@ export class SolanaKeys {
   }
 
   #nodeAt(keyspace: SolanaKeyspace, index: number, branch: number): HDKey {
-    if (index >= ACCOUNTS_MAX) throw new Error(`${keyspace} has no index left`)
+    if (!isDepositIndex(index)) throw new Error(`${keyspace} has no index ${index}`)
     const account = keyspace === 'solana-test' ? TEST_ACCOUNTS_FROM + index : index
     return this.#coin.derive(`m/${account}'/${branch}'`)
   }

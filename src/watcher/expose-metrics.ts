@@ -91,7 +91,7 @@ function exposeMoney({ metrics, pool, networks, clock }: Sources): void {
   )
   metrics.gauge(
     'paylink_fee_payer_low',
-    '1 where the fee payer of payouts in SOL has too little, and there is SOL to be paid out',
+    '1 where the fee payer of payouts on Solana has too little, and there is money to be paid out',
     () => lowOf(readFeePayerBalance),
   )
   metrics.gauge(

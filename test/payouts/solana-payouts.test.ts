@@ -88,7 +88,7 @@ test('before the chain is read nothing can be requested; an operator learns that
   const refused = await world.ask(tenant, { asset: 'SOL', amount: '0.5', address: world.newAddress() })
   expect(refused.kind).toBe('unavailable')
   await world.turn()
-  expect(world.logged.join('')).toContain('the fee payer of payouts in SOL runs low')
+  expect(world.logged.join('')).toContain('the fee payer of payouts on Solana runs low')
   await world.fund()
   expect((await world.signerAccounts()).reading?.feePayerLamports).toBe(SOL)
 })

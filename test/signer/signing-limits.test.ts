@@ -6,7 +6,7 @@ const payout = { merchantId: 'ours', livemode: true, asset: 'LTC', amount: 1n } 
 const signed = (merchantId: string, count: number, atMs: number) =>
   Array.from(
     { length: count },
-    () => ({ merchantId, livemode: true, asset: 'LTC', amount: 1n, atMs }) as const,
+    () => ({ merchantId, livemode: true, asset: 'LTC', amount: 1n, atMs, createsAccount: false }) as const,
   )
 const heldWith = (before: ReturnType<typeof signed>, nowMs: number) =>
   findOverLimit({ live: {}, test: {} }, payout, before, nowMs)

@@ -201,7 +201,7 @@ test(
     expect(faults).toEqual([])
     for (const path of ['/dashboard/', '/audit', '/docs']) await installation.page(BASE_URL + path)
     // Nobody had sent the hot wallet ether at first, nor the fee payer SOL.
-    const isLow = /the hot wallet is low on gas|the fee payer of payouts in SOL runs low/
+    const isLow = /the hot wallet is low on gas|the fee payer of payouts on Solana runs low/
     expect(installation.errors().filter((line) => !isLow.test(line))).toEqual([])
   },
   15 * MINUTES_MS,

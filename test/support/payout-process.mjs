@@ -1,6 +1,6 @@
 /**
  * A signer and a tracker in a process of their own, out of the build that `npm test` makes first. The one argument is
- * JSON: `{ network, asset, rpcUrl, signerUrl, watcherUrl, folder, seed, now }`, the seed in hex, and on an account-based chain
+ * JSON: `{ network, asset, rpcUrl, signerUrl, watcherUrl, folder, seed, now }`, the seed in hex, and where there are tokens
  * `tokenContracts`. Says when it begins, then writes a line at each moment at which a death would leave
  * something half done, and goes on until it is killed.
  */
@@ -53,8 +53,11 @@ const signer = {
 const at = { network: order.network, pool: poolOf(order.watcherUrl), clock, log }
 const key = openOutcomeKey(Buffer.from(order.watcherKey, 'hex'))
 const sealer = new OutcomeSealer({ ...at, key })
-const openBroadcaster =
-  order.asset === 'SOL' ? openVault : order.tokenContracts === undefined ? openCoins : openAccounts
+const openBroadcaster = order.network.startsWith('solana-')
+  ? openVault
+  : order.tokenContracts === undefined
+    ? openCoins
+    : openAccounts
 const tracker = new PayoutTracker({
   ...at,
   sealer,
@@ -111,7 +114,12 @@ async function openVault() {
     load('payouts/broadcast/solana/solana-broadcaster.js'),
   ])
   const providers = only(new SolanaRpc(order.rpcUrl, 'the test'))
-  return new SolanaBroadcaster({ ...at, sealer, providers, givesCoins: false, busyIntervalMs: 0 })
+  const [{ solanaMintsOf }, { isPayoutToken }] = await Promise.all([
+    load('core/chain/solana-mints.js'),
+    load('payouts/broadcast/solana/vault-tokens.js'),
+  ])
+  const tokens = solanaMintsOf(order.network, 'test', order.tokenContracts ?? {}).filter(isPayoutToken)
+  return new SolanaBroadcaster({ ...at, sealer, providers, tokens, givesCoins: false, busyIntervalMs: 0 })
 }
 
 tell('begins')

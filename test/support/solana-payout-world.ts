@@ -1,18 +1,23 @@
 import { randomBytes } from 'node:crypto'
-import { address, getAddressDecoder } from '@solana/kit'
+import { address, getAddressDecoder, isOffCurveAddress } from '@solana/kit'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
+import { associatedTokenAccount } from '../../src/chain/solana/token-accounts.ts'
+import type { AssetId } from '../../src/core/assets.ts'
+import { solanaMintsOf } from '../../src/core/chain/solana-mints.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { ChainNode } from '../../src/nodes/chain-nodes.ts'
 import { PayoutProviders } from '../../src/payouts/broadcast/payout-providers.ts'
 import { PayoutTracker } from '../../src/payouts/broadcast/payout-tracker.ts'
 import { SolanaBroadcaster } from '../../src/payouts/broadcast/solana/solana-broadcaster.ts'
+import { isPayoutToken } from '../../src/payouts/broadcast/solana/vault-tokens.ts'
 import {
   loadSolanaSignerAccounts,
   type SolanaSignerAccounts,
 } from '../../src/payouts/store/solana-accounts.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
+import { SANDBOX_MINTS, sandboxMintOf } from '../../src/sandbox/solana/sandbox-mints.ts'
 import { type PayoutParts, type PayoutProcess, PayoutSteps } from './payout-steps.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
 import { type DrivenSolana, solanaDriver } from './solana-driver.ts'
@@ -72,43 +77,67 @@ export class SolanaPayoutWorld extends PayoutSteps {
   }
 
   /** A merchant with final deposits of these amounts, each at an address of its own. */
-  async openShop(amounts: readonly bigint[], serviceFeeBps = 0): Promise<Tenant> {
+  async openShop(amounts: readonly bigint[], serviceFeeBps = 0, asset: AssetId = 'SOL'): Promise<Tenant> {
     const tenant = await seedMerchant(this.database)
-    for (const amount of amounts) await this.deposit(tenant, amount, { serviceFeeBps })
+    for (const amount of amounts) await this.deposit(tenant, amount, { serviceFeeBps, asset })
     return tenant
   }
 
   /** The deposit address that was paid, or that the books say was. */
-  async deposit(tenant: Tenant, amount: bigint, { isPaid = true, serviceFeeBps = 0 } = {}): Promise<string> {
-    const { address: to, id: invoiceId } = await this.invoice(tenant, amount, serviceFeeBps)
-    const txid = isPaid ? await this.solana.pay(to, amount) : invoiceId
+  async deposit(
+    tenant: Tenant,
+    amount: bigint,
+    {
+      isPaid = true,
+      serviceFeeBps = 0,
+      asset = 'SOL',
+    }: { readonly isPaid?: boolean; readonly serviceFeeBps?: number; readonly asset?: AssetId } = {},
+  ): Promise<string> {
+    const { address: to, id: invoiceId } = await this.invoice(tenant, amount, serviceFeeBps, asset)
+    const txid = isPaid ? await this.pay(asset, to, amount) : invoiceId
     await this.solana.mine(1)
-    await this.record(tenant, { network: NETWORK, asset: 'SOL', txid, output: 1, invoiceId, amount })
+    await this.record(tenant, { network: NETWORK, asset, txid, output: 1, invoiceId, amount })
     return to
   }
 
   /** An invoice that waits to be paid at the signer's next address. */
-  async invoice(tenant: Tenant, amount: bigint, serviceFeeBps = 0): Promise<Invoice> {
+  async invoice(tenant: Tenant, amount: bigint, serviceFeeBps = 0, asset: AssetId = 'SOL'): Promise<Invoice> {
     const { rows } = await this.database.owner.query<{ next: number }>(
       `select coalesce(max(next_index), 0) as next from account_key where keyspace = 'solana-test'`,
     )
     const addressBytes = Buffer.from(this.accounts.solana.ownerAt('solana-test', rows[0]?.next ?? 0))
     const to = getAddressDecoder().decode(addressBytes)
     const expiresAtMs = this.now.getTime() + 3_600_000
-    const changes = { asset: 'SOL' as const, amount, address: to, serviceFeeBps, expiresAtMs }
+    const changes = { asset, amount, address: to, serviceFeeBps, expiresAtMs }
     return seedInvoice(this.database, tenant, changes, addressBytes)
   }
 
-  newAddress = (): string => getAddressDecoder().decode(randomBytes(32))
+  /** A wallet's that nobody else is paid at: a key has it, and no program. */
+  newAddress = (): string => {
+    for (;;) {
+      const found = getAddressDecoder().decode(randomBytes(32))
+      if (!isOffCurveAddress(found)) return found
+    }
+  }
 
-  async request(tenant: Tenant, amount: string, to = this.newAddress()): Promise<Payout> {
-    const requested = await this.ask(tenant, { asset: 'SOL', amount, address: to })
+  pay(asset: AssetId, owner: string, amount: bigint): Promise<string> {
+    const to = address(owner)
+    return asset === 'SOL' ? this.solana.pay(to, amount) : this.solana.payer.giveTokens(asset, to, amount)
+  }
+
+  async request(
+    tenant: Tenant,
+    amount: string,
+    to = this.newAddress(),
+    asset: AssetId = 'SOL',
+  ): Promise<Payout> {
+    const requested = await this.ask(tenant, { asset, amount, address: to })
     if (requested.kind !== 'requested') throw new Error(requested.kind)
     return requested.payout
   }
 
-  async payout(tenant: Tenant, amount: string, to?: string): Promise<Payout> {
-    const payout = await this.request(tenant, amount, to)
+  async payout(tenant: Tenant, amount: string, to?: string, asset?: AssetId): Promise<Payout> {
+    const payout = await this.request(tenant, amount, to, asset)
     await this.approve(tenant, payout.id)
     return payout
   }
@@ -122,6 +151,7 @@ export class SolanaPayoutWorld extends PayoutSteps {
       ...at,
       sealer: this.sealerOf(NETWORK),
       providers: new PayoutProviders(at, [{ name: 'the node', chain: rpc }, ...others]),
+      tokens: solanaMintsOf(NETWORK, 'test', SANDBOX_MINTS).filter(isPayoutToken),
       givesCoins: false,
       busyIntervalMs: 0,
     })
@@ -142,7 +172,13 @@ export class SolanaPayoutWorld extends PayoutSteps {
 
   /** See `startPayoutProcess`. */
   startProcess(): Promise<PayoutProcess> {
-    return this.startPayoutProcess({ network: NETWORK, asset: 'SOL', rpcUrl: this.solana.url })
+    const tokenContracts = SANDBOX_MINTS
+    return this.startPayoutProcess({
+      network: NETWORK,
+      asset: 'SOL',
+      rpcUrl: this.solana.url,
+      tokenContracts,
+    })
   }
 
   async until(tenant: Tenant, payoutId: string, status: Payout['status']): Promise<Payout> {
@@ -159,6 +195,14 @@ export class SolanaPayoutWorld extends PayoutSteps {
       .value
   }
 
+  /** Tokens where wallets put an owner's. */
+  async holdsTokens(asset: AssetId, owner: string): Promise<bigint> {
+    const mint = sandboxMintOf(asset)
+    if (mint === null) throw new Error(`${asset} has no mint`)
+    const { balances } = await this.rpc.balancesOf([associatedTokenAccount(owner, mint)], 0)
+    return balances[0]?.tokens ?? 0n
+  }
+
   /** This world's node, as an audit reads it. */
   node(): ChainNode {
     return {
@@ -169,7 +213,7 @@ export class SolanaPayoutWorld extends PayoutSteps {
       furtherUrls: [],
       rpcSetting: 'TEST_SOLANA_RPC_URL',
       zmqUrl: null,
-      tokenContracts: {},
+      tokenContracts: SANDBOX_MINTS,
       sandbox: null,
     }
   }

@@ -2,14 +2,23 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
+import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
+import type { AssetId } from '../../src/core/assets.ts'
+import { solanaMintsOf } from '../../src/core/chain/solana-mints.ts'
+import { readTokenTerms } from '../../src/payouts/sign/solana/token-instructions.ts'
 import { insertMaintenance, type SweepSource } from '../../src/payouts/store/solana-maintenance.ts'
+import { insertTokenSweep, type TokenSource } from '../../src/payouts/store/solana-token-sweeps.ts'
 import type { Pool } from '../../src/postgres/pool.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { newId } from '../../src/runtime/new-id.ts'
+import { sandboxMintOf } from '../../src/sandbox/solana/sandbox-mints.ts'
 import { forgeBalance } from '../support/forge-balance.ts'
+import { startRpcProxy } from '../support/rpc-proxy.ts'
 import { SolanaPayoutWorld } from '../support/solana-payout-world.ts'
 
 const SOL = 1_000_000_000n
+const USD = 1_000_000n
+const USDC = 'USDC_SOLANA'
 const NETWORK = 'solana-test'
 
 let world: SolanaPayoutWorld
@@ -35,6 +44,17 @@ async function forgeSweep(
   id = newId('maintenance', world.now),
 ): Promise<string> {
   await insertMaintenance(watcher, NETWORK, { kind: 'sweep', id, sources }, world.now)
+  return id
+}
+
+async function forgeFund(index: number): Promise<string> {
+  const id = newId('maintenance', world.now)
+  await insertMaintenance(
+    watcher,
+    NETWORK,
+    { kind: 'fund', id, sources: [{ index, lamports: 1n }] },
+    world.now,
+  )
   return id
 }
 
@@ -66,6 +86,9 @@ test('a sweep is signed of one merchant’s deposits alone, and of no more than 
     ]),
     await forgeSweep([{ index: 9_999, lamports: SOL }]),
     await forgeSweep([{ index: a, lamports: SOL }], newId('payout', world.now)),
+    await forgeSweep([{ index: 2 ** 31, lamports: SOL }]),
+    await forgeSweep([{ index: -1, lamports: SOL }]),
+    await forgeFund(2 ** 31),
   ]
   await world.sign()
   for (const id of refused) expect(await signedTxidOf(id)).toBeNull()
@@ -80,6 +103,84 @@ test('a sweep is signed of one merchant’s deposits alone, and of no more than 
   await world.sign()
   expect(await signedTxidOf(again)).toBeNull()
   await endAll()
+})
+
+test('a sweep of tokens is signed of one merchant’s deposits of that token alone, and counts once sealed', async () => {
+  const { owner } = world.database
+  const [first, second] = [
+    await world.openShop([USD, USD], 0, USDC),
+    await world.openShop([USD, USD], 0, 'PYUSD_SOLANA'),
+  ]
+  await world.tracker().pass()
+  const [a = 0, b = 0] = await indexesOf(first)
+  const [other = 0] = await indexesOf(second)
+  const forge = async (
+    sources: readonly TokenSource[],
+    asset: string = USDC,
+    id = newId('maintenance', world.now),
+  ) => {
+    await insertTokenSweep(watcher, NETWORK, { id, asset: asset as AssetId, sources }, world.now)
+    return id
+  }
+  const txidOf = async (id: string): Promise<string | null> =>
+    (await owner.query('select txid from solana_token_sweep where id = $1', [id])).rows[0].txid
+  const whole = { index: a, amount: USD }
+  const refused = [
+    await forge([whole, { index: other, amount: USD }]),
+    await forge([{ index: a, amount: USD + 1n }]),
+    await forge([whole, whole]),
+    await forge([{ index: other, amount: USD }]),
+    await forge([{ index: 9_999, amount: USD }]),
+    await forge([{ index: 2 ** 31, amount: USD }]),
+    await forge([{ index: -1, amount: USD }]),
+    await forge([whole], USDC, newId('payout', world.now)),
+    await forge([whole], 'PYUSD_SOLANA'),
+    await forge([whole], 'SOL'),
+    await forge([whole], 'USDC_BASE'),
+    await forge([whole], 'nothing'),
+  ]
+  await world.sign()
+  for (const id of refused) expect(await txidOf(id)).toBeNull()
+  await watcher.query('update solana_token_sweep set ended_at = now(), landed = false where ended_at is null')
+  const both = await forge([whole, { index: b, amount: USD }])
+  await world.sign()
+  expect(await txidOf(both)).not.toBeNull()
+  // Called landed, it counts for nothing until the watcher has sealed it.
+  await watcher.query('update solana_token_sweep set ended_at = now(), landed = true where ended_at is null')
+  const payout = await world.payout(first, '2', undefined, USDC)
+  const proxied = await startRpcProxy(world.solana.url)
+  try {
+    proxied.lie('getSignatureStatuses', (told) => ({ ...(told as object), value: [null] }))
+    const rpc = new SolanaRpc(proxied.url, 'the test')
+    for (let turn = 0; turn < 3; turn++) {
+      await world.tracker(world.broadcaster(rpc)).pass()
+      await world.sign()
+    }
+    await rpc.close()
+  } finally {
+    await proxied.close()
+  }
+  expect(await world.signedOf(payout.id)).toEqual([])
+  expect(world.logged.join('')).toContain('the watcher has not sealed it')
+})
+
+test('for live money the signer takes the mint that it knows, and no other that a row names', async () => {
+  const { owner } = world.database
+  const live = 'solana-live'
+  const { mint } = solanaMintsOf(live, 'live', {}).find(({ asset }) => asset === USDC) ?? {}
+  const other = sandboxMintOf('USDT_SOLANA')?.mint
+  const termsWith = async (named: string | undefined, refusal: string | null = null) => {
+    await owner.query('delete from solana_vault_token where network = $1', [live])
+    await owner.query(
+      `insert into solana_vault_token (network, asset, mint, amount, refusal, read_at) values ($1, $2, $3, 0, $4, now())`,
+      [live, USDC, named, refusal],
+    )
+    return readTokenTerms(await world.signer(), live, USDC)
+  }
+  expect(await termsWith(mint)).toMatchObject({ mint })
+  expect(await termsWith(mint, 'its issuer has paused it')).toBeNull()
+  expect(await termsWith(other)).toBeNull()
+  await owner.query('delete from solana_vault_token where network = $1', [live])
 })
 
 test("with the watcher's login nobody is paid with what a forged row says was swept for them", async () => {

@@ -5,12 +5,17 @@ import {
   type Instruction,
 } from '@solana/kit'
 import { SYSTEM_PROGRAM_ADDRESS } from '@solana-program/system'
+import { TOKEN_PROGRAM_ADDRESS } from '@solana-program/token'
+import { associatedTokenAccount } from '../../src/chain/solana/token-accounts.ts'
 import { ownerOf } from '../../src/chain/solana/watched-owners.ts'
+import { SANDBOX_MINTS, sandboxMintOf } from '../../src/sandbox/solana/sandbox-mints.ts'
 import { forgeBalance } from '../support/forge-balance.ts'
 import { SolanaPayoutWorld } from '../support/solana-payout-world.ts'
 import { describeGrants, type Installation, type Paid, type Signed } from './grants-suite.ts'
 
 const SOL = 1_000_000_000n
+const USD = 1_000_000n
+const USDC = 'USDC_SOLANA'
 const NETWORK = 'solana-test'
 
 describeGrants('Solana', open)
@@ -28,7 +33,11 @@ async function open(): Promise<Installation> {
   const ofOther = await world.payout(other, '0.4')
   await world.until(other, ofOther.id, 'confirmed')
   const left = await world.payout(other, '0.3')
-  const approved = [paid, ofOther, await world.payout(victim, '0.3'), left]
+  await world.deposit(victim, 3n * USD, { asset: USDC })
+  const token = await world.payout(victim, '1', undefined, USDC)
+  await world.until(victim, token.id, 'confirmed')
+  const ofToken = await world.payout(victim, '1.5', undefined, USDC)
+  const approved = [paid, ofOther, await world.payout(victim, '0.3'), left, token, ofToken]
   // Of what is to be swept first.
   await world.payout(victim, '0.9')
   await forgeBalance(world.database.owner, thief, { asset: 'SOL', amount: SOL / 2n, now: world.now })
@@ -40,6 +49,11 @@ async function open(): Promise<Installation> {
     ownerOf(world.accounts.solana.ownerAt(NETWORK, index)),
   )
   const own = new Set<string>([feePayer, vault, ...nonceAccounts, ...deposits])
+  const mint = sandboxMintOf(USDC)
+  const known = [...own, ...approved.map(({ destination }) => destination)]
+  const owners = new Map(
+    mint === null ? [] : known.map((owner) => [associatedTokenAccount(owner, mint), owner]),
+  )
   return {
     world,
     node: {
@@ -50,7 +64,7 @@ async function open(): Promise<Installation> {
       furtherUrls: [],
       rpcSetting: 'TEST_SOLANA_RPC_URL',
       zmqUrl: null,
-      tokenContracts: {},
+      tokenContracts: SANDBOX_MINTS,
       sandbox: null,
     },
     victim,
@@ -58,13 +72,18 @@ async function open(): Promise<Installation> {
     bystander: left.destination,
     approved: approved.map(({ destination, amount }) => ({ destination, amount })),
     theirs: world.newAddress(),
-    paidBy: (signed) => paidBy(signed).filter(({ to }) => !own.has(to)),
+    paidBy: (signed) =>
+      paidBy(signed)
+        .map(({ to, amount }) => ({ to: owners.get(to) ?? to, amount }))
+        .filter(({ to }) => !own.has(to)),
     close: () => world.close(),
   }
 }
 
 /** System program: Transfer is 2, and CreateAccountWithSeed 3 (SystemInstruction of the SDK). */
 const TRANSFER = 2
+/** Of the token program. */
+const TRANSFER_CHECKED = 12
 const CREATE_WITH_SEED = 3
 
 function paidBy({ raw }: Signed): Paid[] {
@@ -74,6 +93,9 @@ function paidBy({ raw }: Signed): Paid[] {
   const { instructions } = decompileTransactionMessage(compiled)
   return (instructions as readonly Instruction[]).flatMap(({ programAddress, accounts = [], data = [] }) => {
     const bytes = Buffer.from(data)
+    // TransferChecked: from, mint, to, authority.
+    if (programAddress === TOKEN_PROGRAM_ADDRESS && bytes[0] === TRANSFER_CHECKED)
+      return [{ to: String(accounts[2]?.address), amount: bytes.readBigUInt64LE(1) }]
     if (
       programAddress !== SYSTEM_PROGRAM_ADDRESS ||
       ![TRANSFER, CREATE_WITH_SEED].includes(bytes.readUInt32LE(0))

@@ -24,12 +24,12 @@ test('no login writes an amount that is not a number', async () => {
     `select concat_ws('.', c.relname, a.attname) as column
      from pg_class c
      join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'public'
-     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and a.atttypid = 'numeric'::regtype
+     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and a.atttypid in ('numeric'::regtype, 'numeric[]'::regtype)
      where c.relkind in ('r', 'p') and not c.relispartition
        and exists (select from unnest(array['api', 'watcher', 'delivery', 'signer']) role
          where has_column_privilege('paylink_' || role, c.oid, a.attnum, 'insert, update'))
        and not exists (select from pg_constraint k where k.conrelid = c.oid and k.contype = 'c'
-         and pg_get_constraintdef(k.oid) ~ ('\\m' || a.attname || ' (<> ''NaN''|<= ''[0-9]+'')'))
+         and pg_get_constraintdef(k.oid) ~ ('\\m' || a.attname || ' (<> ''NaN''|<= ''[0-9]+'')|''NaN''::numeric <> ALL \\(' || a.attname))
      order by 1`,
   )
   expect(rows.map(({ column }) => column)).toEqual([])

@@ -73,7 +73,13 @@ const OF_EVM = [
   'x402_authorization',
   'x402_transaction',
 ]
-const OF_SOLANA = ['solana_chore', 'solana_found_sweep', 'solana_nonce']
+const OF_SOLANA = [
+  'solana_chore',
+  'solana_found_sweep',
+  'solana_nonce',
+  'solana_token_sweep',
+  'solana_vault_token',
+]
 const OF_COINS = ['network_fee', 'payout_change', 'payout_input']
 
 /** Tables of money that hold no row on a chain. */
@@ -179,6 +185,15 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   'watcher delete solana_nonce': READ_ANEW,
   'watcher insert solana_chore':
     "a nonce more is asked for: the fee payer's own money, and bounded by the hour",
+  ...columns(
+    'watcher update solana_vault_token',
+    'payouts of a test token wait, or go wrong on the chain; for live money the signer knows the mint',
+    'amount mint read_at refusal',
+  ),
+  'watcher insert solana_vault_token': 'a token is said to be there, whose payouts then wait for its money',
+  'watcher delete solana_vault_token': READ_ANEW,
+  'watcher update solana_token_sweep.ended_at': 'another time is kept of when a sweep ended',
+  'watcher insert solana_token_sweep': 'what the books say lies at an address is swept for its merchant',
   'watcher update outcome_seal.seal': BY_SEAL,
   ...columns(
     'watcher update found_payout',
@@ -201,6 +216,11 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   'signer delete address_batch': 'the signer issues the same addresses again',
   ...columns(
     'signer update solana_chore',
+    'what is carried to the chain is not what was signed: the chain refuses it',
+    'last_valid_height raw signed_at txid',
+  ),
+  ...columns(
+    'signer update solana_token_sweep',
     'what is carried to the chain is not what was signed: the chain refuses it',
     'last_valid_height raw signed_at txid',
   ),

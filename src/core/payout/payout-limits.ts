@@ -11,11 +11,13 @@ const FEE_GROWTH = 3n
 
 /**
  * The smallest payment that a payout may be: on UTXO chains the smallest output that is relayed (P2WPKH at the default
- * dust fee, with room), on EVM networks what is more than dust here. Undefined on Solana, whose accounts say it.
+ * dust fee, with room), on EVM networks what is more than dust here. Undefined for SOL, of which its accounts say it; a
+ * token's may create an account, and half of the smallest invoice is what that costs.
  */
 export function fixedPayoutMin(asset: AssetId): bigint | undefined {
-  const { keyFamily, dustBelow } = ASSETS[asset]
-  const outputs = { bitcoin: 546n, litecoin: 5_460n, evm: dustBelow, solana: undefined }
+  const { keyFamily, dustBelow, minimum } = ASSETS[asset]
+  const solana = minimum === null ? undefined : minimum / 2n
+  const outputs = { bitcoin: 546n, litecoin: 5_460n, evm: dustBelow, solana }
   return outputs[keyFamily]
 }
 

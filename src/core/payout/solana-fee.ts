@@ -10,6 +10,18 @@ export const PAYOUT_UNIT_LIMIT = 2_000
 /** Deposit addresses swept by one transaction: a packet of 1,232 bytes holds this many signatures beside the fee payer's. */
 export const SWEEP_SOURCES_MAX = 9
 
+/**
+ * The same of tokens: each has its account beside the address, and the vault's own account, which the first sweep creates,
+ * is named with the programs that this takes.
+ */
+export const TOKEN_SWEEP_SOURCES_MAX = 5
+/** What sweeping one address's tokens takes at most, in lamports: its own signature and the fee payer's. */
+export const TOKEN_SWEEP_COST = 2n * LAMPORTS_PER_SIGNATURE
+/** More than a payout of tokens uses: TOKENS_TAKEN of it, and as much again for programs that grow. */
+export const TOKEN_UNIT_LIMIT = 40_000
+/** The same where it creates the destination's token account: finding its address alone takes 1,500 units a try. */
+export const TOKEN_ACCOUNT_UNIT_LIMIT = 150_000
+
 /** Prices of a unit are in millionths of a lamport; no reading above this is believed. */
 export const UNIT_PRICE_MAX = 5_000_000
 const MICRO = 1_000_000n
@@ -21,6 +33,16 @@ export const SOLANA_FEE_MIN = PAYOUT_SIGNATURES * LAMPORTS_PER_SIGNATURE
 export function solanaFee(unitPrice: number): bigint {
   return SOLANA_FEE_MIN + (BigInt(unitPrice) * BigInt(PAYOUT_UNIT_LIMIT) + MICRO - 1n) / MICRO
 }
+
+/** The most that a payout of tokens costs the fee payer, in lamports, beside what an account must hold that it creates. */
+export const tokenFee = (units: number, unitPrice: number): bigint =>
+  SOLANA_FEE_MIN + (BigInt(units) * BigInt(unitPrice) + MICRO - 1n) / MICRO
+
+/**
+ * What a token account must hold, in lamports, with room: rent is by the byte, and each account counts 128 more than it has
+ * (Rent of the Solana SDK). Those of 256 bytes, which no account of our tokens has, cost three times those without data.
+ */
+export const tokenAccountRent = (rentExempt: bigint): bigint => 3n * rentExempt
 
 /**
  * The price, at most `unitPrice`, at which a payout costs no more than `feeMax`; null if it costs more even at price

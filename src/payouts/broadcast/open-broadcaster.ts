@@ -5,6 +5,7 @@ import { RpcClient } from '../../chain/utxo/rpc-client.ts'
 import { nativeAssetOf } from '../../core/assets.ts'
 import { evmTokensOf } from '../../core/chain/evm-parameters.ts'
 import { realmOf } from '../../core/chain/realm.ts'
+import { solanaMintsOf } from '../../core/chain/solana-mints.ts'
 import {
   type ChainNode,
   type EvmChainNode,
@@ -23,6 +24,7 @@ import { EvmPayoutClient } from './evm/evm-payout-client.ts'
 import type { OutcomeSealer } from './outcome-sealer.ts'
 import { type PayoutProvider, PayoutProviders } from './payout-providers.ts'
 import { SolanaBroadcaster } from './solana/solana-broadcaster.ts'
+import { isPayoutToken } from './solana/vault-tokens.ts'
 import { UtxoBroadcaster } from './utxo/utxo-broadcaster.ts'
 import { UtxoPayoutClient } from './utxo/utxo-payout-client.ts'
 
@@ -85,6 +87,7 @@ function openSolanaBroadcaster(node: SolanaChainNode, deps: Deps): OpenBroadcast
     ...deps,
     network: node.network,
     providers,
+    tokens: solanaMintsOf(node.network, realmOf(node), node.tokenContracts).filter(isPayoutToken),
     givesCoins: isSandbox,
     busyIntervalMs: isSandbox ? SANDBOX_INTERVAL_MS : SOLANA_INTERVAL_MS,
   })

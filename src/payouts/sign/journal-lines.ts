@@ -92,7 +92,11 @@ const solanaLine = z.object({
   txid: base58,
   /** The durable nonce, and the value of it that the signature is over. */
   durable_nonce: z.object({ account: base58, value: base58 }),
+  /** It creates its destination's token account, at the fee payer's cost. */
+  creates_account: z.literal(true).optional(),
 })
+/** A signature over a durable nonce (Solana). */
+export type SolanaEntry = z.infer<typeof solanaLine>
 
 const vaultSweepLine = z.object({
   ...common,

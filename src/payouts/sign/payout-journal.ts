@@ -41,14 +41,17 @@ export type FirstSigned = {
   readonly asset: AssetId | null
   /** Base units. */
   readonly amount: bigint
+  /** Of a token on Solana: whether it creates its destination's account. */
+  readonly createsAccount: boolean
 }
 
-const firstSignedOf = ({ signed_at: atMs, network, intent }: JournalEntry): FirstSigned => ({
+const firstSignedOf = ({ signed_at: atMs, network, intent, ...entry }: JournalEntry): FirstSigned => ({
   atMs,
   livemode: network.endsWith('-live'),
   merchantId: intent?.merchant_id ?? null,
   asset: intent?.asset ?? null,
   amount: BigInt(intent?.amount ?? 0),
+  createsAccount: 'creates_account' in entry && entry.creates_account === true,
 })
 
 export const isPayoutId = (id: string): boolean => isIdOf('payout', id)

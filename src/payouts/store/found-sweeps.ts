@@ -1,18 +1,19 @@
 import type { Network } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
+import { VAULT_SWEEPS } from './vault-sweeps.ts'
 
 /** A sweep into the vault that was found on the chain, with its bytes. */
 type FoundBytes = { readonly txid: string; readonly raw: Buffer }
 
-/** Sweeps that were found on the chain and whose bytes are not kept. Served by solana_chore_found. */
+/** Sweeps that were found on the chain and whose bytes are not kept. Served by solana_chore_found and solana_token_sweep_found. */
 export async function listSweepsWithoutBytes(
   db: Queryable,
   network: Network,
   { after, limit }: { readonly after: string; readonly limit: number },
 ): Promise<string[]> {
   const { rows } = await db.query<{ txid: string }>(
-    `select distinct c.txid collate "C" as txid from solana_chore c
-     where c.network = $1 and c.kind = 'sweep' and c.landed and c.raw is null and c.txid collate "C" > $2
+    `select distinct c.txid collate "C" as txid from ${VAULT_SWEEPS} c
+     where c.network = $1 and c.landed and c.raw is null and c.txid collate "C" > $2
        and not exists (select from solana_found_sweep f where f.network = c.network and f.txid = c.txid)
      order by 1 limit $3`,
     [network, after, limit],

@@ -2,6 +2,7 @@ import type { Network } from '../../core/assets.ts'
 import { EVM_NETWORK_PATTERN } from '../../core/chain/evm-networks.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Sweep } from './sweeps.ts'
+import { VAULT_SWEEPS } from './vault-sweeps.ts'
 
 type Kind = 'landed' | 'failed' | 'next_nonce'
 
@@ -66,7 +67,9 @@ const unsealed = (of: { readonly kind: Kind; readonly network: string; readonly 
 
 const UNSEALED_SWEEP = `s.status = 'done' and ${unsealed({ kind: 'landed', network: 's.network', txid: 's.txid' })}`
 /** What funded a deposit address too: by it the signer judges what may be taken back from there. */
-const UNSEALED_VAULT_SWEEP = `c.kind in ('sweep', 'fund') and c.landed and c.txid is not null
+const INTO_VAULT = `(select network, id, txid, landed from solana_chore where kind = 'fund'
+  union all select network, id, txid, landed from ${VAULT_SWEEPS} v)`
+const UNSEALED_VAULT_SWEEP = `c.landed and c.txid is not null
   and ${unsealed({ kind: 'landed', network: 'c.network', txid: 'c.txid' })}`
 /** Of a payout nothing of which was signed there is nothing to seal. By payout_transaction's key. */
 export const UNSEALED_PAYOUT = `p.status = 'failed' and (p.network ~ '${EVM_NETWORK_PATTERN}' or p.network ~ '^solana-') and exists (
@@ -81,7 +84,7 @@ export const UNSEALED_PAYOUT = `p.status = 'failed' and (p.network ~ '${EVM_NETW
 /** Owner, id and state of rows that record an outcome and have no seal. */
 export const UNSEALED_OUTCOMES = `select s.merchant_id, s.network, s.id, 'is called done' as state
     from sweep s where ${UNSEALED_SWEEP}
-  union all select null, c.network, c.id, 'is called done' from solana_chore c where ${UNSEALED_VAULT_SWEEP}
+  union all select null, c.network, c.id, 'is called done' from ${INTO_VAULT} c where ${UNSEALED_VAULT_SWEEP}
   union all select p.merchant_id, p.network, p.id, 'is called failed' from payout p where ${UNSEALED_PAYOUT}`
 
 /** How many of them each network has. Reads every sweep. */
@@ -119,7 +122,7 @@ export async function listUnsealedVaultSweeps(
   { before, limit }: PageBefore,
 ): Promise<{ readonly id: string; readonly txid: string }[]> {
   const { rows } = await db.query<{ id: string; txid: string }>(
-    `select max(c.id) as id, c.txid from solana_chore c where c.network = $1 and ${UNSEALED_VAULT_SWEEP}
+    `select max(c.id) as id, c.txid from ${INTO_VAULT} c where c.network = $1 and ${UNSEALED_VAULT_SWEEP}
      group by c.txid having $2::text is null or max(c.id) < $2 order by max(c.id) desc limit $3`,
     [network, before, limit],
   )

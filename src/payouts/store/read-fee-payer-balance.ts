@@ -1,4 +1,4 @@
-import type { Network } from '../../core/assets.ts'
+import { ASSET_IDS, ASSETS, type Network } from '../../core/assets.ts'
 import { hasTokenMoney } from '../../db/addresses/hot-wallets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import { loadSolanaSignerAccounts } from './solana-accounts.ts'
@@ -6,7 +6,10 @@ import { loadSolanaSignerAccounts } from './solana-accounts.ts'
 /** Below this a fee payer needs topping up: 0.05 SOL, enough for thousands of payouts. */
 const FEE_PAYER_LOW = 50_000_000n
 
-/** The balance of the fee payer of payouts in SOL. */
+/** SOL, and the tokens whose payouts take what the fee payer has. */
+const PAID_FROM_VAULT = ASSET_IDS.filter((asset) => ASSETS[asset].chain === 'solana')
+
+/** The balance of the fee payer of payouts on Solana. */
 type FeePayerBalance = {
   readonly network: Network
   /** Base58. */
@@ -14,7 +17,7 @@ type FeePayerBalance = {
   /** Lamports. */
   readonly held: bigint
   readonly isLow: boolean
-  /** Whether there is SOL that somebody may want paid out. */
+  /** Whether there is money on Solana that somebody may want paid out. */
   readonly isNeeded: boolean
 }
 
@@ -27,6 +30,6 @@ export async function readFeePayerBalance(db: Queryable, network: Network): Prom
     : null
   if (signerAccounts?.reading == null) return null
   const held = signerAccounts.reading.feePayerLamports
-  const isNeeded = await hasTokenMoney(db, ['SOL'], network.endsWith('-live'))
+  const isNeeded = await hasTokenMoney(db, PAID_FROM_VAULT, network.endsWith('-live'))
   return { network, feePayer: signerAccounts.feePayer, held, isLow: held < FEE_PAYER_LOW, isNeeded }
 }

@@ -125,21 +125,6 @@ export async function saveSignedMaintenance(
   )
 }
 
-/** Sweeps of a network with the bytes that were signed, after the id `after`, in the order of ids. By primary key. */
-export async function listSignedSweeps(
-  db: Queryable,
-  network: Network,
-  { after, limit }: { readonly after: string; readonly limit: number },
-): Promise<(SignedMaintenance & { readonly id: string })[]> {
-  const { rows } = await db.query<SignedMaintenance & { id: string }>(
-    `select id, txid, raw, last_valid_height as "lastValidHeight" from solana_chore
-     where network = $1 and id > $2 and kind = 'sweep' and txid is not null and raw is not null
-       and last_valid_height is not null order by id limit $3`,
-    [network, after, limit],
-  )
-  return rows
-}
-
 /** How many maintenance transactions of these kinds were signed since then. */
 export async function countSignedMaintenance(
   db: Queryable,

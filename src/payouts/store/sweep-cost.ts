@@ -1,6 +1,7 @@
 import { ASSETS, type AssetId, isSweptByDelegation, isToken, nativeAssetOf } from '../../core/assets.ts'
 import { isEvmChain } from '../../core/chain/evm-networks.ts'
 import { inToken, tokenSweepCostOf, transferCostOf } from '../../core/payout/gas.ts'
+import { TOKEN_SWEEP_COST } from '../../core/payout/solana-fee.ts'
 import type { HotWallet } from '../../db/addresses/hot-wallets.ts'
 import { loadAssetPrice } from '../../db/invoices/asset-prices.ts'
 import type { Queryable } from '../../postgres/pool.ts'
@@ -14,16 +15,36 @@ export async function loadSweepCost(
   of: { readonly asset: AssetId; readonly livemode: boolean; readonly wallet: HotWallet },
 ): Promise<bigint> {
   const { asset, livemode, wallet } = of
-  const { chain, decimals } = ASSETS[asset]
+  const { chain } = ASSETS[asset]
   if (!isToken(asset) || !isEvmChain(chain)) return transferCostOf(wallet)
-  const native = ASSETS[nativeAssetOf(chain)]
+  const gas = tokenSweepCostOf(wallet, { isDelegated: isSweptByDelegation(asset) })
+  return worthInToken(db, { asset, livemode, native: nativeAssetOf(chain), amount: gas })
+}
+
+/** What sweeping an address on Solana takes of the fee payer's SOL, in base units of the token that lies there. By primary keys. */
+export const loadTokenSweepCost = (
+  db: Queryable,
+  { asset, livemode }: { readonly asset: AssetId; readonly livemode: boolean },
+): Promise<bigint> => worthInToken(db, { asset, livemode, native: 'SOL', amount: TOKEN_SWEEP_COST })
+
+/** What so much of a chain's own coin is worth in a token; nothing where either's worth is not known. */
+async function worthInToken(
+  db: Queryable,
+  of: {
+    readonly asset: AssetId
+    readonly livemode: boolean
+    readonly native: AssetId
+    readonly amount: bigint
+  },
+): Promise<bigint> {
+  const { asset, livemode, native, amount } = of
   const [nativePrice, tokenPrice] = [
-    await loadAssetPrice(db, native.id, livemode),
+    await loadAssetPrice(db, native, livemode),
     await loadAssetPrice(db, asset, livemode),
   ]
   if (nativePrice === null || tokenPrice === null) return 0n
-  return inToken(tokenSweepCostOf(wallet, { isDelegated: isSweptByDelegation(asset) }), {
-    native: { price: nativePrice, decimals: native.decimals },
-    token: { price: tokenPrice, decimals },
+  return inToken(amount, {
+    native: { price: nativePrice, decimals: ASSETS[native].decimals },
+    token: { price: tokenPrice, decimals: ASSETS[asset].decimals },
   })
 }

@@ -2,12 +2,15 @@ import type { AssetId, Network } from '../../core/assets.ts'
 import { SWEEP_DAYS_MAX } from '../../db/ledger/audit.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
+import type { SignedMaintenance } from './solana-maintenance.ts'
 
 type Place = { readonly network: Network; readonly keyspace: string; readonly asset: AssetId }
 
 /** Sweeps into the vaults, each asset in its own base units. */
-export const VAULT_SWEEPS = `(select network, id, 'SOL'::text as asset, indexes, lamports as amounts, txid, raw, signed_at, created_at,
-    ended_at, landed from solana_chore where kind = 'sweep')`
+export const VAULT_SWEEPS = `(select network, id, 'SOL'::text as asset, indexes, lamports as amounts, txid, raw, last_valid_height,
+    signed_at, created_at, ended_at, landed from solana_chore where kind = 'sweep'
+  union all select network, id, asset, indexes, amounts, txid, raw, last_valid_height,
+    signed_at, created_at, ended_at, landed from solana_token_sweep)`
 
 /** What `kept` sweeps `c` of an asset took of the deposit address `index`; parameter $1 is the network. Indexes find them by address. */
 export const sweptOf = (of: {
@@ -85,7 +88,7 @@ export async function loadVaultCredit(
   return rows[0]?.credit ?? 0n
 }
 
-/** Sweeps of a network and asset that brought nothing into the vault, or have not yet. Served by solana_chore_unlanded. */
+/** Sweeps of a network and asset that brought nothing into the vault, or have not yet. Served by solana_chore_unlanded and solana_token_sweep_unlanded. */
 export async function listUnlandedSweeps(
   db: Queryable,
   { network, asset }: Pick<Place, 'network' | 'asset'>,
@@ -98,10 +101,12 @@ export async function listUnlandedSweeps(
 }
 
 /** A deposit address with what it must hold of an asset according to the books, in base units. */
-type SweepCandidate = {
+export type SweepCandidate = {
   readonly index: number
   readonly addressBytes: Buffer
   readonly expected: bigint
+  /** One of its payments. */
+  readonly transferId: string
   /** Lamports that the fee payer put there beside, for wallets that pay no empty address, and has not taken back. */
   readonly funded: bigint
   /** Whether no block took a sweep of it lately. */
@@ -113,13 +118,14 @@ type SweepCandidate = {
  * as far as `sweeps` says which count.
  */
 const heldWhere = (filter: string, sweeps = 'true', missed = 'false'): string => `with paid as (
-    select t.merchant_id, t.asset, d.idx as index, d.program, sum(t.amount) as amount
+    select t.merchant_id, t.asset, d.idx as index, d.program, sum(t.amount) as amount, min(t.id) as transfer_id
     from transfer t join deposit_address d
       on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2
     where t.network = $1 and t.status = 'confirmed' and t.left_on_chain is null
       and t.asset = any ($4) and ${filter}
     group by t.merchant_id, t.asset, d.idx, d.program)
-  select merchant_id as "merchantId", asset, index, program as "addressBytes", amount - swept as expected, funded,
+  select merchant_id as "merchantId", asset, index, program as "addressBytes", amount - swept as expected,
+    transfer_id as "transferId", funded,
     missed as "wasMissed" from (
     select paid.*, ${sweptOf({ asset: 'paid.asset', index: 'paid.index', kept: 'c.landed' })} as swept,
       coalesce((select sum(case c.kind when 'fund' then c.lamports[1] else -c.lamports[1] end) from solana_chore c
@@ -132,9 +138,13 @@ const heldWhere = (filter: string, sweeps = 'true', missed = 'false'): string =>
       where c.network = $1 and c.kind <> 'sweep' and c.ended_at is null and c.indexes @> array[paid.index] and ${sweeps}))) held
   where amount > swept order by expected desc, index limit $3`
 
+/** Whether payment t came to an address d that its issuer lets nobody move from. By frozen_deposit's key. */
+const IS_FROZEN = `exists (select from frozen_deposit f where f.merchant_id = t.merchant_id and f.network = t.network
+  and f.asset = t.asset and f.address = d.program)`
+
 /**
- * A merchant's of an asset, the richest first. `missedSince`: from when on a sweep that no block took counts. Served by
- * transfer's and deposit_address' keys, solana_chore_swept.
+ * A merchant's of an asset, the richest first, without what is known to be frozen. `missedSince`: from when on a sweep that no block took counts. Served by
+ * transfer's and deposit_address' keys, solana_chore_swept, solana_token_sweep_swept.
  */
 export async function listSweepCandidates(
   db: Queryable,
@@ -150,7 +160,7 @@ export async function listSweepCandidates(
   const missed = `exists (select from ${VAULT_SWEEPS} c where c.network = $1 and c.asset = paid.asset and c.landed is false
     and c.signed_at is not null and c.ended_at > $7 and c.indexes @> array[paid.index])`
   const { rows } = await db.query<SweepCandidate>(
-    heldWhere('t.merchant_id = $5 and t.livemode = $6', 'true', missed),
+    heldWhere(`t.merchant_id = $5 and t.livemode = $6 and not ${IS_FROZEN}`, 'true', missed),
     [network, keyspace, limit, [asset], merchantId, livemode, missedSince],
   )
   return rows
@@ -190,8 +200,28 @@ export async function listVaultDues(
   return rows
 }
 
-/** A sweep of one address as the chain reports it. */
-export type FoundSweep = { readonly txid: string; readonly index: number; readonly lamports: bigint }
+/** Sweeps of a network with the bytes that were signed, after the id `after`, in the order of ids. By primary keys. */
+export async function listSignedSweeps(
+  db: Queryable,
+  network: Network,
+  { after, limit }: { readonly after: string; readonly limit: number },
+): Promise<(SignedMaintenance & { readonly id: string })[]> {
+  const { rows } = await db.query<SignedMaintenance & { id: string }>(
+    `select id, txid, raw, last_valid_height as "lastValidHeight" from ${VAULT_SWEEPS} c
+     where network = $1 and id > $2 and txid is not null and raw is not null
+       and last_valid_height is not null order by id limit $3`,
+    [network, after, limit],
+  )
+  return rows
+}
+
+/** A sweep of one address as the chain reports it; base units. */
+export type FoundSweep = {
+  readonly asset: AssetId
+  readonly txid: string
+  readonly index: number
+  readonly amount: bigint
+}
 
 /**
  * Books a sweep that the database does not know, or knows as one that did not happen. Returns whether it was booked.
@@ -201,20 +231,22 @@ export type FoundSweep = { readonly txid: string; readonly index: number; readon
 export async function bookFoundSweep(
   tx: Tx,
   network: Network,
-  { txid, index, lamports }: FoundSweep,
+  { asset, txid, index, amount }: FoundSweep,
   now: Date,
 ): Promise<boolean> {
   await tx.query('select from solana_house where network = $1 for no key update', [network])
+  const table = asset === 'SOL' ? 'solana_chore' : 'solana_token_sweep'
   const known = await tx.query(
-    'update solana_chore set landed = true where network = $1 and txid = $2 and ended_at is not null and not landed',
+    `update ${table} set landed = true where network = $1 and txid = $2 and ended_at is not null and not landed`,
     [network, txid],
   )
   if (known.rowCount !== 0) return true
+  const columns = asset === 'SOL' ? 'kind, indexes, lamports' : 'asset, indexes, amounts'
   const inserted = await tx.query(
-    `insert into solana_chore (network, id, kind, indexes, lamports, txid, created_at, ended_at, landed)
-     select $1, $2 || ':' || $3, 'sweep', array[$3::bigint], array[$4::numeric], $2, $5, $5, true
-     where not exists (select from solana_chore where network = $1 and txid = $2 and indexes @> array[$3::bigint])`,
-    [network, txid, index, lamports, now],
+    `insert into ${table} (network, id, ${columns}, txid, created_at, ended_at, landed)
+     select $1, $2 || ':' || $3, $6, array[$3::bigint], array[$4::numeric], $2, $5, $5, true
+     where not exists (select from ${table} where network = $1 and txid = $2 and indexes @> array[$3::bigint])`,
+    [network, txid, index, amount, now, asset === 'SOL' ? 'sweep' : asset],
   )
   return inserted.rowCount !== 0
 }

@@ -2,7 +2,7 @@ import { readTransaction } from './read-transaction.ts'
 import { send } from './rpc-account-methods.ts'
 import { addressOf, integerOf, RPC_CODES, type RpcMethod, SolanaRpcError, textOf } from './rpc-support.ts'
 import { sandboxMintAt } from './sandbox-mints.ts'
-import { signTokenTransfer, signTransfer } from './sign-transfer.ts'
+import { signAsIssuer, signTokenTransfer, signTransfer } from './sign-transfer.ts'
 import { BLOCKHASH_BLOCKS } from './solana-chain.ts'
 import type { SolanaNode } from './solana-node.ts'
 
@@ -23,6 +23,14 @@ export const CONTROL_METHODS: ReadonlyMap<string, RpcMethod> = new Map<string, R
           : await signTokenTransfer(node, owner, units, token)
       const elsewhere = await signTransfer(node, node.bank.address, 1n)
       return { ...nameOf(wire), replacement: nameOf(elsewhere) }
+    },
+  ],
+  [
+    'sandbox_signasissuer',
+    async (node, [program, accounts, data]) => {
+      const named = Array.isArray(accounts) ? accounts.map((each) => addressOf(each)) : []
+      const bytes = Buffer.from(textOf(data), 'base64')
+      return nameOf(await signAsIssuer(node, { program: addressOf(program), accounts: named, data: bytes }))
     },
   ],
   [

@@ -1,4 +1,5 @@
 import {
+  AccountRole,
   type Address,
   address,
   appendTransactionMessageInstruction,
@@ -54,6 +55,25 @@ export async function signTokenTransfer(
     to.create,
     getTransferCheckedInstruction({ ...sent, decimals: COINS[asset].decimals }, config),
   ])
+}
+
+/** What the bank, which makes the test tokens and is their issuer in all else, has done to them. */
+export const signAsIssuer = (
+  node: SolanaNode,
+  { program, accounts, data }: IssuersInstruction,
+): Promise<Uint8Array> => {
+  const { bank } = node
+  const authority = { address: bank.address, role: AccountRole.READONLY_SIGNER, signer: bank }
+  const named = accounts.map((each) => ({ address: address(each), role: AccountRole.WRITABLE }))
+  const instruction = { programAddress: address(program), accounts: [...named, authority], data }
+  return sign(node, [instruction])
+}
+
+/** An instruction whose last account is its authority, which the bank is. */
+type IssuersInstruction = {
+  readonly program: string
+  readonly accounts: readonly string[]
+  readonly data: Uint8Array
 }
 
 async function sign(node: SolanaNode, instructions: readonly Instruction[]): Promise<Uint8Array> {

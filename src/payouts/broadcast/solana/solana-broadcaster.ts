@@ -1,17 +1,15 @@
-import { isAddress } from '@solana/kit'
-import { isKeysAccount } from '../../../chain/solana/chains-own-address.ts'
 import { NONCE_BYTES, nonceOfTransaction, nonceValueOf } from '../../../chain/solana/durable-nonce.ts'
 import type { SolanaRpc, TransactionStatus } from '../../../chain/solana/solana-rpc.ts'
 import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { isWaitOver } from '../../../core/payout/payout-limits.ts'
-import { PAYOUT_UNIT_LIMIT, usualUnitPrice } from '../../../core/payout/solana-fee.ts'
+import { usualUnitPrice } from '../../../core/payout/solana-fee.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import type { Pool } from '../../../postgres/pool.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
 import { type Clock, isDue } from '../../../runtime/clock.ts'
 import type { Log } from '../../../runtime/log.ts'
-import { insertPayoutGas, insertPayoutRefusal, loadPayoutGas } from '../../store/payout-transactions.ts'
+import { insertPayoutRefusal } from '../../store/payout-transactions.ts'
 import { readFeePayerBalance } from '../../store/read-fee-payer-balance.ts'
 import {
   hasPayoutsUnderWay,
@@ -21,6 +19,7 @@ import {
   saveSolanaReading,
 } from '../../store/solana-accounts.ts'
 import { listOpenMaintenance } from '../../store/solana-maintenance.ts'
+import { saveVaultTokens } from '../../store/solana-token-sweeps.ts'
 import { loadVaultCredit } from '../../store/vault-sweeps.ts'
 import type {
   Broadcaster,
@@ -33,8 +32,10 @@ import type { OutcomeSealer } from '../outcome-sealer.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { sendTo } from './send-to.ts'
 import { isFinalWith } from './signed-transactions.ts'
+import { SolanaDestinations } from './solana-destinations.ts'
 import { SolanaFunding } from './solana-funding.ts'
 import { SolanaMaintenance } from './solana-maintenance.ts'
+import { type PayoutToken, type ReadVaultToken, readVaultTokens } from './vault-tokens.ts'
 
 /** Transactions between the signer's own accounts that have not ended, at most. */
 const OPEN_MAX = 50
@@ -45,8 +46,6 @@ const AIRDROP = 5_000_000_000n
 const AIRDROP_INTERVAL_MS = 30_000
 /** Transactions of a nonce that are looked through for the one that used a value up, newest first. */
 const NONCE_USES_MAX = 20
-/** Destinations that one call looks at. */
-const DESTINATIONS_MAX = 100
 
 type SolanaBroadcasterParts = {
   readonly network: Network
@@ -55,6 +54,7 @@ type SolanaBroadcasterParts = {
   readonly log: Log
   readonly providers: PayoutProviders<SolanaRpc>
   readonly sealer: OutcomeSealer
+  readonly tokens: readonly PayoutToken[]
   /** A test cluster that gives coins to anybody. */
   readonly givesCoins: boolean
   /** While something is to be paid the accounts are read this often. */
@@ -73,8 +73,10 @@ export class SolanaBroadcaster implements Broadcaster {
   readonly providers: PayoutProviders<SolanaRpc>
   readonly #maintenanceTransactions: SolanaMaintenance
   readonly #funding: SolanaFunding
+  readonly #destinations: SolanaDestinations
   #readAtMs = Number.NEGATIVE_INFINITY
   #airdropAtMs = Number.NEGATIVE_INFINITY
+  #vault: { readonly vault: string; readonly vaultTokens: readonly ReadVaultToken[] } | null = null
   #isReported = false
   #isBusy = false
 
@@ -83,6 +85,7 @@ export class SolanaBroadcaster implements Broadcaster {
     this.providers = parts.providers
     this.#maintenanceTransactions = new SolanaMaintenance(parts)
     this.#funding = new SolanaFunding(parts)
+    this.#destinations = new SolanaDestinations(parts)
   }
 
   get isBusy(): boolean {
@@ -90,7 +93,7 @@ export class SolanaBroadcaster implements Broadcaster {
   }
 
   async refreshNetwork(): Promise<void> {
-    const { pool, network, clock, busyIntervalMs } = this.#parts
+    const { pool, network, clock, busyIntervalMs, tokens } = this.#parts
     const signerAccounts = await loadSolanaSignerAccounts(pool, network)
     if (signerAccounts === null) return
     const now = clock()
@@ -98,10 +101,14 @@ export class SolanaBroadcaster implements Broadcaster {
     const isOwed = await hasPayoutsUnderWay(pool, network)
     const open = await listOpenMaintenance(pool, network, OPEN_MAX)
     const toFund = await this.#funding.wanted()
-    this.#isBusy = isOwed || open.length > 0 || toFund.length > 0
+    const areTokensComing = await this.#maintenanceTransactions.sweeps.areTokensComing()
+    this.#isBusy = isOwed || open.length > 0 || areTokensComing || toFund.length > 0
     if (!this.#isBusy && !isDue(this.#readAtMs, IDLE_INTERVAL_MS, now.getTime())) return
     const { reading, nonces } = await this.#read(signerAccounts, now)
     await saveSolanaReading(pool, network, reading, nonces)
+    const vaultTokens = await readVaultTokens(this.providers.current, tokens, signerAccounts.vault)
+    await saveVaultTokens(pool, network, vaultTokens, now)
+    this.#vault = { vault: signerAccounts.vault, vaultTokens }
     this.#readAtMs = now.getTime()
     await this.#watchFeePayer(isOwed || toFund.length > 0)
     await this.#maintenanceTransactions.send(open)
@@ -111,17 +118,22 @@ export class SolanaBroadcaster implements Broadcaster {
       ({ maintenance }) => maintenance.kind === 'nonce' || maintenance.kind === 'sweep',
     )
     // Until a payout is requested, nothing is created and nothing is spent.
-    if (isOwed || isPaying)
-      await this.#maintenanceTransactions.ask(signerAccounts, reading, { nonces, open: left })
+    if (isOwed || areTokensComing || isPaying)
+      await this.#maintenanceTransactions.ask(signerAccounts, reading, {
+        nonces,
+        open: left,
+        vaultTokens,
+      })
     await this.#funding.ask(reading, toFund, left)
   }
 
   async prepare(unsigned: readonly Payout[]): Promise<void> {
+    await this.#maintenanceTransactions.sweeps.recheckFrozen()
     await this.#endUncovered(unsigned)
-    await this.#keepDestinations(unsigned)
+    await this.#destinations.keep(unsigned, this.#vault)
   }
 
-  /** What needs more than its merchant has in the vault, and than the chain has for it, waits for a day. */
+  /** What needs more than its merchant has in the vault, and than the chain has for it, waits for a day; not for what is frozen. */
   async #endUncovered(unsigned: readonly Payout[]): Promise<void> {
     const { pool, network, clock } = this.#parts
     const now = clock()
@@ -129,39 +141,12 @@ export class SolanaBroadcaster implements Broadcaster {
     for (const payout of unsigned) {
       const { asset } = payout
       const tenant = tenantOf(payout)
-      const isDue = payout.status === 'approved' && isWaitOver(payout, now.getTime())
-      if (!isDue || !this.#maintenanceTransactions.isLacking(tenant, asset)) continue
+      const code = this.#maintenanceTransactions.sweeps.lackOf(tenant, asset)
+      if (payout.status !== 'approved' || code === null) continue
+      if (code !== 'deposit_frozen' && !isWaitOver(payout, now.getTime())) continue
       if ((await loadVaultCredit(pool, tenant, { ...place, asset })) >= payout.amount) continue
-      const refusal = { payoutId: payout.id, code: 'insufficient_funds', now }
+      const refusal = { payoutId: payout.id, code, now }
       await withTransaction(pool, tenant, (tx) => insertPayoutRefusal(tx, tenant, refusal))
-    }
-  }
-
-  /** Keeps once, before a payout is signed, whether its destination is an account that a key disposes of. */
-  async #keepDestinations(unsigned: readonly Payout[]): Promise<void> {
-    const { pool } = this.#parts
-    const unknown: Payout[] = []
-    for (const payout of unsigned) {
-      if (payout.status !== 'approved' || !isAddress(payout.destination)) continue
-      if ((await loadPayoutGas(pool, tenantOf(payout), payout.id)) === null) unknown.push(payout)
-    }
-    for (let at = 0; at < unknown.length; at += DESTINATIONS_MAX)
-      await this.#keepSome(unknown.slice(at, at + DESTINATIONS_MAX))
-  }
-
-  async #keepSome(unknown: readonly Payout[]): Promise<void> {
-    const { pool } = this.#parts
-    const accounts = await this.providers.current.finalizedAccounts(
-      unknown.map(({ destination }) => destination),
-    )
-    for (const [index, payout] of unknown.entries()) {
-      const isKeys = isKeysAccount(accounts[index] ?? null)
-      const isProgramsBy = async (rpc: SolanaRpc) =>
-        !isKeysAccount((await rpc.finalizedAccounts([payout.destination]))[0] ?? null)
-      if (!isKeys && !(await this.providers.isRefusedForGood(payout.id, isProgramsBy))) continue
-      const gas = isKeys ? BigInt(PAYOUT_UNIT_LIMIT) : 0n
-      const tenant = tenantOf(payout)
-      await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
     }
   }
 
@@ -266,7 +251,7 @@ export class SolanaBroadcaster implements Broadcaster {
     const { pool, log, network, clock, givesCoins } = this.#parts
     const balance = await readFeePayerBalance(pool, network)
     if (balance === null || !balance.isLow) {
-      if (this.#isReported) log.info({ network }, 'the fee payer of payouts in SOL has enough again')
+      if (this.#isReported) log.info({ network }, 'the fee payer of payouts on Solana has enough again')
       this.#isReported = false
       return
     }
@@ -278,7 +263,7 @@ export class SolanaBroadcaster implements Broadcaster {
     this.#isReported = true
     log.error(
       { network, feePayer: balance.feePayer, lamports: balance.held.toString() },
-      'the fee payer of payouts in SOL runs low: they wait until somebody sends SOL to it',
+      'the fee payer of payouts on Solana runs low: they wait until somebody sends SOL to it',
     )
   }
 

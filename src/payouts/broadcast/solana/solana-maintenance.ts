@@ -1,8 +1,7 @@
 import type { SolanaRpc } from '../../../chain/solana/solana-rpc.ts'
-import { type AssetId, keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
-import { LAMPORTS_PER_SIGNATURE, SWEEP_SOURCES_MAX } from '../../../core/payout/solana-fee.ts'
+import type { Network } from '../../../core/assets.ts'
+import { LAMPORTS_PER_SIGNATURE } from '../../../core/payout/solana-fee.ts'
 import type { Pool } from '../../../postgres/pool.ts'
-import type { Tenant } from '../../../postgres/transaction.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import type { Log } from '../../../runtime/log.ts'
@@ -16,14 +15,13 @@ import {
   insertMaintenance,
   type MaintenanceTransaction,
   type OpenMaintenance,
-  type SweepSource,
 } from '../../store/solana-maintenance.ts'
-import { listSweepNeeds } from '../../store/vault-sweeps.ts'
 import { type OutcomeSealer, UnsealedPages } from '../outcome-sealer.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { unlessRefused } from '../unless-refused.ts'
 import { sendUntilFinal } from './signed-transactions.ts'
-import { SolanaDeposits } from './solana-deposits.ts'
+import { VaultSweeps } from './vault-sweeps.ts'
+import type { PayoutToken, ReadVaultToken } from './vault-tokens.ts'
 
 /** A request left unsigned this long is made again if still needed: the signer may have refused it. */
 const UNSIGNED_MS = 3_600_000
@@ -32,6 +30,8 @@ const BYTES_PER_TURN = 5
 
 type Ending = Pick<MaintenanceTransaction, 'id' | 'kind'> & { readonly txid: string }
 
+type Known = { readonly nonces: ReadonlyMap<string, string>; readonly open: readonly OpenMaintenance[] }
+
 type Parts = {
   readonly network: Network
   readonly pool: Pool
@@ -39,6 +39,7 @@ type Parts = {
   readonly log: Log
   readonly providers: PayoutProviders<SolanaRpc>
   readonly sealer: OutcomeSealer
+  readonly tokens: readonly PayoutToken[]
 }
 
 /**
@@ -47,9 +48,7 @@ type Parts = {
  */
 export class SolanaMaintenance {
   readonly #parts: Parts
-  readonly #deposits: SolanaDeposits
-  /** Merchants whose payouts need what is not on the chain any more, by `nameOf`. */
-  #lacking = new Set<string>()
+  readonly sweeps: VaultSweeps
   readonly #unsealed: UnsealedPages<{ readonly id: string; readonly txid: string }>
   /** The found sweep after which the next turn fetches bytes. */
   #keptTo = ''
@@ -57,7 +56,7 @@ export class SolanaMaintenance {
 
   constructor(parts: Parts) {
     this.#parts = parts
-    this.#deposits = new SolanaDeposits(parts)
+    this.sweeps = new VaultSweeps(parts)
     const { pool, network } = parts
     this.#unsealed = new UnsealedPages(
       (page) => listUnsealedVaultSweeps(pool, network, page),
@@ -69,11 +68,12 @@ export class SolanaMaintenance {
   async ask(
     signerAccounts: SolanaSignerAccounts,
     reading: SolanaReading,
-    known: { readonly nonces: ReadonlyMap<string, string>; readonly open: readonly OpenMaintenance[] },
+    known: Known & { readonly vaultTokens: readonly ReadVaultToken[] },
   ): Promise<void> {
     await this.#requestNonces(signerAccounts, reading, known)
     // What keeps the vault in being comes with its first nonce and before anybody's money: later nobody could tell them apart.
-    if (reading.vaultLamports >= reading.rentExempt) await this.#requestSweeps(signerAccounts, reading)
+    if (reading.vaultLamports >= reading.rentExempt)
+      await this.sweeps.request(signerAccounts, reading, known.vaultTokens)
     await this.#keepFoundBytes()
   }
 
@@ -92,19 +92,19 @@ export class SolanaMaintenance {
 
   /** Sends what is signed, ends what is final, and what was not taken in time. */
   async send(open: readonly OpenMaintenance[]): Promise<void> {
-    await this.#endUnsigned(open)
+    const unsignedBefore = new Date(this.#parts.clock().getTime() - UNSIGNED_MS)
+    await this.#endUnsigned(open, unsignedBefore)
+    await this.sweeps.sendTokens(unsignedBefore)
     const signed = open.flatMap(({ maintenance, signed: each }) =>
       each === null ? [] : [{ id: maintenance.id, kind: maintenance.kind, ...each }],
     )
     await sendUntilFinal(this.#parts, signed, (maintenance, landed) => this.#end(maintenance, landed))
   }
 
-  async #endUnsigned(open: readonly OpenMaintenance[]): Promise<void> {
+  async #endUnsigned(open: readonly OpenMaintenance[], requestedBefore: Date): Promise<void> {
     const { pool, network, clock } = this.#parts
     if (open.every(({ signed }) => signed !== null)) return
-    const now = clock()
-    const requestedBefore = new Date(now.getTime() - UNSIGNED_MS)
-    await endUnsignedMaintenance(pool, network, { requestedBefore, now })
+    await endUnsignedMaintenance(pool, network, { requestedBefore, now: clock() })
   }
 
   /** The chain is asked again about what is called landed and nobody sealed. */
@@ -133,7 +133,7 @@ export class SolanaMaintenance {
   async #requestNonces(
     { nonceAccounts }: SolanaSignerAccounts,
     reading: SolanaReading,
-    known: { readonly nonces: ReadonlyMap<string, string>; readonly open: readonly OpenMaintenance[] },
+    known: Known,
   ): Promise<void> {
     const { pool, network, clock } = this.#parts
     if (known.open.some(({ maintenance }) => maintenance.kind === 'nonce')) return
@@ -152,43 +152,4 @@ export class SolanaMaintenance {
       now,
     )
   }
-
-  /** Whether payouts of this merchant in this asset need what is not on the chain any more, as found when sweeps were last asked for. */
-  isLacking(tenant: Tenant, asset: AssetId): boolean {
-    return this.#lacking.has(nameOf(tenant, asset))
-  }
-
-  /** As much as each merchant's payouts need and the vault does not hold, from the richest addresses, all that lies on each. */
-  async #requestSweeps({ vault, feePayer }: SolanaSignerAccounts, reading: SolanaReading): Promise<void> {
-    const { pool, network, clock } = this.#parts
-    const keyspace = keyspaceOfNetwork(network)
-    let payable = reading.feePayerLamports - reading.rentExempt
-    this.#lacking = new Set()
-    for (const need of await listSweepNeeds(pool, { network, keyspace })) {
-      let { missing } = need
-      const sources: SweepSource[] = []
-      const found = await this.#deposits.ready(need.tenant, { vault, feePayer }, reading.rentExempt)
-      for (const source of found.sources) {
-        if (missing <= 0n) break
-        sources.push(source)
-        missing -= source.lamports
-      }
-      if (missing > found.waiting && found.short > 0n) this.#lacking.add(nameOf(need.tenant, need.asset))
-      for (let at = 0; at < sources.length; at += SWEEP_SOURCES_MAX) {
-        const some = sources.slice(at, at + SWEEP_SOURCES_MAX)
-        payable -= LAMPORTS_PER_SIGNATURE * BigInt(some.length + 1)
-        if (payable < 0n) return
-        const now = clock()
-        await insertMaintenance(
-          pool,
-          network,
-          { kind: 'sweep', id: newId('maintenance', now), sources: some },
-          now,
-        )
-      }
-    }
-  }
 }
-
-const nameOf = ({ merchantId, livemode }: Tenant, asset: AssetId): string =>
-  `${merchantId} ${livemode} ${asset}`

@@ -4,6 +4,7 @@ import {
   getBase58Decoder,
   getCompiledTransactionMessageDecoder,
   getTransactionDecoder,
+  type ReadonlyUint8Array,
   type Transaction,
   verifySignature,
 } from '@solana/kit'
@@ -12,16 +13,20 @@ import {
   SYSTEM_PROGRAM_ADDRESS,
   TRANSFER_SOL_DISCRIMINATOR,
 } from '@solana-program/system'
-import type { Network } from '../../../core/assets.ts'
+import { ASSOCIATED_TOKEN_PROGRAM_ADDRESS } from '@solana-program/token'
+import type { AssetId, Network } from '../../../core/assets.ts'
 import { ID_PREFIXES } from '../../../core/ids.ts'
 import { solanaKeyspace } from '../../../signer/solana-addresses.ts'
 import { listSweptSources } from '../../store/deposit-owners.ts'
 import { listFoundBytes } from '../../store/found-sweeps.ts'
-import { listSignedSweeps, type SignedMaintenance, type SweepSource } from '../../store/solana-maintenance.ts'
+import type { SignedMaintenance } from '../../store/solana-maintenance.ts'
+import type { TokenSource } from '../../store/solana-token-sweeps.ts'
+import { listSignedSweeps } from '../../store/vault-sweeps.ts'
 import { isSweepId, type PayoutJournal } from '../payout-journal.ts'
 import type { SigningContext } from '../signing-context.ts'
 import type { SolanaSignerAccountKeys } from './solana-accounts.ts'
 import { vaultSweepEntryOf } from './solana-sweeps.ts'
+import { accountOf, amountMovedBy, listTokens, type TokenTerms } from './token-instructions.ts'
 
 /** Sweeps read in one query. */
 const BATCH_MAX = 500
@@ -84,32 +89,34 @@ async function adoptOne(
   keys: SolanaSignerAccountKeys,
   { id, ...row }: SignedMaintenance & { readonly id: string },
 ): Promise<void> {
-  const own = await readOwnSweep(row.raw, keys)
+  const own = await readOwnSweep(row.raw, keys, await listTokens(signer, network))
   if (own === null || own.txid !== row.txid || signer.journal.entriesOf(id).length > 0) return
+  const { asset } = own
   const addresses = own.moves.map(({ from }) => Buffer.from(getAddressEncoder().encode(from)))
-  const place = { network, keyspace: solanaKeyspace(network), asset: 'SOL' } as const
+  const place = { network, keyspace: solanaKeyspace(network), asset }
   const owners = await listSweptSources(signer.pool, place, addresses)
-  const sources = own.moves.flatMap(({ lamports }, at): SweepSource[] => {
+  const sources = own.moves.flatMap(({ amount }, at): TokenSource[] => {
     const owner = owners.find(({ addressBytes }) => addressBytes.equals(addresses[at] ?? Buffer.alloc(0)))
-    return owner === undefined ? [] : [{ index: owner.index, lamports }]
+    return owner === undefined ? [] : [{ index: owner.index, amount }]
   })
   const [first] = owners
   if (first === undefined || sources.length < own.moves.length) return
   if (owners.some(({ merchantId }) => merchantId !== first.merchantId)) return
   const { merchantId } = first
   const nowMs = signer.clock().getTime()
-  await signer.journal.append(vaultSweepEntryOf({ id, network, merchantId, sources, signed: row, nowMs }))
+  await signer.journal.append(
+    vaultSweepEntryOf({ id, network, asset, merchantId, sources, signed: row, nowMs }),
+  )
 }
 
-type OwnSweep = {
-  readonly txid: string
-  readonly moves: readonly { readonly from: Address; readonly lamports: bigint }[]
-}
+type Move = { readonly asset: AssetId; readonly from: Address; readonly amount: bigint }
+type OwnSweep = { readonly txid: string; readonly asset: AssetId; readonly moves: readonly Move[] }
 
 /** What a transaction moves into the vault; null where it is not signed by the fee payer, or does anything else. */
 async function readOwnSweep(
   raw: Buffer,
   { feePayer, vault }: SolanaSignerAccountKeys,
+  tokens: readonly TokenTerms[],
 ): Promise<OwnSweep | null> {
   const wire = decodedOf(raw)
   if (wire === null) return null
@@ -119,16 +126,53 @@ async function readOwnSweep(
     return null
   const message = getCompiledTransactionMessageDecoder().decode(messageBytes)
   if (!('staticAccounts' in message) || !('instructions' in message)) return null
-  const moves = message.instructions.flatMap(({ programAddressIndex, accountIndices, data }) => {
-    const [from, to] = (accountIndices ?? []).map((index) => message.staticAccounts[index])
-    const isOfSystem = message.staticAccounts[programAddressIndex] === SYSTEM_PROGRAM_ADDRESS
-    if (!isOfSystem || data?.length !== TRANSFER.fixedSize || from === undefined || to !== vault.address)
-      return []
-    const { discriminator, amount } = TRANSFER.decode(data)
-    return discriminator === TRANSFER_SOL_DISCRIMINATOR ? [{ from, lamports: amount }] : []
-  })
-  if (moves.length === 0 || moves.length < message.instructions.length) return null
-  return { txid: getBase58Decoder().decode(signature), moves }
+  const instructions = message.instructions.map(
+    ({ programAddressIndex, accountIndices, data }): Instruction => {
+      const accounts = (accountIndices ?? []).map((index) => message.staticAccounts[index] ?? vault.address)
+      return {
+        program: message.staticAccounts[programAddressIndex],
+        accounts,
+        data: data ?? new Uint8Array(),
+      }
+    },
+  )
+  const isCreation = ({ program, accounts }: Instruction) =>
+    program === ASSOCIATED_TOKEN_PROGRAM_ADDRESS &&
+    tokens.some((token) => accounts[1] === accountOf(vault.address, token))
+  const rest = instructions.filter((each) => !isCreation(each))
+  const moves = rest.flatMap(
+    (each) => lamportsMoved(each, vault.address) ?? tokensMoved(each, vault.address, tokens) ?? [],
+  )
+  const [first] = moves
+  if (first === undefined || moves.length < rest.length) return null
+  if (moves.some(({ asset }) => asset !== first.asset)) return null
+  return { txid: getBase58Decoder().decode(signature), asset: first.asset, moves }
+}
+
+type Instruction = {
+  readonly program: Address | undefined
+  readonly accounts: readonly Address[]
+  readonly data: ReadonlyUint8Array
+}
+
+function lamportsMoved({ program, accounts, data }: Instruction, vault: Address): Move | null {
+  const [from, to] = accounts
+  if (program !== SYSTEM_PROGRAM_ADDRESS || data.length !== TRANSFER.fixedSize) return null
+  if (from === undefined || to !== vault) return null
+  const { discriminator, amount } = TRANSFER.decode(data)
+  return discriminator === TRANSFER_SOL_DISCRIMINATOR ? { asset: 'SOL', from, amount } : null
+}
+
+function tokensMoved(
+  { program, accounts, data }: Instruction,
+  vault: Address,
+  tokens: readonly TokenTerms[],
+): Move | null {
+  const [, mint, to, from] = accounts
+  const token = tokens.find((each) => each.program === program && each.mint === mint)
+  if (token === undefined || from === undefined || to !== accountOf(vault, token)) return null
+  const amount = amountMovedBy(token, data)
+  return amount === null ? null : { asset: token.asset, from, amount }
 }
 
 /** Null where the bytes are no transaction: a watcher's login may write any. */

@@ -10,10 +10,9 @@ import { NONCE_BYTES } from '../../../chain/solana/durable-nonce.ts'
 import { ownerOf } from '../../../chain/solana/watched-owners.ts'
 import { isToken, keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
 import { PAYOUT_UNIT_LIMIT, solanaFee, unitPriceWithin } from '../../../core/payout/solana-fee.ts'
-import { solanaKeyspace } from '../../../signer/solana-addresses.ts'
+import { isDepositIndex, solanaKeyspace } from '../../../signer/solana-addresses.ts'
 import { loadPayoutGas } from '../../store/payout-transactions.ts'
 import {
-  listSolanaNonces,
   loadSolanaSignerAccounts,
   type SolanaReading,
   saveSolanaAccounts,
@@ -24,15 +23,16 @@ import {
   listOpenMaintenance,
   type MaintenanceTransaction,
   type SignedMaintenance,
+  type SweepSource,
   saveSignedMaintenance,
 } from '../../store/solana-maintenance.ts'
 import { listUnmoved } from '../../store/swept-credit.ts'
 import { listUnlandedSweeps, loadVaultCredit } from '../../store/vault-sweeps.ts'
 import { alert } from '../alert.ts'
-import { durableNonceClaim } from '../journal-lines.ts'
 import { isSignedFor, type PayoutSigner, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
 import type { SigningContext } from '../signing-context.ts'
 import { adoptFoundSweeps, adoptVaultSweeps } from './adopt-vault-sweeps.ts'
+import { findFreeNonce, payoutEntryOf } from './payout-nonces.ts'
 import { reclaimableAt } from './reclaimable.ts'
 import {
   nonceSeed,
@@ -44,6 +44,8 @@ import {
   signWithNonce,
 } from './solana-accounts.ts'
 import { signVaultSweep } from './solana-sweeps.ts'
+import { signTokenPayout } from './token-payouts.ts'
+import { signTokenSweeps } from './token-sweeps.ts'
 
 /** Maintenance transactions of a network signed in one turn, and in an hour: forged rows can burn no more fees than these. */
 const CHORES_PER_TURN = 20
@@ -84,6 +86,7 @@ async function maintain(signer: SigningContext, network: Network): Promise<void>
   await adoptFoundSweeps(signer, network, keys)
   const reading = signerAccounts?.reading ?? null
   if (reading === null || !isPublished) return
+  await signTokenSweeps(signer, { network, keys, reading })
   const open = await listOpenMaintenance(pool, network, CHORES_PER_TURN)
   const wanted = open.filter(({ signed }) => signed === null)
   if (wanted.length === 0) return
@@ -132,7 +135,7 @@ async function signMaintenance(
 ): Promise<SignedMaintenance | null> {
   const { network, keys, maintenance, reading } = task
   if (maintenance.kind === 'sweep')
-    return signVaultSweep(signer, { network, keys, sweep: maintenance, reading })
+    return signVaultSweep(signer, { network, keys, sweep: ofLamports(maintenance), reading })
   const { feePayer } = keys
   const signed =
     maintenance.kind === 'nonce'
@@ -140,6 +143,12 @@ async function signMaintenance(
       : await signFunding(signer, { network, feePayer, maintenance, reading })
   return signed === null ? null : { ...signed, lastValidHeight: reading.lastValidHeight }
 }
+
+const ofLamports = ({ id, sources }: { readonly id: string; readonly sources: readonly SweepSource[] }) => ({
+  id,
+  asset: 'SOL' as const,
+  sources: sources.map(({ index, lamports: amount }) => ({ index, amount })),
+})
 
 type NonceTask = {
   readonly keys: SolanaSignerAccountKeys
@@ -191,6 +200,10 @@ async function signFunding(
   const { network, feePayer, maintenance, reading } = task
   const keyspace = solanaKeyspace(network)
   const [{ index, lamports }] = maintenance.sources
+  if (!isDepositIndex(index)) {
+    alert(signer, { id: maintenance.id }, 'what is no address was to be funded, or its funds reclaimed')
+    return null
+  }
   if (lamports > RENT_MAX) {
     alert(signer, { id: maintenance.id }, 'an address was to be funded with more than an account must hold')
     return null
@@ -212,10 +225,8 @@ async function signFunding(
  * signed over one value of a nonce one transaction alone can happen. The fee payer gets back what the chain takes.
  */
 async function signFirst(signer: SigningContext, { payout, digest }: SigningTask): Promise<Signed> {
-  const { pool, journal, clock } = signer
+  const { pool, clock } = signer
   const { network, asset, amount, networkFeeMax } = payout
-  // The vault pays out SOL alone, and an amount in another asset is no amount of lamports.
-  if (isToken(asset)) return WAITS
   const keys = await signerAccountsOf(signer, network)
   const reading = (await loadSolanaSignerAccounts(pool, network))?.reading ?? null
   if (reading === null) return WAITS
@@ -228,6 +239,7 @@ async function signFirst(signer: SigningContext, { payout, digest }: SigningTask
   const gas = await loadPayoutGas(pool, tenant, payout.id)
   if (gas === null) return WAITS
   if (gas === 0n) return { kind: 'refused', code: 'destination_refuses' }
+  if (isToken(asset)) return signTokenPayout(signer, { payout, digest }, { keys, reading, gas })
   const unitPrice = unitPriceWithin(reading.unitPrice, networkFeeMax)
   if (unitPrice === null) return { kind: 'refused', code: 'fee_above_limit' }
   // What was swept for others, or is signed away, is not this one's; a sweep brings what is missing.
@@ -237,14 +249,10 @@ async function signFirst(signer: SigningContext, { payout, digest }: SigningTask
     const unlanded = await listUnlandedSweeps(pool, { network, asset })
     if (!(await isSignedFor(signer, payout, { unlanded, failed }))) return WAITS
   }
-  const signed = await sumSignedPayouts(pool, { network, asset }, reading.readAt)
-  if (credit < amount || reading.vaultLamports - reading.rentExempt - signed < amount) return WAITS
-  const ours: readonly string[] = keys.nonceAccounts
-  const nonce = (await listSolanaNonces(pool, network)).find(
-    (each) =>
-      ours.includes(each.account) && journal.spendersOf(durableNonceClaim(network, each)).length === 0,
-  )
-  if (nonce === undefined) return WAITS
+  const leaving = await sumSignedPayouts(pool, { network, asset }, reading.readAt)
+  if (credit < amount || reading.vaultLamports - reading.rentExempt - leaving < amount) return WAITS
+  const nonce = await findFreeNonce(signer, network, keys)
+  if (nonce === null) return WAITS
   const networkFee = solanaFee(unitPrice)
   const source = keys.vault
   const moves = [
@@ -256,22 +264,9 @@ async function signFirst(signer: SigningContext, { payout, digest }: SigningTask
     getTransferSolInstruction({ source, destination: keys.feePayer.address, amount: networkFee }),
   ]
   const budget = unitPrice === 0 ? undefined : { units: PAYOUT_UNIT_LIMIT, price: unitPrice }
-  const { txid, raw } = await signWithNonce(keys.feePayer, moves, nonce, budget)
-  return {
-    kind: 'signed',
-    entry: {
-      payout_id: payout.id,
-      number: 1,
-      network,
-      digest: digest.toString('hex'),
-      txid,
-      raw: raw.toString('hex'),
-      network_fee: networkFee.toString(),
-      from_height: 0,
-      durable_nonce: { account: nonce.account, value: nonce.value },
-      signed_at: clock().getTime(),
-    },
-  }
+  const signed = await signWithNonce(keys.feePayer, moves, nonce, budget)
+  const nowMs = clock().getTime()
+  return { kind: 'signed', entry: payoutEntryOf({ payout, digest, signed, nonce, networkFee, nowMs }) }
 }
 
 /** Payouts on Solana: each over a durable nonce, so that the same bytes are good until they have happened. */

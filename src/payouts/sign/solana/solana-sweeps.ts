@@ -1,60 +1,85 @@
 import { createHash } from 'node:crypto'
+import type { Instruction } from '@solana/kit'
 import { getTransferSolInstruction } from '@solana-program/system'
-import type { Network } from '../../../core/assets.ts'
-import { SWEEP_SOURCES_MAX } from '../../../core/payout/solana-fee.ts'
-import { solanaKeyspace } from '../../../signer/solana-addresses.ts'
+import { type AssetId, isToken, type Network, networkOf } from '../../../core/assets.ts'
+import { SWEEP_SOURCES_MAX, TOKEN_SWEEP_SOURCES_MAX } from '../../../core/payout/solana-fee.ts'
+import { isDepositIndex, solanaKeyspace } from '../../../signer/solana-addresses.ts'
 import { listSweptSources, type SweptSource } from '../../store/deposit-owners.ts'
 import type { SolanaReading } from '../../store/solana-accounts.ts'
-import type {
-  MaintenanceTransaction,
-  SignedMaintenance,
-  SweepSource,
-} from '../../store/solana-maintenance.ts'
+import type { SignedMaintenance } from '../../store/solana-maintenance.ts'
+import type { TokenSource } from '../../store/solana-token-sweeps.ts'
 import { alert } from '../alert.ts'
 import { isVaultSweepEntry, type VaultSweepEntry } from '../journal-lines.ts'
 import { isSweepId } from '../payout-journal.ts'
 import type { SigningContext } from '../signing-context.ts'
 import { type SolanaSignerAccountKeys, signerOf, signWithBlockhash } from './solana-accounts.ts'
+import { createAccount, readTokenTerms, transfer } from './token-instructions.ts'
+
+/** What is asked for: whose addresses, by their indexes, and how much of each; base units. */
+type AskedSweep = {
+  readonly id: string
+  readonly asset: AssetId
+  readonly sources: readonly TokenSource[]
+}
+
+/** What the chain's programs hold an amount in. */
+const U64_MAX = 2n ** 64n - 1n
 
 type VaultSweepTask = {
   readonly network: Network
   readonly keys: SolanaSignerAccountKeys
-  readonly sweep: Extract<MaintenanceTransaction, { readonly kind: 'sweep' }>
+  readonly sweep: AskedSweep
   readonly reading: SolanaReading
 }
 
 /**
  * Moves deposits of one merchant into the vault, whatever the sweep says; the journal has it before anybody else. Null where
- * it is not worth what the books say lies there.
+ * it is not worth what the books say lies there, or its token's issuer lets nothing be moved.
  */
 export async function signVaultSweep(
   signer: SigningContext,
   task: VaultSweepTask,
 ): Promise<SignedMaintenance | null> {
   const { network, keys, sweep, reading } = task
-  const before = signer.journal.entriesOf(sweep.id).find(isVaultSweepEntry)
+  const { id, asset, sources } = sweep
+  const before = signer.journal.entriesOf(id).find(isVaultSweepEntry)
   if (before !== undefined) return signedMaintenanceOf(before)
-  const keyspace = solanaKeyspace(network)
-  const merchantId = isSweepId(sweep.id) ? await merchantOf(signer, network, sweep.sources) : null
+  const merchantId = isSweepId(id) ? await merchantOf(signer, network, sweep) : null
   if (merchantId === null) {
-    alert(signer, { id: sweep.id }, 'a sweep was asked for that is not of deposits of one merchant')
+    alert(signer, { id }, 'a sweep was asked for that is not of deposits of one merchant')
     return null
   }
-  const moves = await Promise.all(
-    sweep.sources.map(async ({ index, lamports }) => {
-      const source = await signerOf(signer.solana.keyAt(keyspace, index))
-      return getTransferSolInstruction({ source, destination: keys.vault.address, amount: lamports })
-    }),
-  )
+  const moves = await movesOf(signer, task)
+  if (moves === null) return null
   const built = await signWithBlockhash(keys.feePayer, moves, reading)
   const signed = { ...built, lastValidHeight: reading.lastValidHeight }
-  const { id, sources } = sweep
   const nowMs = signer.clock().getTime()
-  const entry = vaultSweepEntryOf({ id, network, merchantId, sources, signed, nowMs })
+  const entry = vaultSweepEntryOf({ id, network, asset, merchantId, sources, signed, nowMs })
   await signer.reached?.('before_journal')
   await signer.journal.append(entry)
   await signer.reached?.('after_journal')
   return signed
+}
+
+/** Where the vault's account of a token is missing, its first sweep creates it. */
+async function movesOf(
+  signer: SigningContext,
+  { network, keys, sweep }: VaultSweepTask,
+): Promise<Instruction[] | null> {
+  const { asset, sources } = sweep
+  const { feePayer, vault } = keys
+  const token = isToken(asset) ? await readTokenTerms(signer, network, asset) : null
+  if (isToken(asset) && token === null) return null
+  const keyspace = solanaKeyspace(network)
+  const moves = await Promise.all(
+    sources.map(async ({ index, amount }) => {
+      const from = await signerOf(signer.solana.keyAt(keyspace, index))
+      return token === null
+        ? getTransferSolInstruction({ source: from, destination: vault.address, amount })
+        : transfer(token, { from, to: vault.address, amount })
+    }),
+  )
+  return token === null ? moves : [createAccount(feePayer, vault.address, token), ...moves]
 }
 
 const signedMaintenanceOf = (entry: VaultSweepEntry): SignedMaintenance => ({
@@ -70,16 +95,24 @@ const signedMaintenanceOf = (entry: VaultSweepEntry): SignedMaintenance => ({
 async function merchantOf(
   { pool, solana }: SigningContext,
   network: Network,
-  sources: readonly SweepSource[],
+  { asset, sources }: AskedSweep,
 ): Promise<string | null> {
-  if (sources.length === 0 || sources.length > SWEEP_SOURCES_MAX) return null
+  if (!sources.every(({ index }) => isDepositIndex(index))) return null
+  const most = isToken(asset) ? TOKEN_SWEEP_SOURCES_MAX : SWEEP_SOURCES_MAX
+  if (
+    sources.length === 0 ||
+    sources.length > most ||
+    networkOf(asset, network.endsWith('-live')) !== network
+  )
+    return null
   const keyspace = solanaKeyspace(network)
   const addresses = sources.map(({ index }) => Buffer.from(solana.ownerAt(keyspace, index)))
   const held = new Map<number, SweptSource>()
-  for (const one of await listSweptSources(pool, { network, keyspace, asset: 'SOL' }, addresses))
+  for (const one of await listSweptSources(pool, { network, keyspace, asset }, addresses))
     held.set(one.index, one)
   const merchants = new Set([...held.values()].map(({ merchantId }) => merchantId))
-  const isHeld = ({ index, lamports }: SweepSource) => (held.get(index)?.expected ?? 0n) >= lamports
+  const isHeld = ({ index, amount }: TokenSource) =>
+    amount > 0n && amount <= U64_MAX && (held.get(index)?.expected ?? 0n) >= amount
   const [merchantId] = merchants
   const isOfOne = merchants.size === 1 && held.size === sources.length && sources.every(isHeld)
   return isOfOne && merchantId !== undefined ? merchantId : null
@@ -89,17 +122,15 @@ async function merchantOf(
 export function vaultSweepEntryOf(sweep: {
   readonly id: string
   readonly network: Network
+  readonly asset: AssetId
   readonly merchantId: string
-  readonly sources: readonly SweepSource[]
+  readonly sources: readonly TokenSource[]
   readonly signed: SignedMaintenance
   readonly nowMs: number
 }): VaultSweepEntry {
-  const { id, network, merchantId, signed, nowMs } = sweep
-  const amount = sweep.sources.reduce((sum, { lamports }) => sum + lamports, 0n)
-  const sources = sweep.sources.map(({ index, lamports }) => ({
-    key_index: index,
-    amount: lamports.toString(),
-  }))
+  const { id, network, asset, merchantId, signed, nowMs } = sweep
+  const total = sweep.sources.reduce((sum, { amount }) => sum + amount, 0n)
+  const sources = sweep.sources.map(({ index, amount }) => ({ key_index: index, amount: amount.toString() }))
   return {
     payout_id: id,
     number: 1,
@@ -115,8 +146,8 @@ export function vaultSweepEntryOf(sweep: {
     intent: {
       kind: 'vault_sweep',
       merchant_id: merchantId,
-      asset: 'SOL',
-      amount: amount.toString(),
+      asset,
+      amount: total.toString(),
       sources,
     },
   }

@@ -1,0 +1,1 @@
+alter table frozen_deposit validate constraint frozen_deposit_address_check;

@@ -1,0 +1,1 @@
+alter table solana_chore validate constraint solana_chore_lamports_are_numbers;
