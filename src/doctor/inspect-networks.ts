@@ -22,6 +22,8 @@ import {
   type EvmChainNode,
   FOLLOWED_CHAINS,
   isEvmNode,
+  isSolanaNode,
+  isUtxoNode,
   rpcSettingOf,
 } from '../nodes/chain-nodes.ts'
 import { openProviderOf, watchedOf } from '../nodes/open-providers.ts'
@@ -29,6 +31,7 @@ import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { isOtherChain } from '../watcher/find-checkpoint.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
+import { inspectMints } from './inspect-mints.ts'
 import { inspectSweeper } from './inspect-sweeper.ts'
 
 /** A watcher reads its network every few seconds; an older reading means that none is at work. */
@@ -118,8 +121,12 @@ async function inspectProviders(
       if (chain instanceof EvmAdapter) {
         findings.push(nativeFinding(node, url, chain))
         if (sandbox === null && isEvmNode(node)) findings.push(...(await inspectEvmProvider(node, url)))
-      } else if (chain instanceof SolanaAdapter) findings.push(await minimumFinding(node, chain))
-      else if (sandbox === null && !isEsploraUrl(url)) findings.push(...(await inspectNode(node, url, state)))
+      } else if (chain instanceof SolanaAdapter) {
+        findings.push(await minimumFinding(node, chain))
+        if (sandbox === null && isSolanaNode(node)) findings.push(...(await inspectMints(node, chain.rpc)))
+      }
+      if (sandbox === null && isUtxoNode(node) && !isEsploraUrl(url))
+        findings.push(...(await inspectNode(node, url, state)))
       if (url === node.rpcUrl) findings.push(...(await otherChainFinding(node, parameters, chain, state)))
       if (url !== node.rpcUrl) findings.push(await agreementFinding(node, url, chain, state))
     } catch (error) {

@@ -22,6 +22,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SolanaAdapter, type WayOfWatching } from '../../src/chain/solana/solana-adapter.ts'
 import { walletTransfer } from '../../src/chain/solana/wallet-transfer.ts'
 import type { BlockRef } from '../../src/core/invoice/types.ts'
+import { inspectMints } from '../../src/doctor/inspect-mints.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { sandboxMintOf } from '../../src/sandbox/solana/sandbox-mints.ts'
 import { type DrivenSolana, solanaDriver } from '../support/solana-driver.ts'
@@ -246,6 +247,39 @@ test('a token is looked for in every round where it is asked for, and elsewhere 
   expect(found).toEqual([`${amount} PYUSD_SOLANA`])
   // Three for the addresses and the token account, four for those of a hundred in their turn, and what each round asks for.
   expect(calls).toBeLessThan(16)
+  await adapter.close()
+})
+
+test('the doctor names what each mint is, and what its issuer may do that stands in the way', async () => {
+  const { payer } = chain
+  const nobody = (await generateKeyPairSigner()).address
+  const delegate = { kind: 'delegate', delegate: nobody } as const
+  const own: [Address, RegExp][] = [
+    [
+      await makeMint(payer, [delegate, { kind: 'fee', basisPoints: 100 }]),
+      new RegExp(`notice: .* taken from any account by ${nobody}; its issuer keeps 1 % of each transfer`),
+    ],
+    [
+      await makeMint(payer, [{ kind: 'hook', program: nobody }]),
+      new RegExp(`fault: .* the program ${nobody} decide of each transfer`),
+    ],
+    [await makeMint(payer, [{ kind: 'frozen' }]), /fault: .* new accounts frozen, so no invoice can be paid/],
+    [nobody, /notice: .*: no mint there, so it cannot be paid or paid out$/],
+    [address(sandboxMintOf('USDC_SOLANA')?.mint ?? ''), /fault: .* belongs to the program Tokenkeg/],
+  ]
+  await chain.mine(4)
+  const adapter = chain.adapter()
+  const find = async (tokenContracts: Readonly<Record<string, string>>) => {
+    const node = {
+      ...({ network: 'solana-test', chain: 'solana', livemode: false, rpcUrl: chain.url } as const),
+      ...{ furtherUrls: [], rpcSetting: 'IT', zmqUrl: null, sandbox: null, tokenContracts },
+    }
+    return (await inspectMints(node, adapter.rpc)).map(({ kind, text }) => `${kind}: ${text}`)
+  }
+  const [usdc, pyusd] = await find({})
+  expect(usdc).toMatch(/^ok: solana-test: USDC_SOLANA at \w+ has 6 decimals and a supply of \d+, made by \w+/)
+  expect(pyusd).toMatch(/^ok: solana-test: PYUSD_SOLANA at .* frozen by \w+, taken from any account by \w+$/)
+  for (const [PYUSD, words] of own) expect((await find({ PYUSD })).at(-1)).toMatch(words)
   await adapter.close()
 })
 

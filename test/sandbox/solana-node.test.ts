@@ -10,6 +10,7 @@ import {
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
+import { sandboxMintOf } from '../../src/sandbox/solana/sandbox-mints.ts'
 import { startSolanaChain } from '../../src/sandbox/solana/start-solana-chain.ts'
 import { temporaryFolder } from '../support/sandbox-state.ts'
 import { lever, SolanaPayer, stockClient } from '../support/solana-payer.ts'
@@ -264,4 +265,36 @@ test('a transaction over a durable nonce that fails in its block uses the nonce 
   expect(await payer.nonceValue(account)).not.toBe(value)
   const left = (await payer.client.getBalance(payer.signer.address, { commitment: 'processed' }).send()).value
   expect(left).toBe(held - 5_000n)
+})
+
+test('test tokens are paid to the account that wallets take, and told as wallets ask, also after a restart', async () => {
+  const payer = await SolanaPayer.fund(sandbox.rpcUrl)
+  const owner = await newOwner()
+  const mint = sandboxMintOf('PYUSD_SOLANA')?.mint as Address
+  const programId = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb' as Address
+  const payment = await sandbox.client.signPayment('PYUSD_SOLANA', owner, 1_500_000n)
+  await sandbox.client.send(payment)
+  await payer.mine(4)
+  const told = async () => {
+    const client = stockClient(sandbox.rpcUrl)
+    const parsed = { encoding: 'jsonParsed' } as const
+    const [held] = (await client.getTokenAccountsByOwner(owner, { mint }, parsed).send()).value
+    const byProgram = (await client.getTokenAccountsByOwner(owner, { programId }, parsed).send()).value
+    expect(byProgram).toEqual([held])
+    const { value } = await client.getTokenAccountBalance(held?.pubkey as Address).send()
+    const supply = await client.getTokenSupply(mint).send()
+    return [held?.account.data.parsed.info, value.uiAmountString, supply.value.amount]
+  }
+  const tokenAmount = { amount: '1500000', decimals: 6, uiAmount: 1.5, uiAmountString: '1.5' }
+  const info = { mint, owner, state: 'initialized', isNative: false, tokenAmount }
+  expect(await told()).toEqual([info, '1.5', '1500000'])
+  const { txid, hex } = await sandbox.client.signPayment('PYUSD_SOLANA', owner, 1n)
+  await sandbox.client.send({ txid, hex, replacement: payment })
+  await payer.mine(1)
+  await sandbox.client.withdraw({ txid, hex, replacement: payment })
+  await payer.mine(4)
+  await sandbox.stop()
+  sandbox = await open()
+  expect(await told()).toEqual([info, '1.5', '1500000'])
+  await expect(payer.client.getTokenAccountBalance(owner).send()).rejects.toThrow('not a Token account')
 })
