@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { idView } from './fields.ts'
+import { amountView, coinAmount, idView } from './fields.ts'
+import { assetName } from './invoice.ts'
 
 /** What a sandbox chain can do to an invoice. */
 export const TEST_SCENARIOS = [
@@ -39,3 +40,23 @@ export const testPaymentView = z
     }),
   })
   .meta({ id: 'TestPayment' })
+
+/** Test coins are many, and no chain of theirs has them without end. */
+export const TEST_DEPOSIT_COINS_MAX = 1_000
+
+export const payTestDepositBody = z
+  .strictObject({
+    asset: assetName,
+    amount: coinAmount.meta({ description: `In coins, at most ${TEST_DEPOSIT_COINS_MAX}.` }),
+  })
+  .meta({ id: 'PayTestDeposit' })
+
+export const testDepositView = z
+  .object({
+    object: z.literal('test_deposit'),
+    deposit_address_id: idView('da'),
+    asset: assetName,
+    amount: amountView,
+    address: z.string().meta({ description: 'Where it was sent: the customer’s address for this asset.' }),
+  })
+  .meta({ id: 'TestDeposit' })

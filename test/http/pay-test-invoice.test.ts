@@ -8,6 +8,7 @@ let api: TestApi
 let merchant: TestMerchant
 let invoiceId: string
 const asked: Parameters<SandboxControl['payInvoice']>[0][] = []
+const sent: Parameters<SandboxControl['sendCoins']>[0][] = []
 let answer: TestPayment
 beforeAll(async () => {
   api = await createTestApi({
@@ -17,6 +18,10 @@ beforeAll(async () => {
       payInvoice: async (input) => {
         asked.push(input)
         return answer
+      },
+      sendCoins: async (coins) => {
+        sent.push(coins)
+        return coins.asset !== 'BTC'
       },
     },
   })
@@ -117,4 +122,30 @@ test('an asset on a sandbox chain has an address that is allowed as a destinatio
     }
   }
   for (const { test_address } of await assetsOf(merchant.liveKey)) expect(test_address).toBe(null)
+})
+
+test('a customer’s address is paid in a coin that it takes, in test mode alone, and no other way', async () => {
+  const body = { customer_reference: 'customer-1' }
+  const account = (await api.call('POST', '/deposit-addresses', { key: merchant.testKey, body })).body
+  const send = (sum: object, key = merchant.testKey, id = account.id) =>
+    api.call('POST', `/test/deposit-addresses/${id}/pay`, { key, body: sum })
+  const address = account.addresses.find(({ family }: { family: string }) => family === 'litecoin').address
+  const paid = await send({ asset: 'LTC', amount: '0.5' })
+  expect([paid.status, paid.body]).toEqual([
+    200,
+    { object: 'test_deposit', deposit_address_id: account.id, asset: 'LTC', amount: '0.5', address },
+  ])
+  expect(sent).toEqual([{ asset: 'LTC', address, amount: 50_000_000n, afterMs: 0 }])
+  const refused = async (sum: object) => {
+    const { status, body } = await send(sum)
+    return [status, body.error.code, body.error.param]
+  }
+  for (const amount of ['0', '0.000000001', '1001', '-1', '1,5'])
+    expect(await refused({ asset: 'LTC', amount }), amount).toEqual([400, 'parameter_invalid', 'amount'])
+  expect(await refused({ asset: 'SOL', amount: '1' })).toEqual([400, 'parameter_invalid', 'asset'])
+  expect(await refused({ asset: 'BTC', amount: '1' })).toEqual([409, 'sandbox_not_available', null])
+  const stranger = await api.addMerchant()
+  expect((await send({ asset: 'LTC', amount: '1' }, stranger.testKey)).status).toBe(404)
+  expect((await send({ asset: 'LTC', amount: '1' }, merchant.liveKey)).status).toBe(403)
+  expect(sent).toHaveLength(2)
 })

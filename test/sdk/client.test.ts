@@ -155,6 +155,7 @@ describe('calls', () => {
       client.depositAddresses.create({ customer_reference: 'customer-4711' }),
       client.depositAddresses.get(`da_${UNKNOWN}`),
       client.depositAddresses.list().page(),
+      client.depositAddresses.payInTest(`da_${UNKNOWN}`, { asset: 'LTC', amount: '0.5' }),
       client.deposits.get(`dep_${UNKNOWN}`),
       client.deposits.list().page(),
       client.balances.list().page(),

@@ -561,6 +561,12 @@ export type Invoice = {
   }[]
 }
 
+export type PayTestDeposit = {
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA'
+  /** In coins, at most 1000. */
+  readonly amount: string
+}
+
 export type PayTestInvoice = {
   /**
    * What happens on chain:
@@ -766,6 +772,16 @@ export type RotatedSecret = {
 export type StaffCode = {
   readonly id: string
   readonly staff_code: string
+}
+
+export type TestDeposit = {
+  readonly object: 'test_deposit'
+  readonly deposit_address_id: string
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'ETH_ARBITRUM' | 'USDC_ARBITRUM' | 'USDT_ETHEREUM' | 'USDT_ARBITRUM' | 'POL_POLYGON' | 'USDC_POLYGON' | 'USDT_POLYGON' | 'USDC_SOLANA' | 'USDT_SOLANA' | 'PYUSD_SOLANA'
+  /** Canonical decimal in coin units. */
+  readonly amount: string
+  /** Where it was sent: the customer’s address for this asset. */
+  readonly address: string
 }
 
 export type TestPayment = {
@@ -1403,6 +1419,14 @@ export type Operations = {
     readonly body: undefined
     readonly answer: undefined
     readonly item: WebhookEndpoint
+  }
+  /** Pay to a customer’s test address */
+  readonly payTestDeposit: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: PayTestDeposit
+    readonly answer: TestDeposit
+    readonly item: undefined
   }
   /** Pay a test invoice on its sandbox chain */
   readonly payTestInvoice: {

@@ -191,6 +191,9 @@ const depositAddresses = (api: Api) => ({
   get: (id: string, options?: RequestOptions) => api.call('getDepositAddress', { id }, options),
   list: (query?: Query<'listDepositAddresses'>, options?: RequestOptions) =>
     api.list('listDepositAddresses', { query: query ?? {} }, options),
+  /** Pays to a customer's address on the sandbox chain; test mode only. */
+  payInTest: (id: string, body: Body<'payTestDeposit'>, options?: RequestOptions) =>
+    api.call('payTestDeposit', { id, body }, options),
 })
 
 const deposits = (api: Api) => ({

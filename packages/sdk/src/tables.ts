@@ -41,6 +41,7 @@ export const OPERATIONS = {
   listPayouts: ['GET', '/payouts', false],
   listRates: ['GET', '/rates', false],
   listWebhookEndpoints: ['GET', '/webhook-endpoints', false],
+  payTestDeposit: ['POST', '/test/deposit-addresses/:id/pay', false],
   payTestInvoice: ['POST', '/test/invoices/:id/pay', false],
   queueEvent: ['POST', '/events/:id/queue', true],
   quotePayout: ['GET', '/payout-destinations/:id/quote', false],

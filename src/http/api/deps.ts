@@ -46,7 +46,7 @@ export type ApiDeps = {
   }
   readonly rateLimits: RateLimits
   /** Present where a sandbox chain runs. */
-  readonly sandbox?: Pick<SandboxControl, 'payInvoice' | 'serves'>
+  readonly sandbox?: Pick<SandboxControl, 'payInvoice' | 'sendCoins' | 'serves'>
   /** Whether test endpoints may be plain, literal or private addresses. */
   readonly webhookAllowPrivate: boolean
   /** Live mode is on private chains, and its endpoints may be private as well. */

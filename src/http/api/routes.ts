@@ -67,7 +67,7 @@ import {
   rejectPayoutRoute,
 } from './routes/payouts.ts'
 import { getSavedViewsRoute, updateSavedViewsRoute } from './routes/saved-views.ts'
-import { payTestInvoiceRoute } from './routes/test-payments.ts'
+import { payTestDepositRoute, payTestInvoiceRoute } from './routes/test-payments.ts'
 import {
   createWebhookEndpointRoute,
   deleteWebhookEndpointRoute,
@@ -117,6 +117,7 @@ export const ROUTES: readonly Route[] = [
   listBalancesRoute,
   listBalanceEntriesRoute,
   payTestInvoiceRoute,
+  payTestDepositRoute,
   createWebhookEndpointRoute,
   listWebhookEndpointsRoute,
   requestWebhookEndpointRoute,

@@ -49,6 +49,7 @@ const SDK_NAMES: { readonly [operationId: string]: string } = {
   listAssets: 'market.assets',
   listRates: 'market.rates',
   payTestInvoice: 'invoices.payInTest',
+  payTestDeposit: 'depositAddresses.payInTest',
 }
 const VERBS: { readonly [method: string]: string } = { POST: 'create', PATCH: 'update', DELETE: 'remove' }
 const ID = /\/([a-z]+_[0-9a-z]{26})(?=\/|$)/

@@ -171,6 +171,7 @@ function sampleOf(route: Route, baseUrl: string) {
 const ID_KINDS = {
   invoices: 'invoice',
   'test/invoices': 'invoice',
+  'test/deposit-addresses': 'depositAddress',
   'payment-links': 'paymentLink',
   'checkout-sessions': 'checkoutSession',
   'deposit-addresses': 'depositAddress',

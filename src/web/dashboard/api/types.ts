@@ -48,7 +48,12 @@ import type {
   payoutQuoteView,
   payoutView,
 } from '../../../wire/payout.ts'
-import type { payTestInvoiceBody, testPaymentView } from '../../../wire/test-payment.ts'
+import type {
+  payTestDepositBody,
+  payTestInvoiceBody,
+  testDepositView,
+  testPaymentView,
+} from '../../../wire/test-payment.ts'
 import type {
   createdWebhookEndpointView,
   createWebhookEndpointBody,
@@ -93,6 +98,8 @@ export type CheckoutSession = z.output<typeof checkoutSessionView>
 export type CreateCheckoutSession = z.input<typeof createCheckoutSessionBody>
 export type Scenario = z.input<typeof payTestInvoiceBody>['scenario']
 export type TestPayment = z.output<typeof testPaymentView>
+export type PayTestDeposit = z.output<typeof payTestDepositBody>
+export type TestDeposit = z.output<typeof testDepositView>
 export type WebhookEndpoint = z.output<typeof webhookEndpointView>
 export type CreatedWebhookEndpoint = z.output<typeof createdWebhookEndpointView>
 export type CreateWebhookEndpoint = z.input<typeof createWebhookEndpointBody>

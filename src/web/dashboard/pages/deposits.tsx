@@ -1,13 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
 import { depositAddressesOf, depositsOf } from '../api/reads.ts'
-import type { Deposit, DepositAddress } from '../api/types.ts'
+import type { Deposit, DepositAddress, PayTestDeposit, TestDeposit } from '../api/types.ts'
+import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
 import { Badge, PAYMENT_LABELS } from '../parts/badge.tsx'
+import { Button } from '../parts/button.tsx'
 import { CopyField } from '../parts/copy.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
+import { Field, Select } from '../parts/field.tsx'
 import { coinName, coins, usd } from '../parts/money.ts'
+import { faultOf, ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
@@ -64,6 +69,7 @@ export function DepositsPage() {
       ) : (
         <div className="stack">
           {account === undefined ? null : <Addresses account={account} />}
+          {account === undefined || mode !== 'test' ? null : <TestDepositCard account={account} />}
           <DataTable
             caption="Deposits, newest first"
             columns={COLUMNS}
@@ -93,6 +99,58 @@ const Addresses = ({ account: { customer_reference, addresses } }: { account: De
     </div>
   </Card>
 )
+
+/** In test mode: plays the customer, who sends coins to an address. */
+function TestDepositCard({ account: { id, addresses } }: { account: DepositAddress }) {
+  const assets = addresses.flatMap((each) => each.assets)
+  const [chosen, setChosen] = useState(assets[0])
+  const [amount, setAmount] = useState('0.1')
+  const pay = useChange<PayTestDeposit, TestDeposit>(
+    (body) => ({ path: `/test/deposit-addresses/${id}/pay`, body }),
+    { done: 'The test deposit is on its way.' },
+  )
+  if (chosen === undefined) return null
+  const [assetFault, amountFault] = [faultOf(pay.error, 'asset'), faultOf(pay.error, 'amount')]
+  return (
+    <Card title="Pay it in the sandbox">
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          pay.mutate({ asset: chosen, amount: amount.trim() })
+        }}
+      >
+        <p className="quiet">Sends test coins to this customer’s address, as the customer would.</p>
+        <Select
+          label="Coin"
+          value={chosen}
+          fault={assetFault}
+          onChange={(event) => setChosen(assets.find((asset) => asset === event.target.value))}
+        >
+          {assets.map((asset) => (
+            <option key={asset} value={asset}>
+              {coinName(asset)}
+            </option>
+          ))}
+        </Select>
+        <Field
+          label="Amount in coins"
+          inputMode="decimal"
+          required
+          value={amount}
+          fault={amountFault}
+          onChange={(event) => setAmount(event.target.value)}
+        />
+        {assetFault === null && amountFault === null ? <ProblemNote error={pay.error} /> : null}
+        <div>
+          <Button look="primary" type="submit" busy={pay.isPending}>
+            Send test coins
+          </Button>
+        </div>
+      </form>
+    </Card>
+  )
+}
 
 const statusBadge = ({ status, review_reason }: Deposit) =>
   review_reason === null ? (
