@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import { ASSETS, isToken } from '../../../core/assets.ts'
 import { assetsOf } from '../api/reads.ts'
-import type { Asset, AssetName, CreateInvoice, Invoice } from '../api/types.ts'
+import type { Asset, CreateInvoice, Invoice } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useHomeCurrency } from '../app/home-currency.ts'
 import { useMode } from '../app/session.ts'
@@ -28,9 +29,18 @@ type SetText = (
 const chosenOf = (available: readonly Asset[], wanted: string) =>
   available.find(({ asset }) => asset === wanted) ?? available.find((one) => one.is_default) ?? available[0]
 
+/** Every dollar token on every network that can be paid now, in place of one coin. */
+const ANY_DOLLARS = 'USD'
+
+/** Their tickers, where there are several tokens to choose among. */
+function dollarTickers(available: readonly Asset[]): readonly string[] {
+  const tokens = available.filter(({ asset }) => isToken(asset))
+  return tokens.length < 2 ? [] : [...new Set(tokens.map(({ asset }) => ASSETS[asset].symbol))]
+}
+
 const bodyOf = (
   { total, reference, description, email, canChoose }: Form & { total: Total },
-  asset: AssetName | undefined,
+  asset: CreateInvoice['asset'],
   metadata: Invoice['metadata'] | undefined,
 ): CreateInvoice => ({
   ...totalBody(total),
@@ -50,7 +60,8 @@ export function NewInvoiceDialog({ like, onClose }: { like?: Invoice; onClose: (
   const available = (assets.data?.data ?? []).filter((asset) => asset.available)
   const [form, setForm] = useState<Form>({
     total: null,
-    asset: like?.asset ?? '',
+    // An API of the release before knows no rates of tokens.
+    asset: (like?.token_rates?.length ?? 0) > 0 ? ANY_DOLLARS : (like?.asset ?? ''),
     reference: '',
     description: like?.description ?? '',
     email: like?.customer_email ?? '',
@@ -59,7 +70,9 @@ export function NewInvoiceDialog({ like, onClose }: { like?: Invoice; onClose: (
   const set: SetText = (name) => (event) => setForm((old) => ({ ...old, [name]: event.target.value }))
   const home = useHomeCurrency()
   const total = form.total ?? totalLike(like, home)
-  const chosen = chosenOf(available, form.asset)
+  const tickers = dollarTickers(available)
+  const chosen =
+    form.asset === ANY_DOLLARS && tickers.length > 0 ? ANY_DOLLARS : chosenOf(available, form.asset)?.asset
   const make = useChange<CreateInvoice, Invoice>((body) => ({ path: '/invoices', body }), {
     done: 'Invoice created',
     onDone: ({ id }) => {
@@ -75,7 +88,7 @@ export function NewInvoiceDialog({ like, onClose }: { like?: Invoice; onClose: (
       faults={[...TOTAL_FAULTS, 'asset', 'description', 'external_reference', 'customer_email']}
       onClose={onClose}
       onSubmit={() => {
-        make.mutate(bodyOf({ ...form, total }, chosen?.asset, like?.metadata))
+        make.mutate(bodyOf({ ...form, total }, chosen, like?.metadata))
       }}
     >
       <TotalFields
@@ -85,7 +98,7 @@ export function NewInvoiceDialog({ like, onClose }: { like?: Invoice; onClose: (
       />
       <Select
         label="Default coin"
-        value={chosen?.asset ?? ''}
+        value={chosen ?? ''}
         onChange={set('asset')}
         fault={faultOf(make.error, 'asset')}
       >
@@ -94,6 +107,9 @@ export function NewInvoiceDialog({ like, onClose }: { like?: Invoice; onClose: (
             {name} · {network}
           </option>
         ))}
+        {tickers.length > 0 ? (
+          <option value={ANY_DOLLARS}>US dollars · {tickers.join(', ')} on any network</option>
+        ) : null}
       </Select>
       <Checkbox
         label="The buyer may choose another coin"
