@@ -36,9 +36,10 @@ export class SolanaPayoutWorld extends PayoutSteps {
     this.rpc = new SolanaRpc(solana.url, 'the test')
   }
 
-  static async open(): Promise<SolanaPayoutWorld> {
+  /** With parts of its own, unless it shares those of another chain's world. */
+  static async open(shared: PayoutParts | null = null): Promise<SolanaPayoutWorld> {
     const solana = await solanaDriver('blocks').start()
-    const world = new SolanaPayoutWorld(await PayoutSteps.openParts(), solana)
+    const world = new SolanaPayoutWorld(shared ?? (await PayoutSteps.openParts()), solana)
     const height = await world.rpc.slot('confirmed')
     const { blockhash: hash = '' } = (await world.rpc.blockHead(height)) ?? {}
     await world.knowNetwork(NETWORK, 'regtest', { height, hash })
@@ -47,9 +48,14 @@ export class SolanaPayoutWorld extends PayoutSteps {
   }
 
   async close(): Promise<void> {
+    await this.closeChain()
+    await this.closeParts()
+  }
+
+  /** All but the parts, which another world has. */
+  async closeChain(): Promise<void> {
     await this.rpc.close()
     await this.solana.remove()
-    await this.closeParts()
   }
 
   /** The signer's own accounts as the database has them. */
@@ -102,14 +108,19 @@ export class SolanaPayoutWorld extends PayoutSteps {
 
   /** An invoice that waits to be paid at the signer's next address. */
   async invoice(tenant: Tenant, amount: bigint, serviceFeeBps = 0, asset: AssetId = 'SOL'): Promise<Invoice> {
+    const { address: to, addressBytes } = await this.nextAddress()
+    const expiresAtMs = this.now.getTime() + 3_600_000
+    const changes = { asset, amount, address: to, serviceFeeBps, expiresAtMs }
+    return seedInvoice(this.database, tenant, changes, addressBytes)
+  }
+
+  /** The signer's next. */
+  async nextAddress(): Promise<{ readonly address: string; readonly addressBytes: Buffer }> {
     const { rows } = await this.database.owner.query<{ next: number }>(
       `select coalesce(max(next_index), 0) as next from account_key where keyspace = 'solana-test'`,
     )
     const addressBytes = Buffer.from(this.accounts.solana.ownerAt('solana-test', rows[0]?.next ?? 0))
-    const to = getAddressDecoder().decode(addressBytes)
-    const expiresAtMs = this.now.getTime() + 3_600_000
-    const changes = { asset, amount, address: to, serviceFeeBps, expiresAtMs }
-    return seedInvoice(this.database, tenant, changes, addressBytes)
+    return { address: getAddressDecoder().decode(addressBytes), addressBytes }
   }
 
   /** A wallet's that nobody else is paid at: a key has it, and no program. */
