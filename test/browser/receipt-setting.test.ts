@@ -17,6 +17,7 @@ test('a shop turns receipts on, its own people try one in test mode, and the who
     await open('/settings/rules')
     await page.getByLabel('Buyers may ask for the receipt by email').check()
     await page.getByLabel('The link, when the invoice is created').check()
+    await page.getByLabel('The receipt, once it is paid').check()
     await page.getByLabel('Language of these emails').selectOption('Deutsch')
     await photograph(page, 'receipt-setting')
     await page.getByRole('button', { name: 'Save', exact: true }).click()
@@ -49,9 +50,11 @@ test('a shop turns receipts on, its own people try one in test mode, and the who
     expect(server.addressees.filter((to) => to !== email)).toEqual([])
     const card = page.locator('section', { has: page.getByRole('heading', { name: 'Emails to the buyer' }) })
     await open(`/invoices/${own.id}`)
-    await card.getByText(/^Sent /).waitFor()
+    await card.getByText(/^Sent [A-Z]/).waitFor()
     await open(`/invoices/${strange.id}`)
     await card.getByText('Not sent: in test mode only confirmed addresses of your team get emails').waitFor()
+    // What is due later is not promised to an address that gets nothing.
+    await card.getByText('Will not be sent: in test mode').waitFor()
     await photograph(page, 'buyer-email-not-sent')
     await until(() => server.lines.some((line) => line.includes('List-Unsubscribe:')), { what: 'headers' })
     const unsubscribe =

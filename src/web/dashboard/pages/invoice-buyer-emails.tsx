@@ -25,20 +25,25 @@ const REASONS: { readonly [reason in NonNullable<Sent['reason']>]: string } = {
   unreadable: 'an error on this server',
 }
 
+/** What holds for this address, whichever email it is. */
+const LASTING: ReadonlySet<Sent['reason']> = new Set(['invalid_address', 'test_mode', 'unsubscribed'])
+
 /** What the buyer was emailed, and why not; nothing where nothing was to be. */
 export function BuyerEmailsCard({ invoiceId }: { invoiceId: string }) {
   const { data } = useQuery(buyerEmailsOf(useMode(), invoiceId))
   if (data === undefined || data.data.length === 0) return null
+  const barred = data.data.find(({ reason }) => LASTING.has(reason))?.reason ?? null
   return (
     <Card title="Emails to the buyer">
-      <Facts facts={data.data.map((email) => [KINDS[email.kind], stateOf(email)] as const)} />
+      <Facts facts={data.data.map((email) => [KINDS[email.kind], stateOf(email, barred)] as const)} />
     </Card>
   )
 }
 
-function stateOf({ status, reason, at }: Sent): string {
+function stateOf({ status, reason, at }: Sent, barred: Sent['reason']): string {
   if (status === 'not_sent')
     return `Not sent: ${reason === null ? 'the server says no more' : REASONS[reason]}`
   if (status === 'sent') return at === null ? 'Sent' : `Sent ${formatMoment(at)}`
+  if (barred !== null) return `Will not be sent: ${REASONS[barred]}`
   return at === null ? 'Sent once it is paid' : `Due ${formatMoment(at)}`
 }
