@@ -34,8 +34,8 @@ export type MintExtensions = {
   readonly isNonTransferable: boolean
 }
 
-/** The extensions of a mint, each a type, a length and so many bytes; `data` is all that the mint's account holds. */
-export function readMintExtensions(data: Buffer): MintExtensions {
+/** The extensions of a token account or a mint by type, each a type, a length and so many bytes; none where it has none. */
+export function extensionsOf(data: Buffer): ReadonlyMap<number, Buffer> {
   const found = new Map<number, Buffer>()
   for (let at = EXTENSIONS_AT; at + HEADER_BYTES <= data.length; ) {
     const [type, length] = [data.readUInt16LE(at), data.readUInt16LE(at + 2)]
@@ -44,6 +44,12 @@ export function readMintExtensions(data: Buffer): MintExtensions {
     found.set(type, data.subarray(at + HEADER_BYTES, at + HEADER_BYTES + length))
     at += HEADER_BYTES + length
   }
+  return found
+}
+
+/** Those of a mint, of whose account `data` is all that it holds. */
+export function readMintExtensions(data: Buffer): MintExtensions {
+  const found = extensionsOf(data)
   const fee = found.get(TYPES.transferFee)
   return {
     feeParts: fee === undefined ? 0 : Math.max(shareIn(fee, 0), shareIn(fee, 1)),
