@@ -30,6 +30,33 @@ const ADDRESS_EVM = '0x52908400098527886E0F7030069857D2E4169EE7'
 const ADDRESS_SOLANA = '7S3P4HxJpyyigGzodYwHtCxZyUQe9JiBMHyRWXArAaKv'
 const AT_PAR = { usdPerUnit: '1', quotedAt: '2026-11-21T13:05:00.000Z', sources: [] }
 
+/** Paid in two issuers' tokens, on networks of two kinds of addresses. */
+const paidInDollars: Invoice = {
+  ...INVOICES_BY_PAGE.paid,
+  asset: 'USDC_BASE',
+  alsoAccepts: ['USDT_ARBITRUM', 'USDC_SOLANA'],
+  tokenRates: { USDC: AT_PAR, USDT: AT_PAR },
+  rate: AT_PAR,
+  amount: 49_990_000n,
+  address: ADDRESS_EVM,
+  addressesBeside: { solana: ADDRESS_SOLANA },
+  payments: [
+    litecoinPayment({
+      asset: 'USDT_ARBITRUM',
+      network: 'arbitrum-test',
+      amount: 20_000_000n,
+      status: 'confirmed',
+    }),
+    litecoinPayment({
+      id: 'pay_2',
+      asset: 'USDC_SOLANA',
+      network: 'solana-test',
+      amount: 29_990_000n,
+      status: 'confirmed',
+    }),
+  ],
+}
+
 /** Every page by name, at the time at which it is what its name says. */
 const PAGES: { [name: string]: { invoice: Invoice; nowMs: number; merchantName?: string } } = {
   ...Object.fromEntries(
@@ -68,34 +95,6 @@ const PAGES: { [name: string]: { invoice: Invoice; nowMs: number; merchantName?:
       address: ADDRESS_EVM,
       addressesBeside: { solana: ADDRESS_SOLANA },
     }),
-    nowMs: NOW_MS,
-  },
-  paid_dollars: {
-    invoice: {
-      ...INVOICES_BY_PAGE.paid,
-      asset: 'USDC_BASE',
-      alsoAccepts: ['USDT_ARBITRUM', 'USDC_SOLANA'],
-      tokenRates: { USDC: AT_PAR, USDT: AT_PAR },
-      rate: AT_PAR,
-      amount: 49_990_000n,
-      address: ADDRESS_EVM,
-      addressesBeside: { solana: ADDRESS_SOLANA },
-      payments: [
-        litecoinPayment({
-          asset: 'USDT_ARBITRUM',
-          network: 'arbitrum-test',
-          amount: 20_000_000n,
-          status: 'confirmed',
-        }),
-        litecoinPayment({
-          id: 'pay_2',
-          asset: 'USDC_SOLANA',
-          network: 'solana-test',
-          amount: 29_990_000n,
-          status: 'confirmed',
-        }),
-      ],
-    },
     nowMs: NOW_MS,
   },
   awaiting_wei: {
@@ -263,6 +262,7 @@ const MORE_PAGES: { [name: string]: (name: string) => string } = {
       },
     ),
   receipt: () => `${server.show('receipt', { ...paid, id: 'inv_receipt' })}/receipt`,
+  receipt_dollars: () => `${server.show('receipt3', { ...paidInDollars, id: 'inv_receipt3' })}/receipt`,
   receipt_overpaid: () => `${server.show('receipt2', { ...overpaid, id: 'inv_receipt2' })}/receipt`,
 }
 

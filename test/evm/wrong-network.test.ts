@@ -56,17 +56,18 @@ test('USDC on Ethereum, where no invoice asks for it, is shown with its transact
     txids.push(await watched.chain.anvil.send(watched.chain.token.mint(address, USDC)))
   }
   await watched.chain.mine(4)
+  const reasons = ['wrong_network', 'wrong_asset']
   for (const [index, { id }] of [forBase, forEther].entries()) {
     await until(async () => (await watched.eventsOf(id)).includes('manual_review'), { what: 'it is told' })
     await until(async () => (await watched.paymentsOf(id))[0] === 'confirmed', { what: 'it is final' })
     const view = await viewOf(id)
     expect(view.status).toBe('awaiting_payment')
     expect(view.payments).toMatchObject([
-      { asset: 'USDC_ETHEREUM', txid: txids[index], amount: '25', review_reason: 'wrong_network' },
+      { asset: 'USDC_ETHEREUM', txid: txids[index], amount: '25', review_reason: reasons[index] },
     ])
   }
   expect(await notesFor(forBase.id)).toEqual([
-    'We found 25.00 USDC on the Ethereum network. It is not the coin of this payment and does not count towards it; Tea Shop must review it.',
+    'We found 25.00 USDC on the Ethereum network. This payment is not taken on that network, so it does not count yet; Tea Shop must review it.',
   ])
   expect(await balances()).toEqual([{ asset: 'USDC_ETHEREUM', account: 'suspense', balance: USDC * 2n }])
   // What was asked for is still taken.

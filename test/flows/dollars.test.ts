@@ -59,7 +59,7 @@ beforeAll(async () => {
     )
   await addAddresses(database, 'evm-test', 'evm', 200)
   await addAddresses(database, 'solana-test', 'solana', 3)
-  await database.owner.query('update account_key set next_index = 1000')
+  await database.owner.query('update account_key set next_index = 1000000000')
 })
 afterAll(() => database.drop())
 

@@ -4,7 +4,7 @@ import type { CheckoutPage } from './checkout-page.ts'
 import { Deadline } from './deadline.tsx'
 import { Icon } from './icons.tsx'
 import { fill, fillParts } from './language.ts'
-import { payableNetworks } from './network-names.ts'
+import { everyNetwork } from './network-names.ts'
 import { OutcomeHead } from './outcome-head.tsx'
 import { outcomeTextOf } from './outcome-text.ts'
 import { LocalTime, Receipt, Row } from './receipt.tsx'
@@ -96,7 +96,7 @@ export function WhyExpired({ page: { view, language } }: { page: CheckoutPage })
   const { messages } = language
   const reading = view.expiryReading
   if (reading === null) return null
-  const network = <bdi>{payableNetworks(language, view)}</bdi>
+  const network = <bdi>{everyNetwork(language, view)}</bdi>
   const time = <LocalTime language={language} ms={reading.readAtMs} />
   return (
     <details class="fold" id="why">

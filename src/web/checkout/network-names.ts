@@ -8,6 +8,10 @@ type Payable = { readonly asset: AssetId; readonly alsoAccepts: readonly AssetId
 export const payableNetworks = (language: Language, { asset, alsoAccepts }: Payable): string =>
   oneOf(language, [asset, ...alsoAccepts])
 
+/** All of them: "Base, Ethereum and Solana". */
+export const everyNetwork = (language: Language, { asset, alsoAccepts }: Payable): string =>
+  new Intl.ListFormat(language.locale).format(namesOf([asset, ...alsoAccepts]))
+
 /** Those on which the token that is shown can be paid to the address that is shown. */
 export function networksAt(language: Language, { asset, alsoAccepts }: Payable): string {
   const { symbol, keyFamily } = ASSETS[asset]
@@ -15,10 +19,11 @@ export function networksAt(language: Language, { asset, alsoAccepts }: Payable):
   return oneOf(language, [asset, ...alsoAccepts.filter(isThere)])
 }
 
-function oneOf({ locale }: Language, assets: readonly AssetId[]): string {
-  const names = new Set(assets.map((each) => ASSETS[each].networkName))
-  return new Intl.ListFormat(locale, { type: 'disjunction' }).format(names)
-}
+const oneOf = ({ locale }: Language, assets: readonly AssetId[]): string =>
+  new Intl.ListFormat(locale, { type: 'disjunction' }).format(namesOf(assets))
+
+const namesOf = (assets: readonly AssetId[]): ReadonlySet<string> =>
+  new Set(assets.map((each) => ASSETS[each].networkName))
 
 /** The networks on which payments that count have come; while there is none, those on which one may. */
 export function paidNetworks(language: Language, view: CheckoutView): string {
