@@ -2,9 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { address } from '@solana/kit'
 import { expect, test } from 'vitest'
 import { ChainUnavailable } from '../../src/chain/adapter.ts'
+import { associatedTokenAccount } from '../../src/chain/solana/token-accounts.ts'
+import { ASSETS } from '../../src/core/assets.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
+import { sandboxMintOf } from '../../src/sandbox/solana/sandbox-mints.ts'
 import { copyDatabase } from '../support/database-copy.ts'
 import {
   FIRST_SEED,
@@ -36,6 +39,10 @@ const KILLS = process.env.LONG === '1' ? 60 : 2
 const MOMENTS_MAX = 80
 const BLOCK_MS = 20
 const SOL = 1_000_000_000n
+/** What is paid out, and the most of it that one address gets. */
+const MOST = { SOL, USDC_SOLANA: 30_000_000n, PYUSD_SOLANA: 30_000_000n } as const
+type Paid = keyof typeof MOST
+const PAID = ['SOL', 'USDC_SOLANA', 'PYUSD_SOLANA'] as const
 /** Blocks that no fork takes back. */
 const FINALIZED_LAG = 3
 
@@ -80,7 +87,8 @@ async function step(history: History): Promise<void> {
 /** A fork on which one of the newest transactions did not happen; it is lost, or comes back later. */
 async function takeAway({ world, random, held }: History): Promise<void> {
   const { rows } = await world.database.owner.query<{ txid: string }>(
-    `select txid from payout_transaction union all select txid from solana_chore where txid is not null order by txid`,
+    `select txid from payout_transaction union all select txid from solana_chore where txid is not null
+     union all select txid from solana_token_sweep where txid is not null order by txid`,
   )
   const statuses = await world.rpc.statuses(rows.map(({ txid }) => txid))
   const taken = [...statuses].filter(([, { isFinal }]) => !isFinal).map(([txid]) => txid)
@@ -120,27 +128,34 @@ async function settle({ world, held }: History, payouts: readonly Payout[]): Pro
   return now
 }
 
-/** What the vault holds beyond what keeps it in being. */
-async function inVault(world: SolanaPayoutWorld): Promise<bigint> {
+/** What the vault holds, of SOL beyond what keeps it in being. */
+async function inVault(world: SolanaPayoutWorld, asset: Paid): Promise<bigint> {
   const { vault, reading } = await world.signerAccounts()
+  if (asset !== 'SOL') return world.holdsTokens(asset, vault)
   const held = await world.holds(vault)
   return held === 0n ? 0n : held - (reading?.rentExempt ?? 0n)
 }
 
-async function openShop(world: SolanaPayoutWorld, random: Random): Promise<Shop> {
-  const amounts = Array.from({ length: 1 + random.below(4) }, () => SOL / BigInt(1 + random.below(7)))
+const heldBy = (world: SolanaPayoutWorld, asset: Paid, owner: string): Promise<bigint> =>
+  asset === 'SOL' ? world.holds(owner) : world.holdsTokens(asset, owner)
+
+async function openShop(world: SolanaPayoutWorld, random: Random, asset: Paid): Promise<Shop> {
+  const amounts = Array.from({ length: 1 + random.below(4) }, () => MOST[asset] / BigInt(1 + random.below(7)))
   const tenant = await world.openShop([])
   const owners: string[] = []
-  for (const amount of amounts) owners.push(await world.deposit(tenant, amount))
+  for (const amount of amounts) owners.push(await world.deposit(tenant, amount, { asset }))
   return { tenant, owners, total: amounts.reduce((sum, amount) => sum + amount, 0n) }
 }
 
 /** Once on the chain, once in the events. */
 async function expectPaidOnce(world: SolanaPayoutWorld, payout: Payout, about: string): Promise<void> {
   expect(payout.status, `${about}: ${world.logged.slice(-12).join('')}`).toBe('confirmed')
-  expect(await world.holds(payout.destination), about).toBe(payout.amount - payout.networkFee)
+  const asset = PAID.find((each) => each === payout.asset) ?? 'SOL'
+  expect(await heldBy(world, asset, payout.destination), about).toBe(payout.amount - payout.networkFee)
+  const mint = sandboxMintOf(asset)
+  const account = mint === null ? payout.destination : associatedTokenAccount(payout.destination, mint)
   const paid = await world.solana.payer.client
-    .getSignaturesForAddress(address(payout.destination), { commitment: 'confirmed' })
+    .getSignaturesForAddress(address(account), { commitment: 'confirmed' })
     .send()
   expect(
     paid.filter(({ err }) => err === null).map(({ signature }) => signature),
@@ -157,9 +172,10 @@ async function tellHistory(world: SolanaPayoutWorld, seed: number): Promise<void
   // What was confirmed in an earlier history is no longer looked after.
   world.now = new Date(world.now.getTime() + 25 * 3_600_000)
   world.logged.length = 0
-  const before = await inVault(world)
-  const shops = [await openShop(world, random)]
-  if (random.chance(0.3)) shops.push(await openShop(world, random))
+  const asset = random.pick(PAID)
+  const before = await inVault(world, asset)
+  const shops = [await openShop(world, random, asset)]
+  if (random.chance(0.3)) shops.push(await openShop(world, random, asset))
   // Deep enough that no history here takes the deposits away.
   await world.solana.mine(FINALIZED_LAG + 1)
   await world.tracker().pass()
@@ -170,7 +186,9 @@ async function tellHistory(world: SolanaPayoutWorld, seed: number): Promise<void
     const part = total / BigInt(isWhole ? count : count + 1)
     for (let at = 1; at <= count; at++) {
       const amount = isWhole && at === count ? total - part * BigInt(count - 1) : part
-      payouts.push(await world.payout(tenant, formatCoinAmount(amount, 9)))
+      payouts.push(
+        await world.payout(tenant, formatCoinAmount(amount, ASSETS[asset].decimals), undefined, asset),
+      )
     }
   }
   // A payout takes nonces and a sweep first, where most steps would be spent; what may happen twice is what is signed.
@@ -180,25 +198,25 @@ async function tellHistory(world: SolanaPayoutWorld, seed: number): Promise<void
   }
   for (let count = 0; count < STEPS_MAX; count++) await step(history)
   const done = await settle(history, payouts)
-  await expectDone(world, { shops, payouts: done, before, about })
+  await expectDone(world, { asset, shops, payouts: done, before, about })
 }
 
-/** Every payout once, and not a lamport more or less in the vault and at the addresses than the books say. */
+/** Every payout once, and not a unit more or less in the vault and at the addresses than the books say. */
 async function expectDone(
   world: SolanaPayoutWorld,
-  of: { shops: readonly Shop[]; payouts: readonly Payout[]; before: bigint; about: string },
+  of: { asset: Paid; shops: readonly Shop[]; payouts: readonly Payout[]; before: bigint; about: string },
 ): Promise<void> {
-  const { shops, payouts, before, about } = of
+  const { asset, shops, payouts, before, about } = of
   for (const payout of payouts) await expectPaidOnce(world, payout, about)
   let inBooks = 0n
-  let onChain = (await inVault(world)) - before
+  let onChain = (await inVault(world, asset)) - before
   for (const { tenant, owners, total } of shops) {
     const paid = payouts.filter(({ merchantId }) => merchantId === tenant.merchantId)
     const left = total - paid.reduce((sum, { amount }) => sum + amount, 0n)
     const { available = 0n, reserved } = await world.balances(tenant)
     expect({ available, reserved }, about).toEqual({ available: left, reserved: 0n })
     inBooks += available
-    for (const owner of owners) onChain += await world.holds(owner)
+    for (const owner of owners) onChain += await heldBy(world, asset, owner)
   }
   expect(onChain, about).toBe(inBooks)
 }
@@ -244,11 +262,13 @@ test(
 )
 
 test(
-  `${KILLS} kills while signing and sending: each payout in SOL is paid once; ledger and chain agree`,
+  `${KILLS} kills while signing and sending: each payout of PYUSD is paid once; ledger and chain agree`,
   async () => {
     const random = seededRandom(FIRST_SEED)
     const world = await openWorld()
     try {
+      // SOL goes the same way, and has fewer moments.
+      const asset = 'PYUSD_SOLANA'
       const tenant = await world.openShop([])
       const shop = { tenant, owners: [] as string[], total: 0n }
       await world.tracker().pass()
@@ -264,10 +284,10 @@ test(
         await alive.kill()
       }
       for (let kill = 0; kill < KILLS; kill++) {
-        shop.owners.push(await world.deposit(tenant, SOL))
-        shop.total += SOL
+        shop.owners.push(await world.deposit(tenant, MOST[asset], { asset }))
+        shop.total += MOST[asset]
         await world.solana.mine(FINALIZED_LAG)
-        payouts.push(await world.payout(tenant, '0.8'))
+        payouts.push(await world.payout(tenant, '24', undefined, asset))
         await killSometime(random, await world.startProcess(), MOMENTS_MAX, async () => {
           await world.solana.mine(1)
           await sleep(BLOCK_MS)
@@ -279,7 +299,7 @@ test(
       }
       await rest()
       await world.solana.mine(FINALIZED_LAG + 1)
-      await expectDone(world, { shops: [shop], payouts: await load(), before: 0n, about: 'killed' })
+      await expectDone(world, { asset, shops: [shop], payouts: await load(), before: 0n, about: 'killed' })
     } finally {
       await world.close()
     }
