@@ -245,34 +245,39 @@ test('a sweep from before the journal kept sweeps counts by its own signature, a
   expect(kept).toHaveLength(lines.length - older.length)
 })
 
-test('a sweep unknown to database and journal is found on the chain, and counts by its signature alone', async () => {
-  const tenant = await world.openShop([SOL])
-  await world.until(tenant, (await world.payout(tenant, '0.3')).id, 'confirmed')
-  const [index = 0] = await indexesOf(tenant)
-  const path = join(world.folder, 'payouts.jsonl')
-  const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line !== '')
-  const isOwn = (line: string) => line.includes('vault_sweep') && line.includes(`"key_index":${index},`)
-  const older = lines.filter((line) => !isOwn(line)).map((line) => JSON.parse(line))
-  await writeFile(path, older.map((line) => `${JSON.stringify({ ...line, at: undefined })}\n`).join(''))
-  const { rows } = await world.database.owner.query<{ txid: string }>(
-    `delete from solana_chore where kind = 'sweep' and landed and indexes @> array[$1::bigint] returning txid`,
-    [index],
-  )
-  expect(rows).toHaveLength(1)
-  // What a watcher's login writes beside counts for nothing, and stops nothing.
-  await watcher.query(
-    `insert into solana_found_sweep (network, txid, raw, found_at)
-     select $1, name, bytes, now() from (values ('!', ''::bytea), ('"', '\\x01ff'::bytea)) as forged (name, bytes)`,
-    [NETWORK],
-  )
-  await watcher.query(
-    `insert into solana_found_sweep (network, txid, raw, found_at)
-     select $1, '#', set_byte(raw, 10, (get_byte(raw, 10) + 1) % 256), now() from solana_chore
-     where kind = 'sweep' and raw is not null limit 1`,
-    [NETWORK],
-  )
-  const payout = await world.payout(tenant, '0.6')
-  await world.until(tenant, payout.id, 'confirmed')
-  const kept = (await readFile(path, 'utf8')).split('\n').filter(isOwn)
-  expect(kept.map((line) => JSON.parse(line).txid)).toEqual(rows.map(({ txid }) => txid))
-})
+test.each([
+  { asset: 'SOL', whole: SOL, amounts: ['0.3', '0.6'], table: `solana_chore where kind = 'sweep' and` },
+  { asset: 'PYUSD_SOLANA', whole: 9n * USD, amounts: ['3', '6'], table: 'solana_token_sweep where' },
+] as const)(
+  'a sweep of $asset unknown to database and journal is found on the chain, by its signature alone',
+  async ({ asset, whole, amounts: [first, second], table }) => {
+    const tenant = await world.openShop([whole], 0, asset)
+    await world.until(tenant, (await world.payout(tenant, first, undefined, asset)).id, 'confirmed')
+    const [index = 0] = await indexesOf(tenant)
+    const path = join(world.folder, 'payouts.jsonl')
+    const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line !== '')
+    const isOwn = (line: string) => line.includes('vault_sweep') && line.includes(`"key_index":${index},`)
+    const older = lines.filter((line) => !isOwn(line)).map((line) => JSON.parse(line))
+    await writeFile(path, older.map((line) => `${JSON.stringify({ ...line, at: undefined })}\n`).join(''))
+    const { rows } = await world.database.owner.query<{ txid: string }>(
+      `delete from ${table} landed and indexes @> array[$1::bigint] returning txid`,
+      [index],
+    )
+    expect(rows).toHaveLength(1)
+    // What a watcher's login writes beside counts for nothing, and stops nothing.
+    await watcher.query(
+      `insert into solana_found_sweep (network, txid, raw, found_at)
+     select $1, name || $2, bytes, now() from (values ('!', ''::bytea), ('"', '\\x01ff'::bytea)) as forged (name, bytes)`,
+      [NETWORK, asset],
+    )
+    await watcher.query(
+      `insert into solana_found_sweep (network, txid, raw, found_at)
+     select $1, '#' || $2, set_byte(raw, 10, (get_byte(raw, 10) + 1) % 256), now() from ${table} raw is not null limit 1`,
+      [NETWORK, asset],
+    )
+    const payout = await world.payout(tenant, second, undefined, asset)
+    await world.until(tenant, payout.id, 'confirmed')
+    const kept = (await readFile(path, 'utf8')).split('\n').filter(isOwn)
+    expect(kept.map((line) => JSON.parse(line).txid)).toEqual(rows.map(({ txid }) => txid))
+  },
+)

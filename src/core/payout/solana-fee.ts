@@ -17,9 +17,9 @@ export const SWEEP_SOURCES_MAX = 9
 export const TOKEN_SWEEP_SOURCES_MAX = 5
 /** What sweeping one address's tokens takes at most, in lamports: its own signature and the fee payer's. */
 export const TOKEN_SWEEP_COST = 2n * LAMPORTS_PER_SIGNATURE
-/** More than a payout of tokens uses: TOKENS_TAKEN of it, and as much again for programs that grow. */
+/** More than a payout of tokens uses: 4,100 units of the Token Extensions program, some 6,500 of an older Token program. */
 export const TOKEN_UNIT_LIMIT = 40_000
-/** The same where it creates the destination's token account: finding its address alone takes 1,500 units a try. */
+/** The same where it creates the destination's token account: up to 30,000, for each further try at its address 1,500 more. */
 export const TOKEN_ACCOUNT_UNIT_LIMIT = 150_000
 
 /** Prices of a unit are in millionths of a lamport; no reading above this is believed. */
