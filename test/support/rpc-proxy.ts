@@ -16,6 +16,8 @@ export type RpcProxy = {
   readonly calls: string[]
   /** Requests so far, each with one call or a batch. */
   readonly requests: () => number
+  /** Bytes of answers so far, headers left out. */
+  readonly answeredBytes: () => number
   /** From now on batches are answered as by what serves none. */
   refuseBatches(): void
   /** From now on this other node answers, at the same address and without a pause. */
@@ -56,6 +58,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
   const happenings = new Map<string, () => Promise<void>>()
   const calls: string[] = []
   let requests = 0
+  let answeredBytes = 0
   let refusesBatches = false
   let isForbidden: (call: RpcCall) => boolean = () => false
   let dropped: string | null = null
@@ -104,6 +107,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
   const server: Server = createServer((request, response) => {
     answer(request).then(
       ({ status, body }) => {
+        answeredBytes += Buffer.byteLength(body)
         if (!isHangingUp) {
           response.writeHead(status).end(body)
           return
@@ -121,6 +125,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
     url: `http://${target.username}:${target.password}@127.0.0.1:${address.port}`,
     calls,
     requests: () => requests,
+    answeredBytes: () => answeredBytes,
     refuseBatches: () => {
       refusesBatches = true
     },
