@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Dispatcher } from 'undici'
 import { z } from 'zod'
-import { ASSETS, type AssetId, type Chain } from '../core/assets.ts'
+import { ASSETS, type AssetId, type Chain, isSplToken } from '../core/assets.ts'
 import { fiatOf, parseFiat } from '../core/card/fiat.ts'
 import type { CardOrder, CardRefusal, OnrampProvider, ProviderAnswer } from '../core/card/onramp-provider.ts'
 import { parsePlace } from '../core/card/places.ts'
@@ -41,9 +41,10 @@ const CARD_PAYMENT = {
 /** Chains that MoonPay does not name: a ticker alone is the coin of its own chain, or on Ethereum. */
 const UNNAMED: readonly Chain[] = ['bitcoin', 'litecoin', 'ethereum', 'solana']
 
-/** MoonPay's code of a coin: `eth`, `eth_base`. What its list of currencies lacks it does not sell. */
+/** MoonPay's code of a coin: `eth`, `eth_base`, `usdc_sol`. What its list of currencies lacks it does not sell. */
 function codeOf(asset: AssetId): string {
   const { symbol, chain } = ASSETS[asset]
+  if (isSplToken(asset)) return `${symbol}_sol`.toLowerCase()
   return (UNNAMED.includes(chain) ? symbol : `${symbol}_${chain}`).toLowerCase()
 }
 

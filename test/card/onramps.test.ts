@@ -191,6 +191,14 @@ describe('MoonPay', () => {
     expect((await fetch(changed)).status).toBe(403)
   })
 
+  test('sells a token of Solana as that, not as the one of Ethereum, which has the bare ticker', async () => {
+    const answer = await provider('moonpay').begin({ ...ORDER, asset: 'USDC_SOLANA' })
+    if (answer.kind !== 'offered') throw new Error('no offer')
+    expect(new URL(answer.url).searchParams.get('currencyCode')).toBe('usdc_sol')
+    const other = await provider('moonpay').begin({ ...ORDER, asset: 'PYUSD_SOLANA' })
+    expect(other).toMatchObject({ kind: 'refused', reason: 'not_offered' })
+  })
+
   test('says why there is no offer: country, state, coin, too little, too much', async () => {
     const begin = (change: Partial<CardOrder>) => provider('moonpay').begin({ ...ORDER, ...change })
     const region = { kind: 'refused', reason: 'region', minimum: null }

@@ -249,6 +249,10 @@ const CURRENCIES = [
     notAllowedCountries: ['CA'],
     notAllowedUSStates: ['NY'],
   },
+  ...['usdc', 'usdc_sol'].map((code) => ({
+    ...{ code, type: 'crypto', precision: 2, isSuspended: false, supportsLiveMode: true },
+    ...{ isSupportedInUS: true, notAllowedCountries: [], notAllowedUSStates: [] },
+  })),
   {
     code: 'ltc',
     type: 'crypto',
