@@ -38,7 +38,7 @@ export const ERRORS = {
   amount_too_small: {
     status: 400,
     type: 'invalid_request_error',
-    message: 'The amount is below the minimum for an invoice in this asset.',
+    message: 'The amount is below the minimum: 0.50 US dollars, or that of the asset in GET /api/v1/assets.',
   },
   amount_too_large: {
     status: 400,
