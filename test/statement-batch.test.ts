@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { openPool, type Pool } from '../src/postgres/pool.ts'
-import { isRefusal, withStatementBatch, withTransaction } from '../src/postgres/transaction.ts'
+import { Rows } from '../src/postgres/rows.ts'
+import { isRefusal, type Tx, withStatementBatch, withTransaction } from '../src/postgres/transaction.ts'
 import { newId } from '../src/runtime/new-id.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { seedMerchant } from './support/seed.ts'
@@ -122,6 +123,68 @@ test('a connection that is cut off in the middle of a batch commits nothing, and
   expect(await kept()).toEqual([])
   await withStatementBatch(pool, TENANT, async (tx) => void tx.query(INSERT, [2]))
   expect(await kept()).toEqual([2])
+})
+
+const INSERT_ROWS =
+  'insert into probe select id from json_to_recordset($1) as row (id int) returning xmin::text'
+/** So many batches at once, one by one the `i`-th with what `gather(i)` asks for; those after the second wait for these. */
+const atOnce = (count: number, gather: (tx: Tx, i: number) => unknown) =>
+  Promise.allSettled(
+    Array.from({ length: count }, (_, i) =>
+      withStatementBatch(pool, TENANT, async (tx) => void gather(tx, i)),
+    ),
+  )
+
+test('batches that wait for others of their tenant become one transaction, and one statement of their rows', async () => {
+  const answers: Promise<{ rows: { xmin: string }[] }>[] = []
+  const ended = await atOnce(6, (tx, i) => {
+    if (i % 2 === 0) void tx.query('select $1::int as before', [i])
+    answers.push(tx.query<{ xmin: string }>(INSERT_ROWS, [new Rows([{ id: i }])]))
+  })
+  expect(ended.map(({ status }) => status)).toEqual(Array(6).fill('fulfilled'))
+  expect(await kept()).toEqual([0, 1, 2, 3, 4, 5])
+  const written = (await Promise.all(answers)).map(({ rows }) => rows.map(({ xmin }) => xmin))
+  // Those of the same statements are answered together.
+  expect(written.map((rows) => rows.length)).toEqual([1, 1, 2, 2, 2, 2])
+  expect(new Set(written.flat()).size).toBe(3)
+})
+
+test('where one batch of a group fails, at once or at the commit, it alone does', async () => {
+  const twice = await atOnce(6, (tx, i) => tx.query(INSERT, [i === 4 ? 3 : i]))
+  expect(twice.map(({ status }) => status === 'fulfilled')).toEqual([true, true, true, true, false, true])
+  expect(await kept()).toEqual([0, 1, 2, 3, 5])
+  const refused = await atOnce(6, (tx, i) => {
+    void tx.query(INSERT, [10 + i])
+    if (i === 2) void tx.query('select refuse()')
+  })
+  expect(refused.map(({ status }) => status === 'fulfilled')).toEqual([true, true, false, true, true, true])
+  expect((await kept()).slice(5)).toEqual([10, 11, 13, 14, 15])
+})
+
+test('a connection that is cut off under a group fails all of it, and sends none of it again', async () => {
+  const ended = await atOnce(5, (tx, i) => {
+    void tx.query(INSERT, [i])
+    if (i === 3) void tx.query('select pg_terminate_backend(pg_backend_pid())')
+  })
+  expect(ended.map(({ status }) => status === 'fulfilled')).toEqual([true, true, false, false, false])
+  expect(await kept()).toEqual([0, 1])
+})
+
+test('batches of different tenants never share a transaction', async () => {
+  const other = { merchantId: newId('merchant', new Date()), livemode: false }
+  const SEEN = `select current_setting('paylink.merchant_id') as merchant, pg_current_xact_id()::text as xact`
+  const seen = await Promise.all(
+    Array.from({ length: 8 }, async (_, i) => {
+      const tenant = i % 2 === 0 ? TENANT : other
+      const { found } = await withStatementBatch(pool, tenant, async (tx) => ({
+        found: tx.query<{ merchant: string; xact: string }>(SEEN),
+      }))
+      const row = (await found).rows[0]
+      expect(row?.merchant).toBe(tenant.merchantId)
+      return `${row?.merchant} ${row?.xact}`
+    }),
+  )
+  expect(new Set(seen.map((one) => one.split(' ')[1])).size).toBe(new Set(seen).size)
 })
 
 test('row level security shows a batch the rows of its own merchant and mode, and no later one any', async () => {

@@ -1,7 +1,8 @@
-import type pg from 'pg'
+import pg from 'pg'
 import type { Tenant } from '../core/tenant.ts'
 import { isGuarded, type Pool, type Queryable } from './pool.ts'
 import { type BatchedStatement, sendBatch } from './statement-batch.ts'
+import { createStatementGroups, type StatementGroups } from './statement-groups.ts'
 
 /** Whose rows a transaction may see. Row level security enforces it for the API. */
 export type { Tenant }
@@ -48,7 +49,8 @@ const SET_TENANT = `select set_config('paylink.merchant_id', $1, true), set_conf
 /**
  * Sends what `gather` asks for in one round trip, as one transaction that commits by itself; nothing of it happens
  * where one of the statements fails, or `gather` throws. None of them is answered before all have committed, so `gather` must
- * wait for none. No connection is held until it has returned.
+ * wait for none. No connection is held until it has returned. Batches of one tenant that would wait for a connection share one
+ * transaction; a statement with `Rows` is then answered for the rows of all of them.
  */
 export async function withStatementBatch<Result>(
   pool: Pool,
@@ -57,22 +59,46 @@ export async function withStatementBatch<Result>(
 ): Promise<Result> {
   requireMerchant(tenant.merchantId)
   const statements: BatchedStatement[] = []
-  const tx = gatherInto(statements)
-  tx.query(SET_TENANT, [tenant.merchantId, String(tenant.livemode)])
-  const result = await gather(tx)
-  const client = await pool.connect()
-  let broken: Error | undefined
-  try {
-    await sendBatch(client, statements)
-    return result
-  } catch (error) {
-    // Of a connection whose server refused as it had to, everything is known.
-    broken = isRefusal(error) ? undefined : asError(error)
-    throw error
-  } finally {
-    client.release(broken)
-  }
+  const result = await gather(gatherInto(statements))
+  await groupsOf(pool).send(tenant, statements)
+  return result
 }
+
+const groupsByPool = new WeakMap<Pool, StatementGroups>()
+
+function groupsOf(pool: Pool): StatementGroups {
+  const known = groupsByPool.get(pool)
+  if (known !== undefined) return known
+  const commit = async (tenant: Tenant, statements: readonly BatchedStatement[]): Promise<void> => {
+    const all: BatchedStatement[] = []
+    gatherInto(all).query(SET_TENANT, [tenant.merchantId, String(tenant.livemode)])
+    all.push(...statements)
+    const client = await pool.connect()
+    let broken: Error | undefined
+    try {
+      await sendBatch(client, all)
+    } catch (error) {
+      // Of a connection whose server refused as it had to, everything is known.
+      broken = isRefusal(error) ? undefined : asError(error)
+      throw error
+    } finally {
+      client.release(broken)
+    }
+  }
+  const groups = createStatementGroups({ commit, isUndone })
+  groupsByPool.set(pool, groups)
+  return groups
+}
+
+/**
+ * Classes of errors that end a statement, and so its transaction, but no connection: wrong data, a constraint, a conflict,
+ * a right that is missing, what a function raises. Severities come in the server's language.
+ */
+const UNDONE_CLASSES = ['22', '23', '40', '42', 'P0', 'PL']
+
+/** Whether it is known that nothing was kept: where a connection ends, its transaction may have committed. */
+const isUndone = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && UNDONE_CLASSES.includes(String(error.code).slice(0, 2))
 
 /** An error that a function of ours raises to end a transaction whose further statements are on their way already. */
 const REFUSALS = { keyNotFresh: 'PL001', addressTaken: 'PL002' } as const

@@ -1,6 +1,7 @@
 import type { Keyspace } from '../../core/assets.ts'
 import type { DepositPlan } from '../../core/invoice/plan.ts'
 import type { Queryable } from '../../postgres/pool.ts'
+import { Rows } from '../../postgres/rows.ts'
 import type { Tx } from '../../postgres/transaction.ts'
 import type { ClaimedAddress } from '../invoices/invoices.ts'
 
@@ -54,5 +55,9 @@ export async function takeLeasedAddress(
   index: number,
   now: Date,
 ): Promise<void> {
-  await tx.query('select take_leased_address($1, $2, $3, $4, $5)', [keyspace, form, network, index, now])
+  await tx.query(
+    `select take_leased_address($1, $2, $3, idx, taken_at)
+     from json_to_recordset($4) as row (idx bigint, taken_at timestamptz)`,
+    [keyspace, form, network, new Rows([{ idx: index, taken_at: now }])],
+  )
 }

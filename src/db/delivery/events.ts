@@ -1,4 +1,5 @@
 import { GIVE_UP_AFTER_MS } from '../../core/endpoint/backoff.ts'
+import { Rows } from '../../postgres/rows.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { deliveryId } from './deliveries.ts'
 
@@ -13,50 +14,67 @@ type NewEvent = {
 }
 
 /**
- * Writes one event and a delivery to each endpoint that is enabled, verified and subscribed now; with none, the
+ * Writes events and a delivery of each to each endpoint that is enabled, verified and subscribed now; with none, an
  * event awaits delivery: as `not_subscribed` where the mode has endpoints and none of them subscribes, else as
  * `no_endpoint`. An endpoint that was removed less than `GIVE_UP_AFTER_MS` ago counts, since it may be about to be
  * replaced. A delivery's id is the event's with the endpoint's: an event goes to an endpoint once, unless somebody asks
  * for it again. Served by webhook_endpoint_eligible and the endpoints' key.
  */
-export async function insertEvent(tx: Tx, tenant: Tenant, event: NewEvent): Promise<{ deliveries: number }> {
+export async function insertEvents(
+  tx: Tx,
+  tenant: Tenant,
+  events: readonly NewEvent[],
+): Promise<{ deliveries: number }> {
+  if (events.length === 0) return { deliveries: 0 }
   const { rows } = await tx.query<{ deliveries: number }>(
-    `with new_event as (
+    `with made as materialized (
+       select * from json_to_recordset($3) as row (id text, event_type text, resource_id text, sequence integer,
+         body text, request_id text, created_at timestamptz)),
+     new_event as (
        insert into event (merchant_id, id, livemode, event_type, resource_id, sequence, body, request_id, created_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9)),
+       select $1, id, $2, event_type, resource_id, sequence, convert_to(body, 'UTF8'), request_id, created_at
+       from made),
      queued as (
        insert into delivery (merchant_id, id, livemode, endpoint_id, event_id, due_at, give_up_at)
-       select $1, ${deliveryId('$2', 'id')}, $3, id, $2, now(), now() + $10 * interval '1 millisecond'
-       from webhook_endpoint
-       where merchant_id = $1 and livemode = $3
+       select $1, ${deliveryId('made.id', 'endpoint.id')}, $2, endpoint.id, made.id, now(),
+         now() + $4 * interval '1 millisecond'
+       from made, webhook_endpoint endpoint
+       where merchant_id = $1 and livemode = $2
          and status = 'enabled' and verified_at is not null and removed_at is null
-         and subscribed_events && array[$4, '*']
-       returning 1),
+         and subscribed_events && array[event_type, '*']
+       returning event_id),
      awaiting as (
        insert into event_awaiting (merchant_id, event_id, livemode, reason, since)
-       select $1, $2, $3, (
-         select case when bool_or(subscribed_events && array[$4, '*']) then 'no_endpoint'
+       select $1, id, $2, (
+         select case when bool_or(subscribed_events && array[event_type, '*']) then 'no_endpoint'
            when bool_or(removed_at is null) then 'not_subscribed' else 'no_endpoint' end
          from webhook_endpoint
-         where merchant_id = $1 and livemode = $3
-           and (removed_at is null or removed_at > $9::timestamptz - $10 * interval '1 millisecond')), $9
-       where not exists (select from queued))
+         where merchant_id = $1 and livemode = $2
+           and (removed_at is null or removed_at > made.created_at - $4 * interval '1 millisecond')), created_at
+       from made where not exists (select from queued where event_id = made.id))
      select count(*)::int as deliveries from queued`,
     [
       tenant.merchantId,
-      event.id,
       tenant.livemode,
-      event.type,
-      event.resourceId,
-      event.sequence,
-      Buffer.from(event.body),
-      event.requestId,
-      event.createdAt,
+      new Rows(
+        events.map((event) => ({
+          id: event.id,
+          event_type: event.type,
+          resource_id: event.resourceId,
+          sequence: event.sequence,
+          body: event.body,
+          request_id: event.requestId,
+          created_at: event.createdAt,
+        })),
+      ),
       GIVE_UP_AFTER_MS,
     ],
   )
   return { deliveries: rows[0]?.deliveries ?? 0 }
 }
+
+export const insertEvent = (tx: Tx, tenant: Tenant, event: NewEvent): Promise<{ deliveries: number }> =>
+  insertEvents(tx, tenant, [event])
 
 export type FeedEvent = {
   readonly id: string

@@ -3,6 +3,7 @@ import type { DepositPlan } from '../../core/invoice/plan.ts'
 import { deriveStatus } from '../../core/invoice/status.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
 import type { Queryable } from '../../postgres/pool.ts'
+import { Rows } from '../../postgres/rows.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { loadReceived } from '../ledger/received.ts'
 import { weightOf } from '../ledger/token-weights.ts'
@@ -61,60 +62,75 @@ export async function insertInvoice(
   /** Its addresses of other key families. */
   beside: readonly { keyspace: Keyspace; idx: number; addressBytes: Buffer; address: string }[] = [],
 ): Promise<void> {
-  const given = [{ ...deposit, address: invoice.address }, ...beside]
-  await tx.query(
-    `with new_invoice as (
-       insert into invoice (merchant_id, id, livemode, status, asset, amount, usd_cents, amount_source, rate,
-         tolerance_under, tolerance_over, confirmations, allow_asset_selection, customer_email,
-         external_reference, order_reference, checkout_session_id, payment_link_id, metadata, reopened_from,
-         address, created_at, expires_at, announced, event_count, service_fee_bps, return_url,
-         price_amount, price_currency, price_rate, description, also_accepts, token_rates)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-         $22, $23, $24, $28, $29, $30, $31, $32, $33, $34, $35, $36))
-     insert into deposit_address (merchant_id, keyspace, idx, livemode, invoice_id, program, address, created_at)
-     select $1, keyspace, idx, $3, $2, program, address, $22
-     from unnest($25::text[], $26::bigint[], $27::bytea[], $37::text[]) as given (keyspace, idx, program, address)`,
-    [
-      tenant.merchantId,
-      invoice.id,
-      tenant.livemode,
-      deriveStatus(invoice),
-      invoice.asset,
-      invoice.amount,
-      invoice.usdCents,
-      invoice.amountSource,
-      jsonOrNull(invoice.rate),
-      invoice.toleranceUnder,
-      invoice.toleranceOver,
-      JSON.stringify(invoice.confirmations),
-      invoice.allowAssetSelection,
-      invoice.customerEmail,
-      invoice.externalReference,
-      invoice.orderReference,
-      invoice.checkoutSessionId,
-      invoice.paymentLinkId,
-      jsonOrNull(invoice.metadata),
-      invoice.reopenedFrom,
-      invoice.address,
-      new Date(invoice.createdAtMs),
-      new Date(invoice.expiresAtMs),
-      JSON.stringify(invoice.announced),
-      given.map(({ keyspace }) => keyspace),
-      given.map(({ idx }) => idx),
-      given.map(({ addressBytes }) => addressBytes),
-      eventCount,
-      invoice.serviceFeeBps,
-      invoice.returnUrl,
-      invoice.price?.amount ?? null,
-      invoice.price?.currency ?? null,
-      jsonOrNull(invoice.price?.rate ?? null),
-      invoice.description,
-      JSON.stringify(invoice.alsoAccepts),
-      jsonOrNull(invoice.tokenRates),
-      given.map(({ address }) => address),
-    ],
-  )
+  const row = {
+    id: invoice.id,
+    status: deriveStatus(invoice),
+    asset: invoice.asset,
+    amount: String(invoice.amount),
+    usd_cents: textOrNull(invoice.usdCents),
+    amount_source: invoice.amountSource,
+    rate: jsonOrNull(invoice.rate),
+    tolerance_under: String(invoice.toleranceUnder),
+    tolerance_over: String(invoice.toleranceOver),
+    confirmations: JSON.stringify(invoice.confirmations),
+    allow_asset_selection: invoice.allowAssetSelection,
+    customer_email: invoice.customerEmail,
+    external_reference: invoice.externalReference,
+    order_reference: invoice.orderReference,
+    checkout_session_id: invoice.checkoutSessionId,
+    payment_link_id: invoice.paymentLinkId,
+    metadata: jsonOrNull(invoice.metadata),
+    reopened_from: invoice.reopenedFrom,
+    address: invoice.address,
+    created_at: new Date(invoice.createdAtMs),
+    expires_at: new Date(invoice.expiresAtMs),
+    announced: JSON.stringify(invoice.announced),
+    event_count: eventCount,
+    service_fee_bps: invoice.serviceFeeBps,
+    return_url: invoice.returnUrl,
+    price_amount: invoice.price?.amount ?? null,
+    price_currency: invoice.price?.currency ?? null,
+    price_rate: jsonOrNull(invoice.price?.rate ?? null),
+    description: invoice.description,
+    also_accepts: JSON.stringify(invoice.alsoAccepts),
+    token_rates: jsonOrNull(invoice.tokenRates),
+  }
+  const given = [{ ...deposit, address: invoice.address }, ...beside].map((one) => ({
+    keyspace: one.keyspace,
+    idx: one.idx,
+    invoice_id: invoice.id,
+    program: one.addressBytes.toString('base64'),
+    address: one.address,
+    created_at: row.created_at,
+  }))
+  await tx.query(INSERT_INVOICES, [tenant.merchantId, tenant.livemode, new Rows([row]), new Rows(given)])
 }
+
+/** Columns of a new invoice with their types in the rows; JSON comes as text, so that it is stored as it was written. */
+const NEW_INVOICE = `id text, status text, asset text, amount numeric, usd_cents numeric, amount_source text, rate text,
+  tolerance_under numeric, tolerance_over numeric, confirmations text, allow_asset_selection boolean,
+  customer_email text, external_reference text, order_reference text, checkout_session_id text,
+  payment_link_id text, metadata text, reopened_from text, address text, created_at timestamptz,
+  expires_at timestamptz, announced text, event_count integer, service_fee_bps integer, return_url text,
+  price_amount text, price_currency text, price_rate text, description text, also_accepts text,
+  token_rates text`
+
+const INSERT_INVOICES = `with new_invoice as (
+    insert into invoice (merchant_id, livemode, id, status, asset, amount, usd_cents, amount_source, rate,
+      tolerance_under, tolerance_over, confirmations, allow_asset_selection, customer_email,
+      external_reference, order_reference, checkout_session_id, payment_link_id, metadata, reopened_from,
+      address, created_at, expires_at, announced, event_count, service_fee_bps, return_url,
+      price_amount, price_currency, price_rate, description, also_accepts, token_rates)
+    select $1, $2, id, status, asset, amount, usd_cents, amount_source, rate::json,
+      tolerance_under, tolerance_over, confirmations::jsonb, allow_asset_selection, customer_email,
+      external_reference, order_reference, checkout_session_id, payment_link_id, metadata::json, reopened_from,
+      address, created_at, expires_at, announced::jsonb, event_count, service_fee_bps, return_url,
+      price_amount, price_currency, price_rate::jsonb, description, also_accepts::jsonb, token_rates::jsonb
+    from json_to_recordset($3) as row (${NEW_INVOICE}))
+  insert into deposit_address (merchant_id, keyspace, idx, livemode, invoice_id, program, address, created_at)
+  select $1, keyspace, idx, $2, invoice_id, decode(program, 'base64'), address, created_at
+  from json_to_recordset($4) as row (keyspace text, idx bigint, invoice_id text, program text, address text,
+    created_at timestamptz)`
 
 /** One invoice with its payments, or null. `forUpdate` makes others wait until this transaction ends. */
 export async function loadInvoice(
@@ -304,5 +320,7 @@ export async function findInvoicesPastDeadline(
   )
   return rows.map((row) => ({ merchantId: row.merchant_id, invoiceId: row.id }))
 }
+
+const textOrNull = (units: bigint | null): string | null => (units === null ? null : String(units))
 
 const dateOrNull = (ms: number | null): Date | null => (ms === null ? null : new Date(ms))

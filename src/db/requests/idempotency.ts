@@ -1,3 +1,4 @@
+import { Rows } from '../../postgres/rows.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
 /** How long an answer is kept and given again. */
@@ -32,7 +33,12 @@ export async function tryLockIdempotencyKey(tx: Tx, lock: bigint): Promise<boole
  * where it was used before, however long ago, or is in use. Served by the primary key.
  */
 export async function claimFreshKey(tx: Tx, scope: IdempotencyScope, lock: bigint): Promise<void> {
-  await tx.query('select claim_fresh_key($1, $2, $3, $4, $5, $6)', [...keyOf(scope), lock])
+  const { method, route, key, tenant } = scope
+  await tx.query(
+    `select claim_fresh_key($1, $2, method, route, key, lock)
+     from json_to_recordset($3) as row (method text, route text, key text, lock bigint)`,
+    [tenant.merchantId, tenant.livemode, new Rows([{ method, route, key, lock: String(lock) }])],
+  )
 }
 
 /**
@@ -63,11 +69,24 @@ export async function storeAnswer(
   scope: IdempotencyScope,
   answer: { requestHash: Buffer; status: number; sealedBody: Buffer; now: Date },
 ): Promise<void> {
+  const { method, route, key, tenant } = scope
+  const row = {
+    method,
+    route,
+    key,
+    request_hash: answer.requestHash.toString('base64'),
+    response_status: answer.status,
+    response_body: answer.sealedBody.toString('base64'),
+    created_at: answer.now,
+  }
   await tx.query(
     `insert into idempotency_key
        (merchant_id, livemode, method, route, key, request_hash, response_status, response_body, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-    [...keyOf(scope), answer.requestHash, answer.status, answer.sealedBody, answer.now],
+     select $1, $2, method, route, key, decode(request_hash, 'base64'), response_status,
+       decode(response_body, 'base64'), created_at
+     from json_to_recordset($3) as row (method text, route text, key text, request_hash text,
+       response_status integer, response_body text, created_at timestamptz)`,
+    [tenant.merchantId, tenant.livemode, new Rows([row])],
   )
 }
 

@@ -2,7 +2,7 @@ import { eventBody } from '../../core/event/envelope.ts'
 import { type NetworkFacts, renderInvoice } from '../../core/invoice/render.ts'
 import type { Invoice, InvoiceAdvance, Payment } from '../../core/invoice/types.ts'
 import { depositTransfers } from '../../core/ledger/deposit.ts'
-import { insertEvent } from '../../db/delivery/events.ts'
+import { insertEvents } from '../../db/delivery/events.ts'
 import { type StoredInvoice, updateInvoice } from '../../db/invoices/invoices.ts'
 import { insertPayments, updatePayments } from '../../db/invoices/transfers.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
@@ -38,7 +38,7 @@ export async function commitAdvance(
   const eventCount = before.eventCount + events.length
   // These are sent without waiting for one another, except postings, which must stay in order.
   const [queued, shortfalls, written] = await together([
-    Promise.all(events.map((event) => insertEvent(tx, tenant, event))),
+    insertEvents(tx, tenant, events),
     postInOrder(tx, tenant, advance, context.now),
     updateInvoice(tx, tenant, before, { invoice: advance.next, eventCount }),
     insertPayments(tx, tenant, advance.next.id, changedPayments.filter(isNew)),
@@ -49,8 +49,7 @@ export async function commitAdvance(
     ),
   ])
   if (!written) throw new Error(`invoice ${advance.next.id} was advanced without holding its row`)
-  const deliveries = queued.reduce((sum, event) => sum + event.deliveries, 0)
-  return { changed: true, deliveries, shortfalls }
+  return { changed: true, deliveries: queued.deliveries, shortfalls }
 }
 
 /**

@@ -3,7 +3,7 @@ import { ID_PATTERN } from '../../core/ids.ts'
 import { isFreshSecondFactor } from '../../core/people/second-factor.ts'
 import { appendAuditEntry } from '../../flows/append-audit-entry.ts'
 import { withTransaction } from '../../postgres/transaction.ts'
-import type { Slots } from '../../runtime/slots.ts'
+import type { InTurn, Slots } from '../../runtime/slots.ts'
 import type { Answer } from './answer.ts'
 import type { Authenticate, Credential } from './credentials.ts'
 import { createOnce, type IdempotentRequest, readIdempotencyKey } from './idempotency.ts'
@@ -34,6 +34,8 @@ export type Gate = {
   readonly limiter: RateLimiter
   readonly slots: Slots
   readonly totals: Slots
+  /** Of routes with `ahead`. */
+  readonly sharedSlots: Slots
   /** Of routes with `awaitsReceiver`. */
   readonly receiverSlots: Slots
 }
@@ -52,11 +54,16 @@ export async function answerRequest(gate: Gate, route: Route, c: ApiContext): Pr
   const received = { credential, bytes, id: readId(route, c) }
   const { merchantId, livemode } = credential.tenant
   const mode = `${merchantId} ${livemode ? 'live' : 'test'}`
-  const work = () => answerInTurn(deps, route, c, received)
-  return route.awaitsReceiver === true
-    ? gate.receiverSlots.run(mode, work)
-    : gate.slots.run(mode, () => gate.totals.run(merchantId, work))
+  const work = (inTurn: InTurn) => answerInTurn(deps, route, c, received, inTurn)
+  if (route.awaitsReceiver === true) return gate.receiverSlots.run(mode, () => work(atOnce))
+  const inTurn: InTurn = (act) => gate.slots.run(mode, () => gate.totals.run(merchantId, act))
+  // What a person does is recorded before and after, each on a connection of its own.
+  return route.ahead === undefined || credential.person !== null
+    ? inTurn(() => work(atOnce))
+    : gate.sharedSlots.run(mode, () => work(inTurn))
 }
+
+const atOnce: InTurn = (act) => act()
 
 async function answerInTurn(
   deps: RouteDeps,
@@ -67,6 +74,7 @@ async function answerInTurn(
     bytes,
     id,
   }: { readonly credential: Credential; readonly bytes: Uint8Array | null; readonly id: string | undefined },
+  inTurn: InTurn,
 ): Promise<Answer> {
   const request = await refuseMissingFirst(deps, route, credential, id, () => ({
     tenant: credential.tenant,
@@ -79,7 +87,9 @@ async function answerInTurn(
     idempotencyKey: route.create === undefined ? null : readIdempotencyKey(c.req.header('idempotency-key')),
   }))
   const about = { resourceId: id ?? null, requestId: request.requestId }
-  return withAuditTrail(deps, route, credential, about, () => runRoute(deps, route, request, c.req.path))
+  return withAuditTrail(deps, route, credential, about, () =>
+    runRoute(deps, route, request, c.req.path, inTurn),
+  )
 }
 
 /** Reads the Bearer key, or else the dashboard's cookie; with neither, the error asks for a key. */
@@ -158,6 +168,7 @@ async function runRoute(
   route: Route,
   request: RouteRequest & { readonly idempotencyKey: string | null },
   path: string,
+  inTurn: InTurn,
 ): Promise<Answer> {
   const { create, answerFirst, handler, refuse, exists } = route
   const { tenant } = request
@@ -175,6 +186,7 @@ async function runRoute(
     return createOnce(deps, idempotent, {
       tenant,
       status: route.success.status,
+      inTurn,
       ahead: () => route.ahead?.(deps, request, prepared) ?? null,
       create: (tx) => create(deps, request, tx, prepared),
       answerFirst: async (tx) => (await answerFirst?.(deps, request, tx, prepared)) ?? null,

@@ -14,7 +14,12 @@ import { type ApiContext, type ApiVariables, answerRequest, type Gate } from './
 import { createAuthenticate } from './credentials.ts'
 import type { ApiDeps } from './deps.ts'
 import { createMarketReader } from './market.ts'
-import { createMerchantSlots, createMerchantTotals, createReceiverSlots } from './merchant-slots.ts'
+import {
+  createMerchantSlots,
+  createMerchantTotals,
+  createReceiverSlots,
+  createSharedSlots,
+} from './merchant-slots.ts'
 import { ApiProblem, errorBody } from './problem.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import { API_PREFIX, type Route, type RouteDeps } from './route.ts'
@@ -49,6 +54,7 @@ export function createApiApp(deps: ApiDeps): ApiApp {
     limiter: createRateLimiter(deps.rateLimits, elapsedMs),
     slots,
     totals: createMerchantTotals(),
+    sharedSlots: createSharedSlots(),
     receiverSlots: createReceiverSlots(),
   }
   const app: ApiApp = new Hono<Variables>()

@@ -11,6 +11,7 @@ import {
   tryLockIdempotencyKey,
 } from '../../db/requests/idempotency.ts'
 import { isRefusal, type Tx, withStatementBatch, withTransaction } from '../../postgres/transaction.ts'
+import type { InTurn } from '../../runtime/slots.ts'
 import type { Answer } from './answer.ts'
 import { ApiProblem } from './problem.ts'
 import type { Ahead, Created, RouteDeps } from './route.ts'
@@ -37,6 +38,18 @@ export function readIdempotencyKey(header: string | undefined): string | null {
   return header
 }
 
+/** What a route creates, and how. */
+type Creation = {
+  readonly tenant: IdempotencyScope['tenant']
+  readonly status: number
+  /** For what takes a connection of its own. */
+  readonly inTurn: InTurn
+  readonly ahead: () => Ahead<unknown> | null
+  readonly create: (tx: Tx) => Promise<Created<unknown>>
+  readonly answerFirst: (tx: Tx) => Promise<Created<unknown> | null>
+  readonly refuse: (tx: Tx) => Promise<void>
+}
+
 /**
  * Runs `create` at most once for an Idempotency-Key: claim, resource, event and answer commit together. A repeat
  * gets the stored answer byte for byte; an error rolls all of it back, so that a retry executes. `refuse` throws
@@ -45,18 +58,19 @@ export function readIdempotencyKey(header: string | undefined): string | null {
 export async function createOnce(
   deps: RouteDeps,
   request: IdempotentRequest | null,
-  route: {
-    tenant: IdempotencyScope['tenant']
-    status: number
-    ahead: () => Ahead<unknown> | null
-    create: (tx: Tx) => Promise<Created<unknown>>
-    answerFirst: (tx: Tx) => Promise<Created<unknown> | null>
-    refuse: (tx: Tx) => Promise<void>
-  },
+  route: Creation,
 ): Promise<Answer> {
   const ahead = route.ahead()
   const made = ahead === null ? null : await createAhead(deps, request, route, ahead)
   if (made !== null) return made
+  return route.inTurn(() => createAlone(deps, request, route))
+}
+
+async function createAlone(
+  deps: RouteDeps,
+  request: IdempotentRequest | null,
+  route: Creation,
+): Promise<Answer> {
   let afterCommit: (() => void) | undefined
   const answer = await withTransaction(deps.pool, route.tenant, async (tx): Promise<Answer> => {
     const answered = await route.answerFirst(tx)

@@ -10,6 +10,12 @@ const WAIT_MS_MAX = 10_000
 /** Of both modes together: a flood in one leaves the other a turn, and the merchant no more connections by it. */
 const RUNNING_IN_BOTH_MAX = RUNNING_MAX + 1
 
+/**
+ * Those that may be written together with others of their merchant and mode: they wait for a connection that they share,
+ * and take one of their own only in the turns above.
+ */
+const TOGETHER_MAX = 16
+
 /** Those that wait for a receiver of webhooks, which may take its ten seconds, three times over in an older format. */
 const AWAITING_RECEIVER_MAX = 2
 /** As many as a merchant has endpoints in a mode. */
@@ -31,6 +37,15 @@ export const createMerchantSlots = (): Slots =>
 export const createMerchantTotals = (): Slots =>
   createSlots({
     runningMax: RUNNING_IN_BOTH_MAX,
+    waitingMax: WAITING_MAX,
+    waitMsMax: WAIT_MS_MAX,
+    refusal: () => refusal('1'),
+  })
+
+/** The turns of requests that may share a connection, before those of one of their own. */
+export const createSharedSlots = (): Slots =>
+  createSlots({
+    runningMax: TOGETHER_MAX,
     waitingMax: WAITING_MAX,
     waitMsMax: WAIT_MS_MAX,
     refusal: () => refusal('1'),
