@@ -13,7 +13,7 @@ import { createDashboardPart } from '../http/public/dashboard-files.ts'
 import { createHealthApp } from '../http/public/health.ts'
 import { createPageTurns } from '../http/public/page-turns.ts'
 import type { HttpPart } from '../http/server.ts'
-import { type ChainNode, configuredNodes, evmIdentitiesOf } from '../nodes/chain-nodes.ts'
+import { type ChainNode, chainIdentitiesOf, configuredNodes } from '../nodes/chain-nodes.ts'
 import { openOnramps } from '../onramp/open-onramps.ts'
 import { openDatabaseClock } from '../postgres/database-clock.ts'
 import { latestMigration } from '../postgres/migrate.ts'
@@ -246,7 +246,7 @@ function openShared(context: SiteContext, stops: StopList) {
   const notifier = createNotifier(pool, (error) => logLost(log, error))
   stops.add("the API's notifications", () => notifier.close())
   const { prices, currencyRates } = openPrices(context, stops)
-  const networks = createNetworkStates(pool, undefined, evmIdentitiesOf(nodes))
+  const networks = createNetworkStates(pool, undefined, chainIdentitiesOf(nodes))
   const issuedAddresses = createIssuedAddresses({ keysPath: config.addressKeysFile, log })
   metrics.gauge(
     'paylink_addresses_refused',

@@ -1,6 +1,6 @@
 import { ASSET_IDS, type Network, networkOf } from '../core/assets.ts'
 import { advanceInvoice, networksBeside } from '../core/invoice/advance.ts'
-import type { EvmIdentities } from '../core/invoice/render.ts'
+import type { ChainIdentities } from '../core/invoice/render.ts'
 import type { ChainReading, ExpiryReading, Invoice } from '../core/invoice/types.ts'
 import { loadNetworkState } from '../db/chain/network-state.ts'
 import { findInvoicesPastDeadline, loadInvoice } from '../db/invoices/invoices.ts'
@@ -15,7 +15,7 @@ const EXPIRED_PER_CALL_MAX = 200
 type ExpiryParts = {
   readonly pool: Pool
   readonly clock: Clock
-  readonly evmOf?: EvmIdentities | undefined
+  readonly identityOf?: ChainIdentities | undefined
   /** Called first in each transaction; what it throws leaves the invoice as it was. */
   readonly guard?: (tx: Tx) => Promise<void>
   /** Called with an invoice that cannot be expired; what it throws ends the call, as the error does without it. */
@@ -85,7 +85,7 @@ function expireOne(
     })
     if (advance.kind === 'refused') throw new Error(`a deadline was refused: ${advance.code}`)
     const ownHeight = (requested: string) => (requested === reading.network ? reading.tipHeight : null)
-    const networkFacts = { tipHeightOf: ownHeight, evmOf: deps.evmOf }
+    const networkFacts = { tipHeightOf: ownHeight, identityOf: deps.identityOf }
     const { changed } = await commitAdvance(tx, tenant, before, advance, {
       now: deps.clock(),
       networkFacts,

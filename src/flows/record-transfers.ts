@@ -1,7 +1,7 @@
 import { isIdOf } from '../core/ids.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
 import { isOfSum, keyOfTransfer } from '../core/invoice/block-sums.ts'
-import type { EvmIdentities } from '../core/invoice/render.ts'
+import type { ChainIdentities } from '../core/invoice/render.ts'
 import type { Invoice, TransferFact } from '../core/invoice/types.ts'
 import { loadInvoice } from '../db/invoices/invoices.ts'
 import { withBlockSums } from '../db/ledger/received.ts'
@@ -22,7 +22,7 @@ export async function recordTransfers(
   deps: {
     pool: Pool
     clock: Clock
-    evmOf?: EvmIdentities | undefined
+    identityOf?: ChainIdentities | undefined
     /** Called first in the transaction; what it throws leaves everything as it was. */
     guard?: (tx: Tx) => Promise<void>
   },
@@ -56,7 +56,7 @@ export async function recordTransfers(
     })
     if (advance.kind === 'refused') throw new Error(`transfers were refused: ${advance.code}`)
     const ownHeight = (requested: string) => (requested === network ? tipHeight : null)
-    const networkFacts = { tipHeightOf: ownHeight, evmOf: deps.evmOf }
+    const networkFacts = { tipHeightOf: ownHeight, identityOf: deps.identityOf }
     return commitAdvance(tx, tenant, before, advance, { now, networkFacts, requestId: null })
   })
 }

@@ -1,6 +1,6 @@
 import { ASSET_IDS } from '../core/assets.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
-import type { EvmIdentities } from '../core/invoice/render.ts'
+import type { ChainIdentities } from '../core/invoice/render.ts'
 import { loadInvoice } from '../db/invoices/invoices.ts'
 import { type DecidedInvoice, listDecidedInSuspense } from '../db/ledger/decided-in-suspense.ts'
 import { withBlockSums } from '../db/ledger/received.ts'
@@ -16,7 +16,7 @@ const LOOKS_MAX = 100
 type ReleaseParts = {
   readonly pool: Pool
   readonly clock: Clock
-  readonly evmOf?: EvmIdentities | undefined
+  readonly identityOf?: ChainIdentities | undefined
   /** Called with an invoice that cannot be changed: it holds up no other. */
   readonly onFailed: (invoiceId: string, error: unknown) => void
 }
@@ -46,7 +46,7 @@ export async function releaseDecided(parts: ReleaseParts): Promise<number> {
 }
 
 function releaseOne(
-  { pool, clock, evmOf }: ReleaseParts,
+  { pool, clock, identityOf }: ReleaseParts,
   { invoiceId, ...tenant }: DecidedInvoice,
 ): Promise<boolean> {
   return withTransaction(pool, tenant, async (tx) => {
@@ -58,7 +58,7 @@ function releaseOne(
     const nothing = { kind: 'transfers', facts: [], newPaymentIds: [], nowMs: now.getTime() } as const
     const advance = advanceInvoice(before.invoice, nothing)
     if (advance.kind === 'refused') throw new Error(`nothing new was refused: ${advance.code}`)
-    const networkFacts = { tipHeightOf: () => null, evmOf }
+    const networkFacts = { tipHeightOf: () => null, identityOf }
     return (await commitAdvance(tx, tenant, before, advance, { now, networkFacts, requestId: null })).changed
   })
 }

@@ -4,8 +4,8 @@ import { EVM_CHAINS, type EvmChain, isEvmChain } from '../core/chain/evm-network
 import { publicTestChainId, type TokenContracts } from '../core/chain/evm-parameters.ts'
 import { type PrivateChain, realmOf } from '../core/chain/realm.ts'
 import type { UtxoChain } from '../core/chain/utxo-parameters.ts'
-import type { EvmIdentity } from '../core/checkout/payment-uri.ts'
-import type { EvmIdentities } from '../core/invoice/render.ts'
+import type { ChainIdentity } from '../core/checkout/payment-uri.ts'
+import type { ChainIdentities } from '../core/invoice/render.ts'
 import type { SandboxControls } from '../sandbox/controls.ts'
 
 /** Bitcoin and the chains derived from it. */
@@ -82,8 +82,8 @@ export function configuredNodes(config: Config): ChainNode[] {
 }
 
 /** How payment links name the networks that are not live money's. */
-export function evmIdentitiesOf(nodes: readonly ChainNode[]): EvmIdentities {
-  const identities = new Map<Network, EvmIdentity>()
+export function chainIdentitiesOf(nodes: readonly ChainNode[]): ChainIdentities {
+  const identities = new Map<Network, ChainIdentity>()
   for (const node of nodes) {
     if (isUtxoNode(node) || realmOf(node) === 'live') continue
     const { network, tokenContracts, sandbox, privateChain } = node

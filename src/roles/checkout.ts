@@ -132,10 +132,10 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
     },
     readUnsubscribe: (token) => inTurn(() => readUnsubscribe(deps, token)),
     unsubscribe: (token) => inTurn(() => unsubscribe(deps, token)),
-    solanaTransfer: async ({ asset, livemode, evm, ...transfer }) => {
+    solanaTransfer: async ({ asset, livemode, identity, ...transfer }) => {
       const state = (await deps.networks.read()).stateOf(networkOf(asset, livemode))
       if (state === null || state.status !== 'ok' || state.hash === null || state.height === null) return null
-      const mint = isToken(asset) ? solanaMintOf(asset, contractOf(asset, livemode, evm)) : null
+      const mint = isToken(asset) ? solanaMintOf(asset, contractOf(asset, livemode, identity)) : null
       const block = { hash: state.hash, height: state.height }
       const transaction = walletTransfer({ ...transfer, mint }, block)
       const { parameters } = state

@@ -2,7 +2,7 @@ import { keepAuditing } from '../audit/keep-auditing.ts'
 import { ASSET_IDS, isSplToken, keyspaceOfNetwork } from '../core/assets.ts'
 import { listAskedAssets, listOpenAddresses } from '../db/chain/watched-addresses.ts'
 import { releaseDecided } from '../flows/release-decided.ts'
-import { type ChainNode, evmIdentitiesOf } from '../nodes/chain-nodes.ts'
+import { type ChainNode, chainIdentitiesOf } from '../nodes/chain-nodes.ts'
 import { openProviders } from '../nodes/open-providers.ts'
 import { openBroadcaster } from '../payouts/broadcast/open-broadcaster.ts'
 import { OutcomeSealer } from '../payouts/broadcast/outcome-sealer.ts'
@@ -58,7 +58,7 @@ export function startWatcherRole(context: WatcherContext): RunningRole {
 function releasesOfDecided({ clock, log, nodes, poolOf }: WatcherContext) {
   const onFailed = (invoiceId: string, error: unknown) =>
     log.error({ err: error, invoiceId }, 'what was decided of this invoice could not be made available')
-  const parts = { pool: poolOf('watcher'), clock, evmOf: evmIdentitiesOf(nodes), onFailed }
+  const parts = { pool: poolOf('watcher'), clock, identityOf: chainIdentitiesOf(nodes), onFailed }
   return repeat(() => releaseDecided(parts), {
     everyMs: RELEASE_EVERY_MS,
     onError: (error) => log.error({ err: error }, 'what was decided could not be made available'),
@@ -93,7 +93,7 @@ function followOptions(context: WatcherContext, node: ChainNode): FollowOptions 
     ...openProviders(node, { clock, openAddresses, askedTokens, feePayer }),
     pool,
     connectionString: urls.watcher,
-    evmOf: evmIdentitiesOf(nodes),
+    identityOf: chainIdentitiesOf(nodes),
     clock,
     log,
     notifier,

@@ -7,7 +7,7 @@ import {
 } from '../chain/adapter.ts'
 import type { Network } from '../core/assets.ts'
 import type { BlockTags } from '../core/finality.ts'
-import type { EvmIdentities } from '../core/invoice/render.ts'
+import type { ChainIdentities } from '../core/invoice/render.ts'
 import type { BlockRef } from '../core/invoice/types.ts'
 import { type NetworkStatus, saveChainMinimum, saveNetworkHealth } from '../db/chain/network-state.ts'
 import { isAnyDueBefore } from '../flows/expire-invoices.ts'
@@ -77,7 +77,7 @@ export type FollowOptions = {
   /** Decides when the loops may rest; without it they never do. */
   readonly activity?: Activity
   /** How payment links in events identify private test networks. */
-  readonly evmOf?: EvmIdentities
+  readonly identityOf?: ChainIdentities
   /** Host names of the providers whose tip and mempool are read at the moment. */
   readonly readFrom?: () => readonly string[]
   /** Pause after a halt, before the outside world is looked at again. */
@@ -136,7 +136,7 @@ class LeadershipSession {
   #minimumReadAt = 0
 
   constructor(options: FollowOptions, leadership: Leadership) {
-    const { adapter, pool, clock, notifier, agreement = null, evmOf } = options
+    const { adapter, pool, clock, notifier, agreement = null, identityOf } = options
     this.#options = options
     this.#addresses = new AddressWatch(options, leadership)
     const onWaiting = (reason: string | null) => {
@@ -148,7 +148,7 @@ class LeadershipSession {
       clock,
       notifier,
       agreement,
-      evmOf,
+      identityOf,
       leadership,
       failedChecks: new Map(),
       tokenReading: new TokenReadingPace(),

@@ -23,7 +23,7 @@ import {
 } from '../core/chain/reconcile.ts'
 import { sumOutputs, worthReporting } from '../core/chain/sum-outputs.ts'
 import { keyOf } from '../core/chain/transfer-key.ts'
-import type { EvmIdentities } from '../core/invoice/render.ts'
+import type { ChainIdentities } from '../core/invoice/render.ts'
 import type { BlockRef, ChainReading } from '../core/invoice/types.ts'
 import { moveCheckpoint } from '../db/chain/network-state.ts'
 import { lockLatestTerm } from '../db/chain/network-watch.ts'
@@ -51,7 +51,7 @@ export type RecordingParts = {
   /** Called after each commit. */
   readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
   /** How payment links in events identify private test networks. */
-  readonly evmOf?: EvmIdentities | undefined
+  readonly identityOf?: ChainIdentities | undefined
   /** Called when the chain took back money that was already paid out: a person must look. */
   readonly onShortfall?: (missing: Shortfall & InvoiceOwner) => void
   readonly leadership: Pick<Leadership, 'term' | 'lost'>
@@ -262,10 +262,10 @@ async function recordOne(
   { tenant, invoiceId, facts }: InvoiceFacts,
   tipHeight: number,
 ): Promise<void> {
-  const { pool, clock, notifier, evmOf } = parts
+  const { pool, clock, notifier, identityOf } = parts
   const guard = (tx: Tx) => requireTerm(parts, tx)
   const outcome = await recordTransfers(
-    { pool, clock, evmOf, guard },
+    { pool, clock, identityOf, guard },
     { tenant, invoiceId, facts, tipHeight },
   )
   if (outcome.changed) notifier.invoiceChanged(invoiceId)
@@ -307,14 +307,14 @@ function requireLeadership({ adapter, leadership }: RecordingParts): void {
 
 /** Expires what was not paid in time. Returns which invoice cannot be, and why; it keeps no other one open. */
 export async function expireDue(parts: RecordingParts, reading: ChainReading): Promise<string | null> {
-  const { pool, clock, evmOf, notifier } = parts
+  const { pool, clock, identityOf, notifier } = parts
   const failed: string[] = []
   const guard = (tx: Tx) => requireTerm(parts, tx)
   const onFailed = (invoiceId: string, error: unknown) => {
     if (!isOfInvoice(error)) throw error
     failed.push(`invoice ${invoiceId} cannot be expired: ${describeError(error)}`)
   }
-  const expired = await expireInvoices({ pool, clock, evmOf, guard, onFailed }, reading)
+  const expired = await expireInvoices({ pool, clock, identityOf, guard, onFailed }, reading)
   for (const invoiceId of expired) notifier.invoiceChanged(invoiceId)
   if (expired.length > 0) notifier.deliveriesWaiting()
   const [first = null] = failed

@@ -258,7 +258,7 @@ describe('a wallet for SOL', () => {
     await expect.poll(note).toMatch(/^Heron hat/)
     await photograph(page, 'solana-wallet')
     expect(sent).toEqual([{ chain: 'solana:devnet', transaction: 'AQID' }])
-    const wanted = { asset: 'SOL', livemode: false, evm: undefined, amount: 412_300_000n }
+    const wanted = { asset: 'SOL', livemode: false, identity: undefined, amount: 412_300_000n }
     expect(asked).toEqual([{ ...wanted, from: address, to: inSol.address }])
     expect(await button().isDisabled()).toBe(true)
     expect(alerts).toEqual([])

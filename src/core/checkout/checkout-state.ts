@@ -25,7 +25,7 @@ import type {
   ReviewReason,
 } from '../invoice/types.ts'
 import { unreachable } from '../unreachable.ts'
-import type { EvmIdentity } from './payment-uri.ts'
+import type { ChainIdentity } from './payment-uri.ts'
 
 /**
  * What the buyer's page shows. `checking` lies between the deadline and the reading of the chain that proves
@@ -74,7 +74,7 @@ export type CheckoutView = {
   readonly alsoAccepts: readonly AssetId[]
   readonly address: string
   /** How the payment link names the network, where it is not the public one. */
-  readonly evm: EvmIdentity | undefined
+  readonly identity: ChainIdentity | undefined
   /** US cents; null where the merchant fixed a coin amount. */
   readonly usdCents: bigint | null
   /** What the shop asked for in its own currency, and US dollars per unit of it; null where it asked for dollars or coins. */
@@ -129,7 +129,7 @@ export function checkoutView(
     asset: invoice.asset,
     alsoAccepts: invoice.alsoAccepts,
     address: invoice.address,
-    evm: networkFacts.evmOf?.(networkOf(invoice.asset, invoice.livemode)),
+    identity: networkFacts.identityOf?.(networkOf(invoice.asset, invoice.livemode)),
     usdCents: invoice.usdCents,
     price: shownPrice(invoice),
     usdPerUnit: invoice.rate?.usdPerUnit ?? null,

@@ -76,9 +76,12 @@ describe('a payment URI', () => {
       const uri = paymentUri({ asset, livemode: false, address: EVM, amount: 5n })
       expect(uri).not.toMatch(/@(1|8453)[?/]|0x8335/)
     }
-    const evm = { chainId: 31_337, tokenContracts: { USDC: '0x5FbDB2315678afecb367f032d93F642f64180aa3' } }
-    expect(paymentUri({ asset: 'USDC_BASE', livemode: false, address: EVM, amount: 5n, evm })).toBe(
-      `ethereum:${evm.tokenContracts.USDC}@31337/transfer?address=${EVM}&uint256=5`,
+    const identity = {
+      chainId: 31_337,
+      tokenContracts: { USDC: '0x5FbDB2315678afecb367f032d93F642f64180aa3' },
+    }
+    expect(paymentUri({ asset: 'USDC_BASE', livemode: false, address: EVM, amount: 5n, identity })).toBe(
+      `ethereum:${identity.tokenContracts.USDC}@31337/transfer?address=${EVM}&uint256=5`,
     )
   })
 })
@@ -91,8 +94,8 @@ test('a token without a mint on a test network is asked for by its address alone
 test('a token without a contract on a test network is asked for by its address alone', () => {
   const request = { asset: 'USDT_ETHEREUM', livemode: false, address: EVM, amount: 5n } as const
   expect(paymentUri(request)).toBe(`ethereum:${EVM}@11155111`)
-  const evm = { chainId: 31_337, tokenContracts: { USDT: '0x5FbDB2315678afecb367f032d93F642f64180aa3' } }
-  expect(paymentUri({ ...request, evm })).toBe(
-    `ethereum:${evm.tokenContracts.USDT}@31337/transfer?address=${EVM}&uint256=5`,
+  const identity = { chainId: 31_337, tokenContracts: { USDT: '0x5FbDB2315678afecb367f032d93F642f64180aa3' } }
+  expect(paymentUri({ ...request, identity })).toBe(
+    `ethereum:${identity.tokenContracts.USDT}@31337/transfer?address=${EVM}&uint256=5`,
   )
 })

@@ -5,7 +5,7 @@ import { formatCoinAmount } from '../money.ts'
 import { unreachable } from '../unreachable.ts'
 
 /** What a wallet must know of a test network that is not the public one; Solana's have no chain id. */
-export type EvmIdentity = { readonly chainId: number | null; readonly tokenContracts: TokenContracts }
+export type ChainIdentity = { readonly chainId: number | null; readonly tokenContracts: TokenContracts }
 
 export type PaymentRequest = {
   readonly asset: AssetId
@@ -14,7 +14,7 @@ export type PaymentRequest = {
   /** Base units still to send; zero makes a URI that names no amount. */
   readonly amount: bigint
   /** In place of the network's own values, where a sandbox runs under others. */
-  readonly evm?: EvmIdentity | undefined
+  readonly identity?: ChainIdentity | undefined
 }
 
 /**
@@ -43,7 +43,7 @@ function evmUri(request: PaymentRequest): string {
   const chainId = chainIdOf(request)
   if (!isToken(asset)) return `ethereum:${address}@${chainId}${amount === 0n ? '' : `?value=${amount}`}`
   const sum = amount === 0n ? '' : `&uint256=${amount}`
-  const contract = contractOf(asset, request.livemode, request.evm)
+  const contract = contractOf(asset, request.livemode, request.identity)
   // A wallet that knows no contract is left with the address.
   if (contract === null) return `ethereum:${address}@${chainId}`
   return `ethereum:${contract}@${chainId}/transfer?address=${address}${sum}`
@@ -53,7 +53,7 @@ function evmUri(request: PaymentRequest): string {
 function solanaUri(request: PaymentRequest): string {
   const { asset, address, amount } = request
   if (!isToken(asset)) return `solana:${address}${decimalAmount(asset, amount)}`
-  const mint = contractOf(asset, request.livemode, request.evm)
+  const mint = contractOf(asset, request.livemode, request.identity)
   // A wallet that knows no mint is left with the address, and must not take the amount for SOL.
   if (mint === null) return `solana:${address}`
   const sum = decimalAmount(asset, amount)
@@ -69,12 +69,16 @@ export function chainIdOf(request: PaymentRequest): number {
   const { chain } = ASSETS[request.asset]
   if (!isEvmChain(chain)) throw new Error(`${chain} has no EVM chain id`)
   const { main, testnet } = evmNetworkOf(chain)
-  return request.evm?.chainId ?? (request.livemode ? main : testnet).chainId
+  return request.identity?.chainId ?? (request.livemode ? main : testnet).chainId
 }
 
 /** The contract or mint whose tokens are paid on a network; null where none is known there. Throws for a coin. */
-export function contractOf(asset: AssetId, livemode: boolean, evm: EvmIdentity | undefined): string | null {
+export function contractOf(
+  asset: AssetId,
+  livemode: boolean,
+  identity: ChainIdentity | undefined,
+): string | null {
   const { token, symbol } = ASSETS[asset]
   if (token === null) throw new Error(`${asset} has no contract`)
-  return evm?.tokenContracts[symbol] ?? (livemode ? token.contracts.live : token.contracts.test)
+  return identity?.tokenContracts[symbol] ?? (livemode ? token.contracts.live : token.contracts.test)
 }

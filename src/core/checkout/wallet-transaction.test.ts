@@ -45,10 +45,10 @@ test('a test payment never names a live chain or contract, and a sandbox names i
     expect(['0x1', '0x2105']).not.toContain(sent?.chainId)
     expect(sent?.to.toLowerCase()).not.toContain('0x8335')
   }
-  const evm = { chainId: 31_338, tokenContracts: { USDC: '0x5FbDB2315678afecb367f032d93F642f64180aa3' } }
-  expect(walletTransaction(request('USDC_BASE', { livemode: false, evm }))).toMatchObject({
+  const identity = { chainId: 31_338, tokenContracts: { USDC: '0x5FbDB2315678afecb367f032d93F642f64180aa3' } }
+  expect(walletTransaction(request('USDC_BASE', { livemode: false, identity }))).toMatchObject({
     chainId: '0x7a6a',
-    to: evm.tokenContracts.USDC,
+    to: identity.tokenContracts.USDC,
   })
 })
 

@@ -21,7 +21,7 @@ export function walletTransaction(request: PaymentRequest): WalletTransaction | 
   if (ASSETS[asset].keyFamily !== 'evm') return null
   const chainId = quantity(BigInt(chainIdOf(request)))
   if (!isToken(asset)) return { chainId, to: address, value: quantity(amount), data: '' }
-  const to = contractOf(asset, request.livemode, request.evm)
+  const to = contractOf(asset, request.livemode, request.identity)
   return to === null ? null : { chainId, to, value: quantity(0n), data: tokenTransferCall(address, amount) }
 }
 

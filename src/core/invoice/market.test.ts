@@ -4,7 +4,7 @@ import { assetFault, supportIn } from './market.ts'
 const state = { parameters: 'sepolia', status: 'ok', isStalled: false, isWatched: true, minimum: null }
 const own = { chainId: 31_337, tokenContracts: { USDT: '0x5FbDB2315678afecb367f032d93F642f64180aa3' } }
 const supportWith = (livemode: boolean, evm?: typeof own) =>
-  supportIn({ stateOf: () => state, networkFacts: { tipHeightOf: () => 1, evmOf: () => evm } }, livemode)
+  supportIn({ stateOf: () => state, networkFacts: { tipHeightOf: () => 1, identityOf: () => evm } }, livemode)
 
 test('a token whose issuer has none on a test network is unavailable there, and says why', () => {
   expect(supportWith(false)('USDT_ETHEREUM')).toMatchObject({ parameters: null, lacksContract: true })

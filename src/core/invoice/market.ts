@@ -38,7 +38,7 @@ export function supportIn(
     const network = networkOf(asset, livemode)
     const state = networks.stateOf(network)
     const lacksContract =
-      isToken(asset) && contractOf(asset, livemode, networks.networkFacts?.evmOf?.(network)) === null
+      isToken(asset) && contractOf(asset, livemode, networks.networkFacts?.identityOf?.(network)) === null
     // A payment on a network that nobody follows any more would never be seen.
     const isConfigured = state?.isWatched === true
     const parameters = isConfigured && !lacksContract ? state.parameters : null

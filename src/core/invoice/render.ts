@@ -1,5 +1,5 @@
 import { ASSETS, type AssetId, COINS, type Network, networkOf } from '../assets.ts'
-import { type EvmIdentity, paymentUri } from '../checkout/payment-uri.ts'
+import { type ChainIdentity, paymentUri } from '../checkout/payment-uri.ts'
 import { countOf } from '../finality.ts'
 import { isoTime, isoTimeOrNull } from '../iso-time.ts'
 import { formatCoinAmount, formatUsd } from '../money.ts'
@@ -13,10 +13,10 @@ export type NetworkFacts = {
   /** Height of the network's tip as far as it was read; null where nothing is known. */
   tipHeightOf(network: Network): number | null
   /** How payment links name a test network that is not the public one. */
-  readonly evmOf?: EvmIdentities | undefined
+  readonly identityOf?: ChainIdentities | undefined
 }
 
-export type EvmIdentities = (network: Network) => EvmIdentity | undefined
+export type ChainIdentities = (network: Network) => ChainIdentity | undefined
 
 export type InvoiceView = ReturnType<typeof renderInvoice>
 
@@ -34,7 +34,7 @@ export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
       address: addressOf(invoice, asset),
       // Of what is paid, the link is that of its amount.
       amount: remainingIn(amounts.remaining > 0n ? invoice : unpaid(invoice), asset),
-      evm: networkFacts.evmOf?.(networkOf(asset, invoice.livemode)),
+      identity: networkFacts.identityOf?.(networkOf(asset, invoice.livemode)),
     })
   return {
     id: invoice.id,

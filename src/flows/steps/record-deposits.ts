@@ -4,7 +4,7 @@ import { type DepositAccount, type DepositRecord, renderDeposit } from '../../co
 import { eventBody } from '../../core/event/envelope.ts'
 import { type Finality, strictestFinality } from '../../core/finality.ts'
 import { isDust, isOfSum, keyOfTransfer } from '../../core/invoice/block-sums.ts'
-import type { EvmIdentities, NetworkFacts } from '../../core/invoice/render.ts'
+import type { ChainIdentities, NetworkFacts } from '../../core/invoice/render.ts'
 import type { RateEvidence, TransferFact } from '../../core/invoice/types.ts'
 import { parsePrice, usdValueOf } from '../../core/money.ts'
 import { confirmationsFor } from '../../core/payment-rules.ts'
@@ -39,7 +39,7 @@ const WAITING_MS = 3_600_000
 type RecordingDeps = {
   readonly pool: Pool
   readonly clock: Clock
-  readonly evmOf?: EvmIdentities | undefined
+  readonly identityOf?: ChainIdentities | undefined
   readonly guard?: (tx: Tx) => Promise<void>
 }
 
@@ -117,7 +117,7 @@ async function recordSome(
   const changes = advanced.filter(isChange)
   if (changes.length === 0) return { changed: false, deliveries: 0, shortfalls: [] }
   const ownHeight = (requested: string) => (requested === network ? tipHeight : null)
-  const context = { now, networkFacts: { tipHeightOf: ownHeight, evmOf: deps.evmOf } }
+  const context = { now, networkFacts: { tipHeightOf: ownHeight, identityOf: deps.identityOf } }
   return commit(tx, { tenant, account, network, records: known.records, changes }, context)
 }
 

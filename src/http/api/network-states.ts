@@ -1,5 +1,5 @@
 import type { Network } from '../../core/assets.ts'
-import type { EvmIdentities, NetworkFacts } from '../../core/invoice/render.ts'
+import type { ChainIdentities, NetworkFacts } from '../../core/invoice/render.ts'
 import { loadNetworkStates, type NetworkState } from '../../db/chain/network-state.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import { createShortCache } from './short-cache.ts'
@@ -16,19 +16,19 @@ export type NetworkStates = { read(): Promise<NetworkView> }
 export function createNetworkStates(
   pool: Pool,
   elapsedMs: () => number = () => performance.now(),
-  evmOf?: EvmIdentities,
+  identityOf?: ChainIdentities,
 ): NetworkStates {
   const views = createShortCache<NetworkView>({
-    load: async () => viewOf(await loadNetworkStates(pool), evmOf),
+    load: async () => viewOf(await loadNetworkStates(pool), identityOf),
     keep: () => true,
     elapsedMs,
   })
   return { read: () => views.get('all') }
 }
 
-function viewOf(states: readonly NetworkState[], evmOf: EvmIdentities | undefined): NetworkView {
+function viewOf(states: readonly NetworkState[], identityOf: ChainIdentities | undefined): NetworkView {
   const byNetwork = new Map(states.map((state) => [state.network, state]))
   const stateOf = (network: Network) => byNetwork.get(network) ?? null
   const heightOf = (network: Network) => stateOf(network)?.tipHeight ?? null
-  return { stateOf, networkFacts: { tipHeightOf: heightOf, evmOf } }
+  return { stateOf, networkFacts: { tipHeightOf: heightOf, identityOf } }
 }

@@ -73,7 +73,7 @@ export type CheckoutDeps = {
    * the chain is not read just now.
    */
   readonly solanaTransfer: (
-    transfer: Pick<CheckoutView, 'asset' | 'livemode' | 'evm'> & {
+    transfer: Pick<CheckoutView, 'asset' | 'livemode' | 'identity'> & {
       readonly from: string
       readonly to: string
       readonly amount: bigint

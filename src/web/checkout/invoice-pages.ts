@@ -65,8 +65,8 @@ function serveSolanaTransfer(app: Hono, path: string, deps: CheckoutDeps): void 
     if (found === null || from.length > ACCOUNT_LENGTH_MAX) return c.json({ error: 'not_found' }, 404)
     const { view } = pageOf(deps, found, languageOf(c))
     if (ASSETS[view.asset].keyFamily !== 'solana' || !view.payable) return c.json({ error: 'not_found' }, 404)
-    const { asset, livemode, evm, address: to, remaining: amount } = view
-    const transfer = await deps.solanaTransfer({ asset, livemode, evm, from, to, amount })
+    const { asset, livemode, identity, address: to, remaining: amount } = view
+    const transfer = await deps.solanaTransfer({ asset, livemode, identity, from, to, amount })
     return transfer === null ? c.json({ error: 'unavailable' }, 503) : c.json(transfer)
   })
 }

@@ -97,8 +97,8 @@ export function FromExchange({ page: { view, otherCoins, language } }: { page: C
   )
 }
 
-function uriOf({ view: { asset, livemode, address, evm, remaining } }: CheckoutPage): string {
-  return paymentUri({ asset, livemode, address, evm, amount: remaining })
+function uriOf({ view: { asset, livemode, address, identity, remaining } }: CheckoutPage): string {
+  return paymentUri({ asset, livemode, address, identity, amount: remaining })
 }
 
 /** Holds what to ask a wallet for. The script adds a button here for each wallet that the browser has. */
@@ -133,7 +133,7 @@ type WalletWords = {
 
 /** What a wallet of the browser is asked for; null for coins that such wallets do not have. */
 function walletWords({ view, token }: CheckoutPage): WalletWords | null {
-  const { asset, livemode, address, evm, remaining: amount } = view
+  const { asset, livemode, address, identity, remaining: amount } = view
   if (ASSETS[asset].keyFamily === 'solana') {
     return {
       'data-kind': 'solana',
@@ -142,7 +142,7 @@ function walletWords({ view, token }: CheckoutPage): WalletWords | null {
       'data-from': `./${token}/solana-transfer`,
     }
   }
-  const transaction = walletTransaction({ asset, livemode, address, evm, amount })
+  const transaction = walletTransaction({ asset, livemode, address, identity, amount })
   if (transaction === null) return null
   const chain = walletChain(transaction.chainId)
   return {
