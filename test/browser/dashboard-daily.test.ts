@@ -445,6 +445,36 @@ test('a shop with a currency of its own begins with it, and reads its dollars in
   await askFromPage(shop, 'PATCH', '/api/v1/merchant', { home_currency: null })
 })
 
+test('dollars of any issuer are one choice of a new invoice, which shows each rate and address', async () => {
+  const { page, open } = shop
+  const accepted = ['USDC_BASE', 'USDC_SOLANA', 'USDT_ARBITRUM']
+  await askFromPage(shop, 'PATCH', '/api/v1/payment-rules', { accepted_assets: accepted })
+  await open('/settings/coins')
+  await page.getByLabel('Count each dollar token as one dollar').check()
+  await photograph(page, 'coins-dollars')
+  const saved = page.waitForResponse(
+    (response) => response.url().endsWith('/payment-rules') && response.request().method() === 'PATCH',
+  )
+  await press(page, 'Save')
+  expect((await (await saved).json()).stablecoins_at_par).toBe(true)
+  await open('/invoices')
+  await page.getByRole('button', { name: 'New invoice' }).first().click()
+  await page.getByLabel('Amount in US dollars').fill('25')
+  await page.getByLabel('Default coin').selectOption({ label: 'US dollars · USDC, USDT on any network' })
+  await press(page, 'Create invoice')
+  await heading(page, /^Invoice of \$25\.00$/)
+  await page
+    .getByText(/^1 US dollars \(/)
+    .first()
+    .waitFor()
+  expect(await page.getByText(/^Rate of USD[CT]$/).count()).toBe(2)
+  const addresses = page.getByText('No payments received at').locator('code')
+  expect(await addresses.count()).toBe(2)
+  expect(await overflow(page)).toBe(0)
+  await photograph(page, 'invoice-dollars')
+  await askFromPage(shop, 'PATCH', '/api/v1/payment-rules', { accepted_assets: null })
+})
+
 test('an amount of USDC is shown with its cents', async () => {
   const { page, open } = shop
   const { id } = await make({ usd_amount: '5.50', asset: 'USDC_BASE' })

@@ -88,7 +88,7 @@ function Shown({ invoice }: { invoice: Invoice }) {
 }
 
 function amountFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
-  const { amount_detected, amount_confirmed, rate, price, price_rate, usd_amount } = invoice
+  const { amount_detected, amount_confirmed, rate, price, price_rate, token_rates, usd_amount } = invoice
   const namesOf = ({ sources }: { readonly sources: readonly { readonly name: string }[] }) =>
     sources.map(({ name }) => name).join(', ')
   return [
@@ -104,7 +104,13 @@ function amountFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
     ['Detected', askedCoins(invoice, amount_detected)],
     ['Confirmed', askedCoins(invoice, amount_confirmed)],
     ...dueFacts(invoice),
-    ...(rate === null ? [] : [['Exchange rate', `${usd(rate.usd_per_unit)} (${namesOf(rate)})`] as const]),
+    ...(rate === null || token_rates?.length > 0
+      ? []
+      : [['Exchange rate', `${usd(rate.usd_per_unit)} (${namesOf(rate)})`] as const]),
+    // An API of the release before knows none.
+    ...(token_rates ?? []).map(
+      (each) => [`Rate of ${each.symbol}`, `${each.usd_per_unit} US dollars (${namesOf(each)})`] as const,
+    ),
   ]
 }
 
