@@ -111,6 +111,8 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   'api update invoice.confirmations': 'an invoice is paid after fewer blocks, or more, than the shop wanted',
   'api update invoice.expires_at': 'a test invoice ends earlier; a live one cannot be moved',
   'api update invoice.rate': 'another price is shown beside the amount, which stays',
+  'api update invoice.token_rates':
+    'of no use where an invoice asks for one coin; where it takes dollars of any issuer, one whose payments no longer fit its status is named',
   'api update invoice.visit_digest':
     "a press of a payment link's button makes a second invoice, or finds none",
   'api update payout.approved_at': 'another time is shown; the signer reads the time in the signed approval',
