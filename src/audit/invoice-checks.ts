@@ -1,4 +1,5 @@
 import { ASSET_IDS, COINS, keyspaceOfNetwork, networkOf } from '../core/assets.ts'
+import { DOLLARS_ARE_RIGHT } from '../db/ledger/token-weights.ts'
 import type { AuditCheck } from './audit-check.ts'
 
 /** Every kind of money with the chain that it is on; rows for SQL. */
@@ -128,6 +129,13 @@ export const INVOICE_CHECKS: readonly AuditCheck[] = [
         concat('asks for ', usd_cents, ' cents for ', price_amount, ' ', price_currency, ' at ', price_rate ->> 'usdPerUnit') as detail
       from invoice where price_amount is not null
         and usd_cents <> ceil(price_amount::numeric * (price_rate ->> 'usdPerUnit')::numeric * 100)`,
+  },
+  {
+    name: 'dollars_are_their_rates',
+    rule: 'every token of an invoice in dollars counts near a dollar, and its amount is its dollars at its own rate, rounded up',
+    sql: `select merchant_id, id as subject,
+        concat('asks for ', amount, ' of ', asset, ' for ', usd_cents, ' cents at ', left(token_rates::text, 200)) as detail
+      from invoice i where token_rates is not null and not coalesce(${DOLLARS_ARE_RIGHT}, false)`,
   },
   {
     name: 'session_and_invoice_agree',

@@ -236,5 +236,13 @@ test('the audit finds a status and an event that the values do not bear out', as
   await database.owner.query(`update invoice set status = 'paid', paid_at = now() where id = $1`, [id])
   const findings = (await audit()).map((finding) => finding.split(':')[0])
   expect(findings).toEqual(expect.arrayContaining(['event_tells_no_more_than_came']))
+  for (const rates of [
+    '{}',
+    '{"USDC":{"usdPerUnit":"0.9998"},"USDT":{"usdPerUnit":"900"}}',
+    '{"USDC":{"usdPerUnit":"1"}}',
+  ]) {
+    await database.owner.query('update invoice set token_rates = $2 where id = $1', [id, rates])
+    expect((await audit()).some((finding) => finding.startsWith('dollars_are_their_rates'))).toBe(true)
+  }
   expect(findings.length).toBeGreaterThan(1)
 })
