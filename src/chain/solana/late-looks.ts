@@ -7,7 +7,7 @@ import type { ReadParts } from './read-blocks.ts'
 import { ACCOUNTS_PER_CALL, SOLANA_CODES, SolanaCallFailed } from './solana-rpc.ts'
 import { LATE_SLOTS } from './unread-addresses.ts'
 
-/** So many addresses are looked at in each round: each has a token account besides. */
+/** So many addresses are looked at in each round: each has token accounts besides. */
 const LOOKS_PER_ROUND = ACCOUNTS_PER_CALL / 2
 /** After a failure, so many times fewer: an address that nobody can read keeps others from being read for some minutes. */
 const FEWER = 10

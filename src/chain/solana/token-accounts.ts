@@ -1,28 +1,40 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as otherWork } from 'node:timers/promises'
-import { address, getAddressDecoder, getAddressEncoder, isOffCurveAddress } from '@solana/kit'
+import { address, getAddressDecoder, getAddressEncoder } from '@solana/kit'
 import { LRUCache } from 'lru-cache'
 import type { Network } from '../../core/assets.ts'
 import type { TokenContracts } from '../../core/chain/evm-parameters.ts'
 import { type PrivateChain, realmOf } from '../../core/chain/realm.ts'
 import { type SolanaMint, solanaMintsOf } from '../../core/chain/solana-mints.ts'
 import { entriesUpTo } from '../../runtime/cache-size.ts'
+import { isOnCurve } from './curve-points.ts'
 
 const ASSOCIATED_TOKEN_PROGRAM = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'
 const BUMP_MAX = 255
-/** Owners whose token accounts are remembered. */
-const OWNERS_REMEMBERED = 100_000
+/** Token accounts that a process remembers, those of 100,000 owners: its adapters ask for the same. */
+const REMEMBERED_MAX = 400_000
+const known = new LRUCache<string, string>(entriesUpTo(REMEMBERED_MAX))
 
 const bytesOf = (name: string) => Uint8Array.from(getAddressEncoder().encode(address(name)))
 const AFTER_BUMP = Buffer.concat([bytesOf(ASSOCIATED_TOKEN_PROGRAM), Buffer.from('ProgramDerivedAddress')])
 
 /** Where wallets put an owner's tokens of a mint: the address that the associated token program derives (ATA). */
-export function associatedTokenAccount(owner: string, { mint, program }: SolanaMint): string {
+export function associatedTokenAccount(owner: string, mint: SolanaMint): string {
+  const name = nameOf(owner, mint)
+  const found = known.get(name)
+  if (found !== undefined) return found
+  const derived = derive(owner, mint)
+  known.set(name, derived)
+  return derived
+}
+
+const nameOf = (owner: string, { mint }: SolanaMint): string => `${owner} ${mint}`
+
+function derive(owner: string, { mint, program }: SolanaMint): string {
   const seeds = Buffer.concat([bytesOf(owner), bytesOf(program), bytesOf(mint)])
   for (let bump = BUMP_MAX; bump >= 0; bump--) {
     const hash = createHash('sha256').update(seeds).update(Uint8Array.of(bump)).update(AFTER_BUMP).digest()
-    const derived = getAddressDecoder().decode(hash)
-    if (isOffCurveAddress(derived)) return derived
+    if (!isOnCurve(hash)) return getAddressDecoder().decode(hash)
   }
   throw new Error(`${owner} has no token account of ${mint}`)
 }
@@ -30,10 +42,9 @@ export function associatedTokenAccount(owner: string, { mint, program }: SolanaM
 /** An account that is read: an owner's own, or one that holds its tokens of a mint. */
 export type OwnersAccount = { readonly account: string; readonly mint: SolanaMint | null }
 
-/** The mints that are looked for, and the accounts where wallets put an owner's tokens, remembered: deriving one takes time. */
+/** The mints that are looked for, and the accounts where wallets put an owner's tokens. */
 export class TokenAccounts {
   readonly #mints: ReadonlyMap<string, SolanaMint>
-  readonly #known = new LRUCache<string, readonly OwnersAccount[]>(entriesUpTo(OWNERS_REMEMBERED))
 
   constructor(mints: readonly SolanaMint[]) {
     this.#mints = new Map(mints.map((each) => [each.mint, each]))
@@ -57,16 +68,10 @@ export class TokenAccounts {
 
   /** The owner's own account first. */
   async of(owner: string): Promise<readonly OwnersAccount[]> {
-    const known = this.#known.get(owner)
-    if (known !== undefined) return known
-    const derived = [...this.#mints.values()].map((mint) => ({
-      account: associatedTokenAccount(owner, mint),
-      mint,
-    }))
-    const accounts = [{ account: owner, mint: null }, ...derived]
-    this.#known.set(owner, accounts)
+    const mints = [...this.#mints.values()]
     // Thousands are derived at a start.
-    await otherWork()
-    return accounts
+    if (!mints.every((mint) => known.has(nameOf(owner, mint)))) await otherWork()
+    const derived = mints.map((mint) => ({ account: associatedTokenAccount(owner, mint), mint }))
+    return [{ account: owner, mint: null }, ...derived]
   }
 }
