@@ -1,6 +1,8 @@
 import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { address, generateKeyPairSigner } from '@solana/kit'
 import { getTransferSolInstruction } from '@solana-program/system'
+import { getCloseAccountInstruction, getTransferCheckedInstruction } from '@solana-program/token'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { associatedTokenAccount } from '../../src/chain/solana/token-accounts.ts'
 import type { AssetId } from '../../src/core/assets.ts'
@@ -265,6 +267,39 @@ test('what is frozen after it was signed fails for good, frees its nonce and giv
   expect(await world.eventsOf(payout.id)).toEqual(['requested', 'approved', 'failed'])
   expect(await balanceOf(tenant, USDC)).toMatchObject({ available: 4n * USD })
   await expectPaid(tenant, await pay(tenant, USDC, '4'))
+})
+
+test('payees who close their accounts meanwhile hold up nobody else, and are not paid', async () => {
+  const { payer } = world.solana
+  const thief = await openShop(USDC, 10)
+  await expectPaid(thief, await pay(thief, USDC, '1'))
+  const mint = address(mintOf(USDC).mint)
+  const accountOf = (owner: string) => address(associatedTokenAccount(owner, mintOf(USDC)))
+  const payees = await Promise.all(Array.from({ length: 4 }, () => generateKeyPairSigner()))
+  for (const payee of payees) await world.pay(USDC, payee.address, USD)
+  await payer.send(await payer.tokens(USDC, payer.signer.address, 0n))
+  await world.solana.mine(1)
+  const payouts: Payout[] = []
+  for (const payee of payees) payouts.push(await pay(thief, USDC, '1', payee.address))
+  // What the destinations are is known now.
+  await world.tracker().pass()
+  for (const payee of payees) {
+    const [account, destination] = [accountOf(payee.address), accountOf(payer.signer.address)]
+    const away = { source: account, mint, destination, authority: payee, amount: USD, decimals: 6 }
+    const closing = { account, destination: payer.signer.address, owner: payee }
+    await payer.send([getTransferCheckedInstruction(away), getCloseAccountInstruction(closing)])
+  }
+  await world.solana.mine(1)
+  const signedOnes = async () => (await Promise.all(payouts.map(({ id }) => world.signedOf(id)))).flat()
+  for (let turn = 0; turn < 9 && (await signedOnes()).length < payouts.length; turn++) await world.turn()
+  expect(await signedOnes()).toHaveLength(4)
+  const other = await openShop(USDC, 2)
+  const theirs = await pay(other, USDC, '2')
+  later(2 * 60_000)
+  await expectPaid(other, theirs)
+  for (const payout of payouts) await expectFailed(thief, payout, 'failed_on_chain')
+  expect(await balanceOf(thief, USDC)).toMatchObject({ available: 9n * USD })
+  expect(await world.audited()).toEqual([])
 })
 
 test('a fee payer without SOL lets payouts of tokens wait, and says so; then they are paid', async () => {

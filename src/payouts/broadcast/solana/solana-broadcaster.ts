@@ -61,8 +61,11 @@ type SolanaBroadcasterParts = {
   readonly busyIntervalMs: number
 }
 
-/** For this long a payout is sent with preflight checks. */
-const UNTRIED_AFTER_MS = 30 * 60_000
+/**
+ * For this long a payout is sent with preflight checks. No longer: a payee may close the account where tokens go, as often as
+ * they like, and meanwhile the payout keeps a nonce from everybody else's.
+ */
+const UNTRIED_AFTER_MS = 60_000
 
 /**
  * Payouts on Solana. It reads the signer's accounts for requests and the signer, asks the signer for nonces and sweeps,
