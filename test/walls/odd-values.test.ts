@@ -147,3 +147,18 @@ test("other assets that the API's login names beside an invoice's neither count 
     expect(stored?.invoice.alsoAccepts).toEqual([])
   }
 })
+
+test("the API's login writes no token's rate that the audit cannot read", async () => {
+  const tenant = await seedMerchant(database)
+  const { id } = await seedInvoice(database, tenant, { asset: 'USDC_BASE', usdCents: 100n })
+  const write = (usdPerUnit: unknown) =>
+    withTransaction(database.pools.api, tenant, (tx) =>
+      tx.query('update invoice set token_rates = $2 where id = $1', [
+        id,
+        JSON.stringify({ USDC: { usdPerUnit } }),
+      ]),
+    )
+  for (const odd of [true, 7, null, undefined, {}, ['1'], [[]], 'x', '1e5', '-1', '1\n'])
+    await expect(write(odd), JSON.stringify(odd)).rejects.toThrow('invoice_token_rates')
+  await write('0.9999')
+})
