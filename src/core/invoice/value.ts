@@ -69,12 +69,18 @@ function dollarMeasure({
 export const dollarsDue = (usdCents: bigint, decimals: number): bigint =>
   (usdCents * 10n ** BigInt(decimals) * PRICE_UNIT) / 100n
 
+/** Of rates that were read before: a status is derived many times from one invoice. */
+const known = new WeakMap<TokenRates, ReadonlyMap<string, bigint>>()
+
 function pricesOf(rates: TokenRates): ReadonlyMap<string, bigint> {
+  const before = known.get(rates)
+  if (before !== undefined) return before
   const prices = new Map<string, bigint>()
   for (const [symbol, rate] of Object.entries(rates)) {
     const price = rate === undefined ? null : parsePrice(rate.usdPerUnit)
     if (price !== null) prices.set(symbol, price)
   }
+  known.set(rates, prices)
   return prices
 }
 
