@@ -51,7 +51,8 @@ type TrialMessage = {
  * For receivers that were written for another service and cannot answer a challenge: whoever takes what is signed with
  * the secret, and before and after it refuses the same signed with another, has the secret and checks signatures. Some
  * answer 2xx to what they refuse. They take an event by asking our API for its invoice, with the merchant's key: that
- * they did so for the signed message alone shows the same.
+ * they did so for the signed message alone shows the same. What takes its events later than it answers is asked about again
+ * at the end: whichever of several it took last, one of the last two is forged.
  */
 export async function sendTrial(
   deps: { http: HttpClient; clock: Clock },
@@ -60,17 +61,21 @@ export async function sendTrial(
 ): Promise<ChallengeResult> {
   const failed = (reason: ChallengeFailure) => ({ kind: 'failed', reason, error: null }) as const
   let [isTaken, refusesSilently] = [false, false]
+  const forged: TrialMessage[] = []
   try {
     for (const kind of ['forged', 'signed', 'forged'] as const) {
-      const { eventId, message, wasTaken } = next(kind)
+      const sent = next(kind)
+      const { eventId, message, wasTaken } = sent
       const { status } = await postSigned(deps, { ...event, eventId, message }, 0)
       const refusal = statusFailure(status)
       const asked = await wasTaken()
+      if (kind === 'forged') forged.push(sent)
       if (kind === 'signed') isTaken = asked
       else if (asked) return failed('signature_not_checked')
       else if (refusal === null) refusesSilently = true
       if (kind === 'signed' && refusal !== null && (isTaken || !refusesSilently)) return failed(refusal)
     }
+    for (const { wasTaken } of forged) if (await wasTaken()) return failed('signature_not_checked')
     return refusesSilently && !isTaken ? failed('signature_not_checked') : { kind: 'met', refusesSilently }
   } catch (error) {
     return { kind: 'failed', reason: outcomeOfError(error), error }

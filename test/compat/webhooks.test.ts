@@ -317,6 +317,7 @@ test('who asks about every event, about none, or with another shop’s key has n
   const hookId = await plugin.verify(receiver.url)
   const faults = [
     { fault: 'checks nothing' },
+    { fault: 'checks nothing, and asks later' },
     { fault: 'asks for nothing' },
     { key: others.testKey },
   ] as const

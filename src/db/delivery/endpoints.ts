@@ -206,19 +206,27 @@ export async function markVerified(
   return rowCount === 1
 }
 
-/** Its receiver asked our API for what an event of a verification names, and so has taken it. By the key. */
+/** Two ids of events with a space between. */
+const TRIALS_CHARACTERS = 61
+
+/**
+ * Its receiver asked our API for what an event of a verification names, and so has taken it: the last two are kept. By the
+ * key.
+ */
 export async function noteTrialTaken(tx: Tx, tenant: Tenant, id: string, eventId: string): Promise<void> {
   await tx.query(
-    `update webhook_endpoint set trial_taken = $4
+    `update webhook_endpoint set trial_taken = case when $4 = any (string_to_array(trial_taken, ' ')) then trial_taken
+       else right(concat_ws(' ', trial_taken, $4::text), ${TRIALS_CHARACTERS}) end
      where merchant_id = $1 and id = $2 and livemode = $3 and removed_at is null`,
     [tenant.merchantId, id, tenant.livemode, eventId],
   )
 }
 
-/** Whether `noteTrialTaken` noted this event last. By the key. */
+/** Whether this event is one of the last two that `noteTrialTaken` noted. By the key. */
 export async function isTrialTaken(tx: Tx, tenant: Tenant, id: string, eventId: string): Promise<boolean> {
   const { rowCount } = await tx.query(
-    'select from webhook_endpoint where merchant_id = $1 and id = $2 and livemode = $3 and trial_taken = $4',
+    `select from webhook_endpoint where merchant_id = $1 and id = $2 and livemode = $3
+       and $4 = any (string_to_array(trial_taken, ' '))`,
     [tenant.merchantId, id, tenant.livemode, eventId],
   )
   return rowCount === 1
