@@ -36,6 +36,20 @@ export class AddressSet implements WatchedAddresses {
     return this.#short.has(bytes, at)
   }
 
+  /** What `sieveShort` takes in place of the 20 bytes of `bytes` from `at`. */
+  hashShort(bytes: Uint8Array, at: number): number {
+    return this.#short.hashOf(bytes, at)
+  }
+
+  /**
+   * Of the first `count` hashes, the places of those that a watched address may have, written to `places`, which has room for
+   * one more than these; returns how many. The processor waits for the memory of many look-ups at once, where
+   * `hasShort` for one after the other would wait for each.
+   */
+  sieveShort(hashes: Uint32Array, count: number, places: Uint32Array): number {
+    return this.#short.sieve(hashes, count, places)
+  }
+
   /** Whether the 32 bytes of `bytes` from `at` are a watched address. */
   hasLong(bytes: Uint8Array, at: number): boolean {
     return this.#long.has(bytes, at)
@@ -63,16 +77,30 @@ class AddressTable {
   }
 
   has(bytes: Uint8Array, at: number): boolean {
-    const hash = this.#hash(bytes, at)
+    const hash = this.hashOf(bytes, at)
     const bits = filterBits(hash)
     if (((this.#filter[hash & this.#filterMask] ?? 0) & bits) !== bits) return false
     return this.#slots[this.#slotOf(hash, bytes, at) * 2] !== 0
   }
 
+  sieve(hashes: Uint32Array, count: number, places: Uint32Array): number {
+    const filter = this.#filter
+    const mask = this.#filterMask
+    let found = 0
+    for (let place = 0; place < count; place++) {
+      const hash = hashes[place] ?? 0
+      const bits = filterBits(hash)
+      // Written in any case and counted if it is one: a branch that is guessed wrong would cost the look-ups behind it.
+      places[found] = place
+      found += ((filter[hash & mask] ?? 0) & bits) === bits ? 1 : 0
+    }
+    return found
+  }
+
   add(addressBytes: Uint8Array): void {
     if (this.size >= ADDRESSES_MAX) throw new Error(`no more than ${ADDRESSES_MAX} addresses can be watched`)
     if ((this.size + 1) * 2 > this.#mask + 1) this.#grow()
-    const hash = this.#hash(addressBytes, 0)
+    const hash = this.hashOf(addressBytes, 0)
     const slot = this.#slotOf(hash, addressBytes, 0)
     if (this.#slots[slot * 2] !== 0) return
     const place = this.size % ADDRESSES_PER_CHUNK
@@ -112,7 +140,7 @@ class AddressTable {
   }
 
   /** Mixes the first eight bytes with the seed (the finalizer of MurmurHash3). */
-  #hash(bytes: Uint8Array, at: number): number {
+  hashOf(bytes: Uint8Array, at: number): number {
     let hash = Math.imul(readUint32(bytes, at) ^ this.#seed, 0x85ebca6b)
     hash = Math.imul(hash ^ (hash >>> 13) ^ readUint32(bytes, at + 4), 0xc2b2ae35)
     return (hash ^ (hash >>> 16)) >>> 0

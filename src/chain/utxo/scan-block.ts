@@ -39,21 +39,15 @@ export function scanBlock(bytes: Uint8Array, watched: AddressSet): ScannedBytes 
   const count = reader.readCount()
   const spans: TransactionSpan[] = []
   const outputs: ScannedOutput[] = []
-  const hits: OutputHit[] = []
+  const paid: number[] = []
   for (let index = 0; index < count; index++) {
-    const span = reader.readTransaction(watched, hits, false)
-    spans.push(span)
-    if (hits.length === 0) continue
-    const txid = toDisplayHex(transactionHash(bytes, span))
-    for (const hit of hits) {
-      const minimumConfirmations = confirmationsBeforeSpending(index, span, hit.outputIndex)
-      outputs.push(scannedOutput(bytes, txid, hit, minimumConfirmations))
-    }
-    hits.length = 0
+    spans.push(reader.skimTransaction(watched, paid))
   }
+  reader.endSkim(watched, paid)
   // Litecoin's extension block follows its HogEx; the header's root does not cover it and we do not read it.
   if (!reader.atEnd && spans.at(-1)?.isHogEx !== true)
     throw new MalformedBytes('bytes after the last transaction')
+  for (const index of transactionsAt(paid, spans)) outputs.push(...outputsOf(reader, index, spans, watched))
   const header = bytes.subarray(0, HEADER_BYTES)
   return {
     hash: toDisplayHex(sha256d(header)),
@@ -62,6 +56,33 @@ export function scanBlock(bytes: Uint8Array, watched: AddressSet): ScannedBytes 
     outputs,
     spans,
   }
+}
+
+/** Which transactions have these places in their outputs, in order. */
+function transactionsAt(places: readonly number[], spans: readonly TransactionSpan[]): ReadonlySet<number> {
+  const found = new Set<number>()
+  let index = 0
+  for (const place of places.toSorted((one, other) => one - other)) {
+    while ((spans[index]?.bodyEnd ?? place + 1) <= place) index += 1
+    found.add(index)
+  }
+  return found
+}
+
+function outputsOf(
+  reader: TransactionReader,
+  index: number,
+  spans: readonly TransactionSpan[],
+  watched: AddressSet,
+): ScannedOutput[] {
+  const span = spans[index]
+  if (span === undefined) throw new Error('an output of no transaction')
+  const txid = toDisplayHex(transactionHash(reader.bytes, span))
+  return reader
+    .outputsOf(span, watched)
+    .map((hit) =>
+      scannedOutput(reader.bytes, txid, hit, confirmationsBeforeSpending(index, span, hit.outputIndex)),
+    )
 }
 
 /**
@@ -80,7 +101,7 @@ export function scanTransaction(
 ): { readonly txid: string; readonly outputs: readonly ScannedOutput[] } | null {
   const reader = new TransactionReader(bytes, 0)
   const hits: OutputHit[] = []
-  const span = reader.readTransaction(watched, hits, true)
+  const span = reader.readTransaction(watched, hits)
   if (!reader.atEnd) throw new MalformedBytes('bytes after the transaction')
   if (hits.length === 0) return null
   const txid = toDisplayHex(transactionHash(bytes, span))

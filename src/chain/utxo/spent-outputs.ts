@@ -18,7 +18,7 @@ const SEQUENCE_BYTES = 4
 
 /** The id of a transaction, and the outputs that it spends. Throws `MalformedBytes`. */
 export function readTransaction(bytes: Uint8Array): ReadTransaction {
-  const span = new TransactionReader(bytes, 0).readTransaction(NOTHING_WATCHED, [], true)
+  const span = new TransactionReader(bytes, 0).readTransaction(NOTHING_WATCHED, [])
   const reader = new TransactionReader(bytes, span.bodyStart)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const spends: Outpoint[] = []

@@ -13,6 +13,13 @@ const SEQUENCE_BYTES = 4
 const P2WPKH_SCRIPT_BYTES = 22
 const P2WSH_SCRIPT_BYTES = 34
 
+/** Outputs that are looked up at once. */
+const TOGETHER = 256
+/** Those that wait for it. Nothing is awaited within a scan, so one set of lists serves all. */
+const hashes = new Uint32Array(TOGETHER)
+const starts = new Uint32Array(TOGETHER)
+const places = new Uint32Array(TOGETHER + 1)
+
 /** An output that pays a watched address. `addressStart` is where the bytes of its witness program begin. */
 export type OutputHit = {
   readonly outputIndex: number
@@ -36,21 +43,52 @@ export type TransactionSpan = {
  */
 export class TransactionReader {
   at: number
-  readonly #bytes: Uint8Array
+  #waiting = 0
+  readonly bytes: Uint8Array
   readonly #view: DataView
 
   constructor(bytes: Uint8Array, at: number) {
-    this.#bytes = bytes
+    this.bytes = bytes
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.at = at
   }
 
   get atEnd(): boolean {
-    return this.at === this.#bytes.length
+    return this.at === this.bytes.length
   }
 
-  /** Reads one transaction; hits are added to `hits`. `alone`: the bytes hold nothing else. */
-  readTransaction(watched: AddressSet, hits: OutputHit[], alone: boolean): TransactionSpan {
+  /** Reads one transaction by itself, which may have more than one of a block has; hits are added to `hits`. */
+  readTransaction(watched: AddressSet, hits: OutputHit[]): TransactionSpan {
+    return this.#readTransaction(watched, hits, null)
+  }
+
+  /**
+   * Reads one transaction of a block. Where watched addresses are paid is added to `paid`, at the latest by `endSkim`: outputs
+   * are looked up many at a time, because the memory of a large set answers many as soon as one.
+   */
+  skimTransaction(watched: AddressSet, paid: number[]): TransactionSpan {
+    return this.#readTransaction(watched, null, paid)
+  }
+
+  endSkim(watched: AddressSet, paid: number[]): void {
+    const count = watched.sieveShort(hashes, this.#waiting, places)
+    this.#waiting = 0
+    for (let each = 0; each < count; each++) {
+      const start = starts[places[each] ?? 0] ?? 0
+      if (watched.hasShort(this.bytes, start)) paid.push(start)
+    }
+  }
+
+  /** What a transaction that was read pays to watched addresses. */
+  outputsOf(span: TransactionSpan, watched: AddressSet): OutputHit[] {
+    const hits: OutputHit[] = []
+    this.at = span.bodyStart
+    this.#skipInputs(this.readCount())
+    this.#readOutputs(watched, hits)
+    return hits
+  }
+
+  #readTransaction(watched: AddressSet, hits: OutputHit[] | null, paid: number[] | null): TransactionSpan {
     const versionAt = this.at
     this.#skip(4)
     let bodyStart = this.at
@@ -65,15 +103,16 @@ export class TransactionReader {
       inputs = this.readCount()
     }
     this.#skipInputs(inputs)
-    this.#readOutputs(watched, hits)
+    if (hits !== null) this.#readOutputs(watched, hits)
+    if (paid !== null) this.#skimOutputs(watched, paid)
     const bodyEnd = this.at
     if ((flags & FLAG_WITNESS) !== 0) this.#skipWitnesses(inputs)
     let isHogEx = false
     if ((flags & FLAG_MWEB) !== 0) {
       isHogEx = this.#readByte() === 0
       // Only transactions on their own carry extension data; in a block it stands after the transactions.
-      if (!isHogEx && !alone) throw new MalformedBytes('extension data inside a block transaction')
-      if (!isHogEx) this.at = this.#bytes.length - 4
+      if (!isHogEx && hits === null) throw new MalformedBytes('extension data inside a block transaction')
+      if (!isHogEx) this.at = this.bytes.length - 4
     }
     const lockTimeAt = this.at
     this.#skip(4)
@@ -113,7 +152,7 @@ export class TransactionReader {
   }
 
   #readOutputs(watched: AddressSet, hits: OutputHit[]): void {
-    const bytes = this.#bytes
+    const bytes = this.bytes
     const outputs = this.readCount()
     for (let outputIndex = 0; outputIndex < outputs; outputIndex++) {
       const amountAt = this.at
@@ -134,6 +173,27 @@ export class TransactionReader {
     }
   }
 
+  #skimOutputs(watched: AddressSet, paid: number[]): void {
+    const bytes = this.bytes
+    const outputs = this.readCount()
+    for (let outputIndex = 0; outputIndex < outputs; outputIndex++) {
+      this.#skip(8)
+      const length = this.readCount()
+      const scriptAt = this.at
+      this.#skip(length)
+      if (bytes[scriptAt] !== 0) continue
+      const addressStart = scriptAt + 2
+      if (length === P2WPKH_SCRIPT_BYTES && bytes[scriptAt + 1] === 20) {
+        hashes[this.#waiting] = watched.hashShort(bytes, addressStart)
+        starts[this.#waiting] = addressStart
+        this.#waiting += 1
+        if (this.#waiting === TOGETHER) this.endSkim(watched, paid)
+      } else if (length === P2WSH_SCRIPT_BYTES && bytes[scriptAt + 1] === 32) {
+        if (watched.hasLong(bytes, addressStart)) paid.push(addressStart)
+      }
+    }
+  }
+
   #skipWitnesses(inputs: number): void {
     for (let index = 0; index < inputs; index++) {
       const items = this.readCount()
@@ -142,7 +202,7 @@ export class TransactionReader {
   }
 
   #readByte(): number {
-    const byte = this.#bytes[this.at]
+    const byte = this.bytes[this.at]
     if (byte === undefined) throw new MalformedBytes('cut off')
     this.at += 1
     return byte
@@ -150,6 +210,6 @@ export class TransactionReader {
 
   #skip(length: number): void {
     this.at += length
-    if (this.at > this.#bytes.length) throw new MalformedBytes('cut off')
+    if (this.at > this.bytes.length) throw new MalformedBytes('cut off')
   }
 }
