@@ -33,6 +33,7 @@ const CALM_ROUNDS_MAX = 30
 /** After so many rounds blocks come by the dozen, so that what can no longer happen is seen to be too old. */
 const PATIENT_ROUNDS = 6
 const DOZENS = 36
+const MISSED_MS = 3_600_000
 const KILLS = process.env.LONG === '1' ? 60 : 2
 /** From its start to its first payout on the chain a process takes about so long. */
 /** A process comes past so many on its way to a payout, whose coins are swept and final before. */
@@ -118,6 +119,8 @@ async function settle({ world, held }: History, payouts: readonly Payout[]): Pro
   for (let round = 0; round < SETTLE_ROUNDS_MAX; round++) {
     await world.turn()
     await world.solana.mine(round < PATIENT_ROUNDS ? FINALIZED_LAG : DOZENS)
+    // So long an address of which no block took a sweep keeps what makes it exist.
+    if (round === 2 * PATIENT_ROUNDS) world.now = new Date(world.now.getTime() + MISSED_MS)
     now = await Promise.all(
       payouts.map(({ merchantId, livemode, id }) => world.load({ merchantId, livemode }, id)),
     )
