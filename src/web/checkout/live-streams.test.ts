@@ -72,6 +72,27 @@ test('open invoices are read one after the other, each 15 s after it was, with r
   }
 })
 
+test('an invoice that changes whenever it is read keeps no other from its turn', async () => {
+  vi.useFakeTimers()
+  const readings = { busy: 0, other: 0 }
+  const read = async (token: string) => {
+    readings[token === 'busy' ? 'busy' : 'other'] += 1
+    // From its first turn on.
+    if (token === 'busy' && readings.busy > 1) streams.invoiceChanged('busy')
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    return { byLanguage: new Map(), movesWith: [] }
+  }
+  const streams = new LiveStreams({ read, onError: () => expect.unreachable() })
+  try {
+    for (const invoiceId of ['busy', 'other']) streams.open({ ...PAGE, invoiceId, token: invoiceId })
+    await vi.advanceTimersByTimeAsync(40_000)
+    expect(readings.other).toBeGreaterThan(2)
+  } finally {
+    streams.close()
+    vi.useRealTimers()
+  }
+})
+
 test('a page whose invoice cannot be read hears no beat until it can', async () => {
   vi.useFakeTimers()
   const read = vi.fn(async () => ({ byLanguage: new Map(), movesWith: [] }))

@@ -198,19 +198,29 @@ export class LiveStreams {
     this.#nextTurn = setTimeout(() => this.#readInTurn(), restMs).unref()
   }
 
-  /** Reads once more for every change that came during a reading, however many those were. */
+  /**
+   * Reads once more for every change that came during a reading, however many those were. Resolves after the first reading: one
+   * that changes all the time takes nobody else's turn.
+   */
   async #refresh(topic: Topic): Promise<void> {
     topic.isStale = true
     this.#moveToEnd(topic)
     if (topic.isReading) return
     topic.isReading = true
-    while (topic.isStale && topic.streams.size > 0) {
-      await this.#inTurn(() => {
-        topic.isStale = false
-        return this.#readAndSend(topic)
-      })
-    }
+    await this.#readOnce(topic)
+    void this.#readWhileStale(topic)
+  }
+
+  async #readWhileStale(topic: Topic): Promise<void> {
+    while (topic.isStale && topic.streams.size > 0) await this.#readOnce(topic)
     topic.isReading = false
+  }
+
+  #readOnce(topic: Topic): Promise<void> {
+    return this.#inTurn(() => {
+      topic.isStale = false
+      return topic.streams.size > 0 ? this.#readAndSend(topic) : Promise.resolve()
+    })
   }
 
   /** Whoever goes through the topics meanwhile goes through a copy. */
