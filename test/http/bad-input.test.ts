@@ -45,6 +45,7 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
   resolveInvoice: () => ({ resolution: 'accept', note: 'x' }),
   updateSavedViews: () => ({ list: 'invoices', name: 'Paid', query: { status: 'paid' } }),
   updateInvoiceNote: () => ({ text: 'x' }),
+  payTestDeposit: () => ({ asset: 'LTC', amount: '0.5' }),
   payTestInvoice: () => ({ scenario: 'exact' }),
   createWebhookEndpoint: () => ({
     url: 'https://shop.example/hook',

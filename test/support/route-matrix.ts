@@ -75,6 +75,11 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   // The second caller finds it decided.
   approvePayout: { resource: 'payout', reached: [200, 409] },
   rejectPayout: { resource: 'payout', reached: [200, 409] },
+  payTestDeposit: {
+    resource: 'depositAddress',
+    body: () => ({ asset: 'LTC', amount: '0.5' }),
+    reached: [409],
+  },
   payTestInvoice: { resource: 'invoice', body: () => ({ scenario: 'exact' }), reached: [409] },
   createWebhookEndpoint: {
     body: () => ({ url: 'https://shop.example/hook', subscribed_events: ['*'] }),
@@ -153,7 +158,7 @@ export const STEP_UP: ReadonlySet<string> = new Set([
 ])
 
 /** What no live credential may do at all. */
-export const TEST_ONLY: ReadonlySet<string> = new Set(['payTestInvoice'])
+export const TEST_ONLY: ReadonlySet<string> = new Set(['payTestDeposit', 'payTestInvoice'])
 
 /** Of people, what owners and admins alone may do, in both modes. */
 export const MANAGERS: ReadonlySet<string> = new Set([
