@@ -10,14 +10,19 @@ import {
 } from '@solana/kit'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { ASSETS, type AssetId } from '../../src/core/assets.ts'
+import { EVM_CHAINS, isEvmChain } from '../../src/core/chain/evm-networks.ts'
+import { EVM_NETWORKS } from '../../src/core/chain/evm-registry.ts'
 import { LANGUAGES } from '../../src/web/checkout/language.ts'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { invoicesOf } from '../support/app-invoices.ts'
 import { launchBrowser, photograph } from '../support/browser.ts'
 import { litecoinInvoice } from '../support/checkout-invoice.ts'
 import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { complaintsOf } from '../support/page-checks.ts'
-import { stockClient } from '../support/solana-payer.ts'
+import { giveTokens, stockClient } from '../support/solana-payer.ts'
+import { until } from '../support/until.ts'
 
 /** Wallets that announce themselves to the page by EIP-6963 or the Wallet Standard, as extensions of a browser do. */
 
@@ -97,6 +102,11 @@ async function injectSolana(
   )
 }
 
+const PAID_BY_WALLETS: readonly AssetId[] = [
+  ...(['ETH', 'ETH_BASE', 'USDC_BASE', 'USDC_ETHEREUM', 'USDC_ARBITRUM', 'USDC_POLYGON'] as const),
+  ...(['SOL', 'USDC_SOLANA', 'PYUSD_SOLANA'] as const),
+]
+
 const hex = (value: number): string => `0x${value.toString(16)}`
 
 let browser: Browser
@@ -108,25 +118,33 @@ afterAll(() => browser?.close())
 describe('on the sandbox chains', () => {
   let app: App
   let data: Awaited<ReturnType<typeof makeDataDir>>
+  let database: TestDatabase
   beforeAll(async () => {
     data = await makeDataDir()
-    app = await startApp(data)
-    await untilAllAreAvailable()
+    database = await createTestDatabase()
+    app = await startApp({ ...data, env: { DATABASE_URL: database.ownerUrl } })
+    await database.owner.query(
+      `insert into payment_rules (merchant_id, livemode, rules, updated_at)
+       select id, false, $1, now() from merchant on conflict (merchant_id, livemode) do update set rules = $1`,
+      [{ accepted_assets: PAID_BY_WALLETS }],
+    )
+    await until(async () => (await availableAssets()).length === PAID_BY_WALLETS.length, {
+      what: 'every coin can be taken',
+    })
   })
   afterAll(async () => {
     await app?.stop()
+    await database?.drop()
     await data?.remove()
   })
 
-  const { create, untilAllAreAvailable, untilStatus } = invoicesOf(() => app)
+  const { availableAssets, create, untilStatus } = invoicesOf(() => app)
 
   /** A wallet over the real sandbox chains, that stands on Ethereum's main chain until it is asked to go elsewhere. */
   async function sandboxWallet() {
     const urls = new Map<number, { url: string; password: string }>()
-    for (const [chain, id] of [
-      ['ethereum', 31_337],
-      ['base', 31_338],
-    ] as const) {
+    for (const chain of EVM_CHAINS) {
+      const id = EVM_NETWORKS[chain].sandboxChainId
       const { port, password } = JSON.parse(
         await readFile(join(app.dataDir, 'sandbox', chain, 'rpc.json'), 'utf8'),
       )
@@ -157,7 +175,7 @@ describe('on the sandbox chains', () => {
     return { calls, answer }
   }
 
-  test.each(['USDC_BASE', 'ETH', 'ETH_BASE'])(
+  test.each(PAID_BY_WALLETS.filter((asset) => ASSETS[asset].keyFamily === 'evm'))(
     '%s is paid to the end from a wallet that stood on another chain',
     async (asset) => {
       const invoice = await create(asset)
@@ -172,11 +190,10 @@ describe('on the sandbox chains', () => {
         .toMatch(/^(Payment detected|Confirming your payment|Payment complete)$/)
       await expect.poll(() => page.locator('h1').textContent()).toBe('Payment complete')
       expect(await untilStatus(invoice.id, 'paid')).toMatchObject({ amount_remaining: '0' })
+      const { chain } = ASSETS[asset]
+      const chainId = isEvmChain(chain) ? hex(EVM_NETWORKS[chain].sandboxChainId) : ''
       expect(wallet.calls.filter(({ method }) => method === 'wallet_switchEthereumChain')).toEqual([
-        {
-          method: 'wallet_switchEthereumChain',
-          params: [{ chainId: asset === 'ETH' ? '0x7a69' : '0x7a6a' }],
-        },
+        { method: 'wallet_switchEthereumChain', params: [{ chainId }] },
       ])
       expect(wallet.calls.filter(({ method }) => method === 'eth_sendTransaction')).toHaveLength(1)
       expect(alerts).toEqual([])
@@ -184,38 +201,43 @@ describe('on the sandbox chains', () => {
     },
   )
 
-  test('SOL is paid to the end from a wallet of the Wallet Standard', async () => {
-    const { port, password } = JSON.parse(
-      await readFile(join(app.dataDir, 'sandbox', 'solana', 'rpc.json'), 'utf8'),
-    )
-    const node = stockClient(`http://sandbox:${password}@127.0.0.1:${port}`)
-    const signer = await generateKeyPairSigner()
-    await node.requestAirdrop(signer.address, lamports(1_000_000_000_000n)).send()
-    const balance = async () =>
-      (await node.getBalance(signer.address, { commitment: 'confirmed' }).send()).value
-    await expect.poll(balance).toBeGreaterThan(0n)
-    const invoice = await create('SOL')
-    const page = await browser.newPage()
-    const alerts = complaintsOf(page)
-    let sends = 0
-    const wallet = { name: 'Heron Wallet', address: signer.address, chain: 'solana:localnet' }
-    await injectSolana(page, wallet, async ({ transaction, chain }) => {
-      sends++
-      expect(chain).toBe('solana:localnet')
-      const given = getTransactionDecoder().decode(Buffer.from(transaction, 'base64'))
-      const signed = await signTransaction([signer.keyPair], given as Parameters<typeof signTransaction>[1])
-      const wire = getBase64EncodedWireTransaction(signed)
-      await node.sendTransaction(wire, { encoding: 'base64', preflightCommitment: 'confirmed' }).send()
-      return {}
-    })
-    await page.goto(`${app.baseUrl}${new URL(String(invoice.checkout_url)).pathname}`)
-    await page.getByRole('button', { name: 'Pay with Heron Wallet' }).click()
-    await expect.poll(() => page.locator('h1').textContent()).toBe('Payment complete')
-    expect(await untilStatus(invoice.id, 'paid')).toMatchObject({ amount_remaining: '0' })
-    expect(sends).toBe(1)
-    expect(alerts).toEqual([])
-    await page.close()
-  })
+  test.each(PAID_BY_WALLETS.filter((asset) => ASSETS[asset].keyFamily === 'solana'))(
+    '%s is paid to the end from a wallet of the Wallet Standard',
+    async (asset) => {
+      const { port, password } = JSON.parse(
+        await readFile(join(app.dataDir, 'sandbox', 'solana', 'rpc.json'), 'utf8'),
+      )
+      const rpcUrl = `http://sandbox:${password}@127.0.0.1:${port}`
+      const node = stockClient(rpcUrl)
+      const signer = await generateKeyPairSigner()
+      await node.requestAirdrop(signer.address, lamports(1_000_000_000_000n)).send()
+      const balance = async () =>
+        (await node.getBalance(signer.address, { commitment: 'confirmed' }).send()).value
+      await expect.poll(balance).toBeGreaterThan(0n)
+      if (asset !== 'SOL') await giveTokens(rpcUrl, asset, signer.address, 100_000_000n)
+      const invoice = await create(asset)
+      const page = await browser.newPage()
+      const alerts = complaintsOf(page)
+      let sends = 0
+      const wallet = { name: 'Heron Wallet', address: signer.address, chain: 'solana:localnet' }
+      await injectSolana(page, wallet, async ({ transaction, chain }) => {
+        sends++
+        expect(chain).toBe('solana:localnet')
+        const given = getTransactionDecoder().decode(Buffer.from(transaction, 'base64'))
+        const signed = await signTransaction([signer.keyPair], given as Parameters<typeof signTransaction>[1])
+        const wire = getBase64EncodedWireTransaction(signed)
+        await node.sendTransaction(wire, { encoding: 'base64', preflightCommitment: 'confirmed' }).send()
+        return {}
+      })
+      await page.goto(`${app.baseUrl}${new URL(String(invoice.checkout_url)).pathname}`)
+      await page.getByRole('button', { name: 'Pay with Heron Wallet' }).click()
+      await expect.poll(() => page.locator('h1').textContent()).toBe('Payment complete')
+      expect(await untilStatus(invoice.id, 'paid')).toMatchObject({ amount_remaining: '0' })
+      expect(sends).toBe(1)
+      expect(alerts).toEqual([])
+      await page.close()
+    },
+  )
 })
 
 describe('a wallet for SOL', () => {

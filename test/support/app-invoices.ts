@@ -27,6 +27,9 @@ export function invoicesOf(app: () => App) {
     },
     isAvailable: async (asset: string): Promise<boolean> =>
       (await assets()).some((each) => each.asset === asset && each.available),
+    /** The coins that the shop accepts and that can be taken now, in the order of the alphabet. */
+    availableAssets: async (): Promise<string[]> =>
+      (await assets()).flatMap(({ asset, available }) => (available ? [asset] : [])).sort(),
     /** On a busy machine the banner is there before the last of the chains is followed. */
     untilAllAreAvailable: () =>
       until(async () => (await assets()).every(({ available }) => available), {
