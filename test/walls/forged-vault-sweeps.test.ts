@@ -1,10 +1,13 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
 import type { AssetId } from '../../src/core/assets.ts'
 import { solanaMintsOf } from '../../src/core/chain/solana-mints.ts'
+import { UnreadableLine } from '../../src/payouts/sign/journal-lines.ts'
+import { PayoutJournal } from '../../src/payouts/sign/payout-journal.ts'
 import { readTokenTerms } from '../../src/payouts/sign/solana/token-instructions.ts'
 import { insertMaintenance, type SweepSource } from '../../src/payouts/store/solana-maintenance.ts'
 import { insertTokenSweep, type TokenSource } from '../../src/payouts/store/solana-token-sweeps.ts'
@@ -281,3 +284,70 @@ test.each([
     expect(kept.map((line) => JSON.parse(line).txid)).toEqual(rows.map(({ txid }) => txid))
   },
 )
+
+test("with the watcher's login no reading stops the signer, and what is true again is signed by", async () => {
+  const [sol, usdc] = [await world.openShop([SOL]), await world.openShop([USD], 0, USDC)]
+  await world.tracker().pass()
+  const [[a = 0], [b = 0]] = [await indexesOf(sol), await indexesOf(usdc)]
+  const swept = await forgeSweep([{ index: a, lamports: SOL }])
+  const funded = await forgeFund(a)
+  const id = newId('maintenance', world.now)
+  await insertTokenSweep(
+    watcher,
+    NETWORK,
+    { id, asset: USDC, sources: [{ index: b, amount: USD }] },
+    world.now,
+  )
+  const signed = async () => {
+    await world.sign()
+    const { rows } = await world.database.owner.query<{ id: string }>(
+      `select id from solana_chore where txid is not null and id = any ($1)
+       union select id from solana_token_sweep where txid is not null and id = any ($1)`,
+      [[swept, funded, id]],
+    )
+    return rows.map((row) => row.id).toSorted()
+  }
+  await watcher.query('update solana_house set blockhash = $1 where network = $2', ['0'.repeat(44), NETWORK])
+  expect(await signed()).toEqual([])
+  // The signer's own file would be damaged for whoever reads it next.
+  for (const height of [-1n, 2n ** 62n]) {
+    await world.tracker().pass()
+    await watcher.query('update solana_house set last_valid_height = $1 where network = $2', [
+      height,
+      NETWORK,
+    ])
+    expect(await signed()).toEqual([])
+  }
+  await world.tracker().pass()
+  await watcher.query('update solana_vault_token set mint = $1 where network = $2', ['0'.repeat(32), NETWORK])
+  expect(await signed()).toEqual([swept, funded].toSorted())
+  await world.tracker().pass()
+  expect(await signed()).toEqual([swept, funded, id].toSorted())
+  await endAll()
+})
+
+test('no line is written that nobody could read the journal with again, on whatever network', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'paylink-journal-'))
+  try {
+    const journal = await PayoutJournal.open(folder)
+    const common = { number: 1, digest: 'aa', raw: 'aa', network_fee: '0', signed_at: 0 }
+    const at = (network: string, from_height: number) => ({
+      ...common,
+      payout_id: network,
+      network,
+      from_height,
+    })
+    const onBitcoin = { txid: 'aa', inputs: [{ txid: 'aa', output_index: 0 }], change: null }
+    const onBase = { sender: 'aa'.repeat(20), nonce: 1, gas: '1', max_fee: '1', tip: '1' }
+    for (const height of [-1, 2 ** 62])
+      for (const entry of [
+        { ...at('bitcoin-live', height), ...onBitcoin },
+        { ...at('base-live', height), ...onBase, txid: `0x${'aa'.repeat(32)}` },
+      ])
+        await expect(journal.append(entry)).rejects.toThrow(UnreadableLine)
+    await journal.append({ ...at('bitcoin-live', 0), ...onBitcoin })
+    expect((await PayoutJournal.open(folder)).entriesOf('bitcoin-live')).toHaveLength(1)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})

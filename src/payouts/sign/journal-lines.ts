@@ -112,6 +112,18 @@ export const lineSchema = z.union([utxoLine, evmLine, solanaLine, vaultSweepLine
 /** One signature: written, and on the disk, before anybody else learns of the transaction. */
 export type JournalEntry = z.infer<typeof lineSchema>
 
+/** What the journal could not be read again with. */
+export class UnreadableLine extends Error {
+  override name = 'UnreadableLine'
+}
+
+/** Throws `UnreadableLine`: part of what goes into a line comes from rows, whose writers may write any number. */
+export function requireReadable(entry: JournalEntry): void {
+  const { error } = lineSchema.safeParse(entry)
+  if (error !== undefined)
+    throw new UnreadableLine(`no journal can hold what was signed for ${entry.payout_id}`, { cause: error })
+}
+
 export const isUtxoEntry = (entry: JournalEntry): entry is UtxoEntry => 'inputs' in entry
 
 export const isVaultSweepEntry = (entry: JournalEntry): entry is VaultSweepEntry =>

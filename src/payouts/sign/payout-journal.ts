@@ -12,6 +12,7 @@ import {
   isVaultSweepEntry,
   type JournalEntry,
   lineSchema,
+  requireReadable,
   type SignedIntent,
   type UtxoEntry,
 } from './journal-lines.ts'
@@ -246,9 +247,10 @@ export class PayoutJournal {
 
   /**
    * Resolves once the entry is on the disk. Throws where the file is not as this journal left it: a signer that has lost its
-   * lock, and does not know it yet, must not sign beside the one that took over.
+   * lock, and does not know it yet, must not sign beside the one that took over. Throws `UnreadableLine` before it writes.
    */
   async append(entry: JournalEntry): Promise<void> {
+    requireReadable(entry)
     const line = Buffer.from(`${JSON.stringify({ ...entry, at: this.#size })}\n`)
     const file = await open(this.#path, 'a', OWNER_ONLY)
     try {

@@ -10,7 +10,6 @@ import { formatCoinAmount } from '../../core/money.ts'
 import type { Payout } from '../../core/payout/payout.ts'
 import { tenantOf } from '../../core/tenant.ts'
 import { isConstraintViolation } from '../../postgres/constraint-violation.ts'
-import { isDatabaseAway } from '../../postgres/database-away.ts'
 import { type Tx, withTransaction } from '../../postgres/transaction.ts'
 import { isDestinationListed } from '../store/destination-sightings.ts'
 import {
@@ -32,7 +31,7 @@ import { alert } from './alert.ts'
 import { checkApprover, verifyApproval } from './check-approval.ts'
 import { EVM_PAYOUTS } from './evm/evm-payouts.ts'
 import { publishSweep } from './evm/evm-sweeps.ts'
-import type { JournalEntry, SignedIntent } from './journal-lines.ts'
+import { type JournalEntry, type SignedIntent, UnreadableLine } from './journal-lines.ts'
 import { payableFrom } from './known-destinations.ts'
 import { networksSetBack } from './lost-payouts.ts'
 import { beginOutcomes } from './outcomes.ts'
@@ -42,6 +41,7 @@ import { approvalKeysOf, outcomeKeyOf } from './pinned-keys.ts'
 import type { SigningContext } from './signing-context.ts'
 import { findOverLimit, LONGEST_WINDOW_MS } from './signing-limits.ts'
 import { SOLANA_PAYOUTS } from './solana/solana-payouts.ts'
+import { unlessFailing } from './unless-failing.ts'
 import { UTXO_PAYOUTS } from './utxo/utxo-payouts.ts'
 
 /** How payouts of each family of chains are signed. */
@@ -143,7 +143,7 @@ type Task = {
   readonly isSetBack: boolean
 }
 
-/** One payout or sweep whose rows contradict each other (null) must not hold up the others; any other failure ends the pass. */
+/** One payout or sweep whose rows contradict each other, or say what no journal can hold (null), must not hold up the others; any other failure ends the pass. */
 async function attempt<T>(
   signer: SigningContext,
   about: { readonly id: string },
@@ -152,7 +152,7 @@ async function attempt<T>(
   try {
     return await work()
   } catch (error) {
-    if (!isConstraintViolation(error)) throw error
+    if (!isConstraintViolation(error) && !(error instanceof UnreadableLine)) throw error
     alert(signer, about, 'what was or is to be signed contradicts what the database holds', error)
     return null
   }
@@ -186,8 +186,11 @@ async function signPayout(signer: SigningContext, task: Task): Promise<void> {
   const result =
     signed.length === 0
       ? await signFirst(signer, task, digest)
-      : await unlessFailing(signer, payout, () =>
-          task.payoutSigner.signReplacement(signer, { payout, digest }, signed),
+      : await unlessFailing(
+          signer,
+          payout,
+          () => task.payoutSigner.signReplacement(signer, { payout, digest }, signed),
+          WAITS,
         )
   if (result.kind === 'waits') return
   if (result.kind === 'refused') {
@@ -213,22 +216,7 @@ async function signFirst(
   if (held !== null) return held
   const before = (await payoutSigner.prepare?.(signer, { payout, digest })) ?? 'ready'
   if (before !== 'ready') return before
-  return unlessFailing(signer, payout, () => payoutSigner.signFirst(signer, { payout, digest }))
-}
-
-/** Nothing was written yet: a failure here, unless it is the database's, is this payout's alone. The others continue. */
-async function unlessFailing(
-  signer: SigningContext,
-  payout: Payout,
-  build: () => Promise<Signed>,
-): Promise<Signed> {
-  try {
-    return await build()
-  } catch (error) {
-    if (error instanceof Error && isDatabaseAway(error)) throw error
-    alert(signer, payout, 'a payout cannot be signed, and waits', error)
-    return WAITS
-  }
+  return unlessFailing(signer, payout, () => payoutSigner.signFirst(signer, { payout, digest }), WAITS)
 }
 
 const intentOf = (payout: Payout): SignedIntent => ({

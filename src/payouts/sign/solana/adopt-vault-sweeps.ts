@@ -24,6 +24,7 @@ import type { TokenSource } from '../../store/solana-token-sweeps.ts'
 import { listSignedSweeps } from '../../store/vault-sweeps.ts'
 import { isSweepId, type PayoutJournal } from '../payout-journal.ts'
 import type { SigningContext } from '../signing-context.ts'
+import { unlessFailing } from '../unless-failing.ts'
 import type { SolanaSignerAccountKeys } from './solana-accounts.ts'
 import { vaultSweepEntryOf } from './solana-sweeps.ts'
 import { accountOf, amountMovedBy, listTokens, type TokenTerms } from './token-instructions.ts'
@@ -89,7 +90,8 @@ async function adoptOne(
   keys: SolanaSignerAccountKeys,
   { id, ...row }: SignedMaintenance & { readonly id: string },
 ): Promise<void> {
-  const own = await readOwnSweep(row.raw, keys, await listTokens(signer, network))
+  const read = async () => readOwnSweep(row.raw, keys, await listTokens(signer, network))
+  const own = await unlessFailing(signer, { id }, read, null)
   if (own === null || own.txid !== row.txid || signer.journal.entriesOf(id).length > 0) return
   const { asset } = own
   const addresses = own.moves.map(({ from }) => Buffer.from(getAddressEncoder().encode(from)))

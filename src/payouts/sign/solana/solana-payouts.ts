@@ -31,9 +31,11 @@ import { listUnlandedSweeps, loadVaultCredit } from '../../store/vault-sweeps.ts
 import { alert } from '../alert.ts'
 import { isSignedFor, type PayoutSigner, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
 import type { SigningContext } from '../signing-context.ts'
+import { unlessFailing } from '../unless-failing.ts'
 import { adoptFoundSweeps, adoptVaultSweeps } from './adopt-vault-sweeps.ts'
 import { findFreeNonce, payoutEntryOf } from './payout-nonces.ts'
 import { reclaimableAt } from './reclaimable.ts'
+import { signableReading } from './signable-reading.ts'
 import {
   nonceSeed,
   openSignerAccounts,
@@ -84,7 +86,7 @@ async function maintain(signer: SigningContext, network: Network): Promise<void>
     await saveSolanaAccounts(pool, network, { feePayer, vault, nonceAccounts: keys.nonceAccounts })
   await adoptVaultSweeps(signer, network, keys)
   await adoptFoundSweeps(signer, network, keys)
-  const reading = signerAccounts?.reading ?? null
+  const reading = signableReading(signerAccounts?.reading ?? null)
   if (reading === null || !isPublished) return
   await signTokenSweeps(signer, { network, keys, reading })
   const open = await listOpenMaintenance(pool, network, CHORES_PER_TURN)
@@ -137,10 +139,11 @@ async function signMaintenance(
   if (maintenance.kind === 'sweep')
     return signVaultSweep(signer, { network, keys, sweep: ofLamports(maintenance), reading })
   const { feePayer } = keys
-  const signed =
+  const build = () =>
     maintenance.kind === 'nonce'
-      ? await signNonce(signer, { keys, maintenance, reading })
-      : await signFunding(signer, { network, feePayer, maintenance, reading })
+      ? signNonce(signer, { keys, maintenance, reading })
+      : signFunding(signer, { network, feePayer, maintenance, reading })
+  const signed = await unlessFailing(signer, maintenance, build, null)
   return signed === null ? null : { ...signed, lastValidHeight: reading.lastValidHeight }
 }
 
@@ -228,7 +231,7 @@ async function signFirst(signer: SigningContext, { payout, digest }: SigningTask
   const { pool, clock } = signer
   const { network, asset, amount, networkFeeMax } = payout
   const keys = await signerAccountsOf(signer, network)
-  const reading = (await loadSolanaSignerAccounts(pool, network))?.reading ?? null
+  const reading = signableReading((await loadSolanaSignerAccounts(pool, network))?.reading ?? null)
   if (reading === null) return WAITS
   const own: readonly string[] = [keys.vault.address, keys.feePayer.address, ...keys.nonceAccounts]
   const { destination } = payout

@@ -12,6 +12,7 @@ import { alert } from '../alert.ts'
 import { isVaultSweepEntry, type VaultSweepEntry } from '../journal-lines.ts'
 import { isSweepId } from '../payout-journal.ts'
 import type { SigningContext } from '../signing-context.ts'
+import { unlessFailing } from '../unless-failing.ts'
 import { type SolanaSignerAccountKeys, signerOf, signWithBlockhash } from './solana-accounts.ts'
 import { createAccount, readTokenTerms, transfer } from './token-instructions.ts'
 
@@ -49,9 +50,12 @@ export async function signVaultSweep(
     alert(signer, { id }, 'a sweep was asked for that is not of deposits of one merchant')
     return null
   }
-  const moves = await movesOf(signer, task)
-  if (moves === null) return null
-  const built = await signWithBlockhash(keys.feePayer, moves, reading)
+  const build = async () => {
+    const moves = await movesOf(signer, task)
+    return moves === null ? null : signWithBlockhash(keys.feePayer, moves, reading)
+  }
+  const built = await unlessFailing(signer, { id }, build, null)
+  if (built === null) return null
   const signed = { ...built, lastValidHeight: reading.lastValidHeight }
   const nowMs = signer.clock().getTime()
   const entry = vaultSweepEntryOf({ id, network, asset, merchantId, sources, signed, nowMs })

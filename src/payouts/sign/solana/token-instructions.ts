@@ -1,4 +1,4 @@
-import { type Address, address, type Instruction, type KeyPairSigner } from '@solana/kit'
+import { type Address, address, type Instruction, isAddress, type KeyPairSigner } from '@solana/kit'
 import {
   getCreateAssociatedTokenIdempotentInstruction,
   getTransferCheckedInstruction,
@@ -26,7 +26,7 @@ async function findToken(
   asset: AssetId,
 ): Promise<TokenTerms | null> {
   const held = await loadVaultToken(pool, network, asset)
-  if (held === null) return null
+  if (held === null || !isAddress(held.mint)) return null
   const realm = realmOfMode(network.endsWith('-live'), staging)
   const known = solanaMintsOf(network, realm, { [ASSETS[asset].symbol]: held.mint })
   const mint = known.find((each) => each.asset === asset && each.mint === held.mint)
