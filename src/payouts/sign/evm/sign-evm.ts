@@ -1,7 +1,7 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { utf8ToBytes } from '@noble/hashes/utils.js'
-import type { HDKey } from '@scure/bip32'
+import { HARDENED_OFFSET, type HDKey } from '@scure/bip32'
 import { evmAddressOf } from '../../../chain/evm/address.ts'
 import { HOT_WALLET_CHAIN, HOT_WALLET_INDEX } from '../../../chain/evm/hot-wallet.ts'
 import { sweeperOf } from '../../../chain/evm/sweeper.ts'
@@ -42,9 +42,11 @@ const HOT_WALLET = { chain: HOT_WALLET_CHAIN, index: HOT_WALLET_INDEX }
 export const hotWalletAddress = (account: HDKey): Uint8Array =>
   withKey(account, HOT_WALLET, (_key, address) => address)
 
-/** The 20 bytes of a deposit address. */
+/** The 20 bytes of a deposit address; none where the account has no such index, for rows may name any number. */
 export const depositAddress = (account: HDKey, index: number): Uint8Array =>
-  withKey(account, { chain: DEPOSIT_CHAIN, index }, (_key, address) => address)
+  Number.isInteger(index) && index >= 0 && index < HARDENED_OFFSET
+    ? withKey(account, { chain: DEPOSIT_CHAIN, index }, (_key, address) => address)
+    : new Uint8Array()
 
 /** A signature over 32 bytes: of the two possible ones, the one with the low `s`, which chains accept (EIP-2). */
 function signHash(hash: Uint8Array, key: Uint8Array): EvmSignature {
