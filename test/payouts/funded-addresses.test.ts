@@ -6,7 +6,8 @@ import { WatchedOwners } from '../../src/chain/solana/watched-owners.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import { changePaymentRules } from '../../src/flows/change-payment-rules.ts'
 import { listAddressesToFund } from '../../src/payouts/store/solana-funding.ts'
-import { listOpenMaintenance, saveSignedMaintenance } from '../../src/payouts/store/solana-maintenance.ts'
+import { listOpenMaintenance } from '../../src/payouts/store/solana-maintenance.ts'
+import { saveSignedRequest } from '../../src/payouts/store/solana-requests.ts'
 import type { Queryable } from '../../src/postgres/pool.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -300,7 +301,11 @@ test('what nobody signs within an hour is requested anew; a signature that comes
   await tracker.pass()
   expect((await open()).filter(({ id }) => id === asked?.id)).toEqual([])
   const late = { txid: 'late', raw: Buffer.of(1), lastValidHeight: 1, now: world.now }
-  await saveSignedMaintenance(world.database.pools.signer, 'solana-test', asked?.id ?? '', late)
+  await saveSignedRequest(
+    world.database.pools.signer,
+    { table: 'solana_chore', network: 'solana-test', id: asked?.id ?? '' },
+    late,
+  )
   const { rows } = await world.database.owner.query('select txid, landed from solana_chore where id = $1', [
     asked?.id,
   ])

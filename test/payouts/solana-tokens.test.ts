@@ -359,8 +359,8 @@ test("a merchant's payouts create so many accounts a day at the fee payer's cost
     const intent = { ...signed.intent, amount: '0' }
     await appendFile(path, `${JSON.stringify({ ...signed, payout_id: id, intent, at: undefined })}\n`)
   }
-  const [last, more] = [await pay(tenant, USDC, '1'), await pay(tenant, USDC, '1')]
-  await expectPaid(tenant, last)
+  await expectPaid(tenant, await pay(tenant, USDC, '1'))
+  const more = await pay(tenant, USDC, '1')
   await turns(2)
   expect(await world.signedOf(more.id)).toEqual([])
   expect(logged()).toContain('as many token accounts were created for the merchant')

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { recordPayout } from '../../src/payouts/advance-payout.ts'
-import {
-  endMaintenance,
-  insertMaintenance,
-  type SweepSource,
-} from '../../src/payouts/store/solana-maintenance.ts'
+import { insertMaintenance, type SweepSource } from '../../src/payouts/store/solana-maintenance.ts'
+import { endRequest } from '../../src/payouts/store/solana-requests.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { newId } from '../../src/runtime/new-id.ts'
 import { startRpcProxy } from '../support/rpc-proxy.ts'
@@ -87,7 +84,11 @@ test('with the watcher’s login a made-up deposit is called swept into the vaul
   const id = await forgeSweep({ index: await indexOf(thief), lamports: SOL })
   await world.tracker().pass()
   await world.sign()
-  await endMaintenance(watcher, NETWORK, id, { landed: true, now: world.now })
+  await endRequest(
+    watcher,
+    { table: 'solana_chore', network: NETWORK, id: id },
+    { landed: true, now: world.now },
+  )
   await turns()
   expect(await world.signedOf(payout.id)).toEqual([])
   expect(await world.holds(payout.destination)).toBe(0n)
@@ -130,7 +131,11 @@ test('one transaction into the vault counts once, under however many names it wa
   const first = await forgeSweep(source)
   await world.sign()
   // The books forget the first, and the second is asked for over the same blockhash: the same transaction.
-  await endMaintenance(watcher, NETWORK, first, { landed: false, now: world.now })
+  await endRequest(
+    watcher,
+    { table: 'solana_chore', network: NETWORK, id: first },
+    { landed: false, now: world.now },
+  )
   const second = await forgeSweep(source)
   await world.sign()
   const { rows } = await watcher.query<{ txid: string }>(
@@ -164,7 +169,11 @@ test('a sweep that was signed before the database was set back counts for the ro
     `update solana_chore set txid = null, raw = null, last_valid_height = null, signed_at = null where id = $1`,
     [lost],
   )
-  await endMaintenance(watcher, NETWORK, lost, { landed: false, now: world.now })
+  await endRequest(
+    watcher,
+    { table: 'solana_chore', network: NETWORK, id: lost },
+    { landed: false, now: world.now },
+  )
   const again = await forgeSweep(source)
   await world.sign()
   const { rows } = await watcher.query('select txid from solana_chore where id = $1', [again])

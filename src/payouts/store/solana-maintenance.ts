@@ -1,5 +1,6 @@
 import type { Network } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
+import { type SignedRequest, signedOf } from './solana-requests.ts'
 
 /** A transaction that the signer is asked to make between its own accounts. */
 export type MaintenanceTransaction =
@@ -18,16 +19,9 @@ export type MaintenanceTransaction =
 /** A deposit address, and everything that it holds. */
 export type SweepSource = { readonly index: number; readonly lamports: bigint }
 
-export type SignedMaintenance = {
-  readonly txid: string
-  readonly raw: Buffer
-  /** The height of the last block that may include it. */
-  readonly lastValidHeight: number
-}
-
 export type OpenMaintenance = {
   readonly maintenance: MaintenanceTransaction
-  readonly signed: SignedMaintenance | null
+  readonly signed: SignedRequest | null
 }
 
 type Row = {
@@ -94,37 +88,6 @@ function maintenanceOf(row: Row): MaintenanceTransaction {
   return { kind: row.kind, id: row.id, sources: [source] }
 }
 
-function signedOf({ txid, raw, last_valid_height: lastValidHeight }: Row): SignedMaintenance | null {
-  return txid === null || raw === null || lastValidHeight === null ? null : { txid, raw, lastValidHeight }
-}
-
-/** Ends what was requested before then and that nobody has signed. Served by solana_chore_open. */
-export async function endUnsignedMaintenance(
-  db: Queryable,
-  network: Network,
-  { requestedBefore, now }: { readonly requestedBefore: Date; readonly now: Date },
-): Promise<void> {
-  await db.query(
-    `update solana_chore set ended_at = $3, landed = false
-     where network = $1 and ended_at is null and txid is null and created_at < $2`,
-    [network, requestedBefore, now],
-  )
-}
-
-/** Keeps the signature of a maintenance transaction that has not ended, once. By primary key. */
-export async function saveSignedMaintenance(
-  db: Queryable,
-  network: Network,
-  id: string,
-  { txid, raw, lastValidHeight, now }: SignedMaintenance & { readonly now: Date },
-): Promise<void> {
-  await db.query(
-    `update solana_chore set txid = $3, raw = $4, last_valid_height = $5, signed_at = $6
-     where network = $1 and id = $2 and txid is null and ended_at is null`,
-    [network, id, txid, raw, lastValidHeight, now],
-  )
-}
-
 /** How many maintenance transactions of these kinds were signed since then. */
 export async function countSignedMaintenance(
   db: Queryable,
@@ -136,17 +99,4 @@ export async function countSignedMaintenance(
     [network, kinds, since],
   )
   return rows[0]?.count ?? 0
-}
-
-/** Records, once, the outcome of a maintenance transaction. */
-export async function endMaintenance(
-  db: Queryable,
-  network: Network,
-  id: string,
-  { landed, now }: { readonly landed: boolean; readonly now: Date },
-): Promise<void> {
-  await db.query(
-    `update solana_chore set ended_at = $3, landed = $4 where network = $1 and id = $2 and ended_at is null`,
-    [network, id, now, landed],
-  )
 }

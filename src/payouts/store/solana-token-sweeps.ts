@@ -1,6 +1,6 @@
 import type { AssetId, Network } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
-import type { SignedMaintenance } from './solana-maintenance.ts'
+import { type SignedRequest, signedOf } from './solana-requests.ts'
 
 /** A deposit address, and what of its token account is swept, in base units. */
 export type TokenSource = { readonly index: number; readonly amount: bigint }
@@ -12,7 +12,7 @@ type TokenSweep = {
   readonly sources: readonly TokenSource[]
 }
 
-type OpenTokenSweep = { readonly sweep: TokenSweep; readonly signed: SignedMaintenance | null }
+type OpenTokenSweep = { readonly sweep: TokenSweep; readonly signed: SignedRequest | null }
 
 /** Requests a sweep. */
 export async function insertTokenSweep(
@@ -49,41 +49,14 @@ export async function listOpenTokenSweeps(
      from solana_token_sweep where network = $1 and ended_at is null order by id limit $2`,
     [network, limit],
   )
-  return rows.map(({ id, asset, indexes, amounts, txid, raw, last_valid_height: lastValidHeight }) => ({
+  return rows.map(({ id, asset, indexes, amounts, ...row }) => ({
     sweep: {
       id,
       asset,
       sources: indexes.map((index, at) => ({ index: Number(index), amount: BigInt(amounts[at] ?? 0) })),
     },
-    signed: txid === null || raw === null || lastValidHeight === null ? null : { txid, raw, lastValidHeight },
+    signed: signedOf(row),
   }))
-}
-
-/** Ends what was requested before then and that nobody has signed. Served by solana_token_sweep_open. */
-export async function endUnsignedTokenSweeps(
-  db: Queryable,
-  network: Network,
-  { requestedBefore, now }: { readonly requestedBefore: Date; readonly now: Date },
-): Promise<void> {
-  await db.query(
-    `update solana_token_sweep set ended_at = $3, landed = false
-     where network = $1 and ended_at is null and txid is null and created_at < $2`,
-    [network, requestedBefore, now],
-  )
-}
-
-/** Keeps the signature of a sweep that has not ended, once. By primary key. */
-export async function saveSignedTokenSweep(
-  db: Queryable,
-  network: Network,
-  id: string,
-  { txid, raw, lastValidHeight, now }: SignedMaintenance & { readonly now: Date },
-): Promise<void> {
-  await db.query(
-    `update solana_token_sweep set txid = $3, raw = $4, last_valid_height = $5, signed_at = $6
-     where network = $1 and id = $2 and txid is null and ended_at is null`,
-    [network, id, txid, raw, lastValidHeight, now],
-  )
 }
 
 /** How many sweeps were signed since then. Reads the network's. */
@@ -93,19 +66,6 @@ export async function countSignedTokenSweeps(db: Queryable, network: Network, si
     [network, since],
   )
   return rows[0]?.count ?? 0
-}
-
-/** Records, once, the outcome of a sweep. */
-export async function endTokenSweep(
-  db: Queryable,
-  network: Network,
-  id: string,
-  { landed, now }: { readonly landed: boolean; readonly now: Date },
-): Promise<void> {
-  await db.query(
-    'update solana_token_sweep set ended_at = $3, landed = $4 where network = $1 and id = $2 and ended_at is null',
-    [network, id, now, landed],
-  )
 }
 
 /** What the vault of a network holds of a token. */

@@ -2,7 +2,7 @@ import type { AssetId, Network } from '../../core/assets.ts'
 import { SWEEP_DAYS_MAX } from '../../db/ledger/audit.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
-import type { SignedMaintenance } from './solana-maintenance.ts'
+import type { SignedRequest } from './solana-requests.ts'
 
 type Place = { readonly network: Network; readonly keyspace: string; readonly asset: AssetId }
 
@@ -205,8 +205,8 @@ export async function listSignedSweeps(
   db: Queryable,
   network: Network,
   { after, limit }: { readonly after: string; readonly limit: number },
-): Promise<(SignedMaintenance & { readonly id: string })[]> {
-  const { rows } = await db.query<SignedMaintenance & { id: string }>(
+): Promise<(SignedRequest & { readonly id: string })[]> {
+  const { rows } = await db.query<SignedRequest & { id: string }>(
     `select id, txid, raw, last_valid_height as "lastValidHeight" from ${VAULT_SWEEPS} c
      where network = $1 and id > $2 and txid is not null and raw is not null
        and last_valid_height is not null order by id limit $3`,

@@ -1,17 +1,13 @@
 import { balanceIn } from '../../../chain/solana/find-transfers.ts'
 import type { TransactionAlone } from '../../../chain/solana/solana-answers.ts'
-import type { SolanaRpc } from '../../../chain/solana/solana-rpc.ts'
-import type { AssetId, Network } from '../../../core/assets.ts'
+import type { AssetId } from '../../../core/assets.ts'
 import type { SolanaMint } from '../../../core/chain/solana-mints.ts'
-import type { Pool } from '../../../postgres/pool.ts'
 import { withSystemTransaction } from '../../../postgres/transaction.ts'
-import { type Clock, isDue } from '../../../runtime/clock.ts'
+import { isDue } from '../../../runtime/clock.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
-import type { Log } from '../../../runtime/log.ts'
 import { bookFoundSweep, type FoundSweep } from '../../store/vault-sweeps.ts'
-import type { OutcomeSealer } from '../outcome-sealer.ts'
-import type { PayoutProviders } from '../payout-providers.ts'
 import { unlessRefused } from '../unless-refused.ts'
+import type { SolanaParts } from './solana-parts.ts'
 
 /** Transactions of an address that are looked through for a sweep, newest first, and how often at most. */
 const SOUGHT_MAX = 50
@@ -31,14 +27,7 @@ type ShortAddress = {
   readonly held: bigint
 }
 
-type Parts = {
-  readonly network: Network
-  readonly pool: Pool
-  readonly clock: Clock
-  readonly log: Log
-  readonly providers: PayoutProviders<SolanaRpc>
-  readonly sealer: OutcomeSealer
-}
+type Parts = Omit<SolanaParts, 'tokens'>
 
 /** Deposit addresses that hold less than the books say, and when the chain was last asked why. */
 export class ShortAddresses {

@@ -1,6 +1,6 @@
 import { SolanaCallFailed, type SolanaRpc, type TransactionStatus } from '../../../chain/solana/solana-rpc.ts'
 import type { Log } from '../../../runtime/log.ts'
-import type { SignedMaintenance } from '../../store/solana-maintenance.ts'
+import type { SignedRequest } from '../../store/solana-requests.ts'
 import type { BroadcastVerdict } from '../broadcaster.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { sendTo } from './send-to.ts'
@@ -11,7 +11,7 @@ type Parts = { readonly log: Log; readonly providers: PayoutProviders<SolanaRpc>
  * Sends what is signed over a block's hash, until it is final or its hash is too old: then `end` is told whether it
  * happened.
  */
-export async function sendUntilFinal<Signed extends SignedMaintenance & { readonly id: string }>(
+export async function sendUntilFinal<Signed extends SignedRequest & { readonly id: string }>(
   { log, providers }: Parts,
   signed: readonly Signed[],
   end: (one: Signed, landed: boolean) => Promise<void>,
@@ -33,7 +33,7 @@ export async function sendUntilFinal<Signed extends SignedMaintenance & { readon
 
 async function offer(
   { log, providers }: Parts,
-  { id, txid, raw }: SignedMaintenance & { readonly id: string },
+  { id, txid, raw }: SignedRequest & { readonly id: string },
 ): Promise<void> {
   const send = async (rpc: SolanaRpc): Promise<BroadcastVerdict> => {
     try {
@@ -51,7 +51,7 @@ async function offer(
 
 const isDropped = (
   providers: PayoutProviders<SolanaRpc>,
-  { id, txid, lastValidHeight }: SignedMaintenance & { readonly id: string },
+  { id, txid, lastValidHeight }: SignedRequest & { readonly id: string },
 ): Promise<boolean> =>
   providers.allSay(id, async (rpc) => {
     // Before the status: what is in no final block by then, and is too old for any later one, is in none.

@@ -1,15 +1,10 @@
-import type { SolanaRpc } from '../../../chain/solana/solana-rpc.ts'
 import { ownerOf } from '../../../chain/solana/watched-owners.ts'
-import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
-import type { Pool } from '../../../postgres/pool.ts'
+import { keyspaceOfNetwork } from '../../../core/assets.ts'
 import type { Tenant } from '../../../postgres/transaction.ts'
-import type { Clock } from '../../../runtime/clock.ts'
-import type { Log } from '../../../runtime/log.ts'
 import type { TokenSource } from '../../store/solana-token-sweeps.ts'
 import { listSweepCandidates } from '../../store/vault-sweeps.ts'
-import type { OutcomeSealer } from '../outcome-sealer.ts'
-import type { PayoutProviders } from '../payout-providers.ts'
 import { ShortAddresses } from './short-addresses.ts'
+import type { SolanaParts } from './solana-parts.ts'
 import { NOTHING, type Sweepable } from './sweepable.ts'
 
 /** Deposit addresses looked at in one turn: one call's worth. */
@@ -17,14 +12,7 @@ const CANDIDATES_MAX = 100
 /** How long an address of which a sweep was not taken keeps what makes it exist. */
 const MISSED_MS = 3_600_000
 
-type Parts = {
-  readonly network: Network
-  readonly pool: Pool
-  readonly clock: Clock
-  readonly log: Log
-  readonly providers: PayoutProviders<SolanaRpc>
-  readonly sealer: OutcomeSealer
-}
+type Parts = Omit<SolanaParts, 'tokens'>
 
 /** What the chain has at deposit addresses, against the books. */
 export class SolanaDeposits {

@@ -1,10 +1,7 @@
-import type { SolanaRpc } from '../../../chain/solana/solana-rpc.ts'
 import { ownerOf } from '../../../chain/solana/watched-owners.ts'
-import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
+import { keyspaceOfNetwork } from '../../../core/assets.ts'
 import { LAMPORTS_PER_SIGNATURE, SWEEP_SOURCES_MAX } from '../../../core/payout/solana-fee.ts'
-import type { Pool } from '../../../postgres/pool.ts'
-import { type Clock, isDue } from '../../../runtime/clock.ts'
-import type { Log } from '../../../runtime/log.ts'
+import { isDue } from '../../../runtime/clock.ts'
 import { newId } from '../../../runtime/new-id.ts'
 import { listSweptSources } from '../../store/deposit-owners.ts'
 import type { SolanaReading } from '../../store/solana-accounts.ts'
@@ -14,7 +11,7 @@ import {
   listAddressesToReclaim,
 } from '../../store/solana-funding.ts'
 import { insertMaintenance, type OpenMaintenance, type SweepSource } from '../../store/solana-maintenance.ts'
-import type { PayoutProviders } from '../payout-providers.ts'
+import type { SolanaParts } from './solana-parts.ts'
 
 /** Transactions under way that fund addresses, or reclaim what was put there. */
 const OPEN_MAX = 10
@@ -33,13 +30,7 @@ type Unnamed =
   | { readonly kind: 'fund' | 'reclaim'; readonly sources: readonly [SweepSource] }
 type DustyAddress = FundedAddress & { readonly beyond: bigint }
 
-type Parts = {
-  readonly network: Network
-  readonly pool: Pool
-  readonly clock: Clock
-  readonly log: Log
-  readonly providers: PayoutProviders<SolanaRpc>
-}
+type Parts = Omit<SolanaParts, 'sealer' | 'tokens'>
 
 /**
  * Puts on deposit addresses what an account must hold, for wallets that pay no address that holds nothing

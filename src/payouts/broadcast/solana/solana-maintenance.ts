@@ -1,27 +1,21 @@
-import type { SolanaRpc } from '../../../chain/solana/solana-rpc.ts'
-import type { Network } from '../../../core/assets.ts'
 import { LAMPORTS_PER_SIGNATURE } from '../../../core/payout/solana-fee.ts'
-import type { Pool } from '../../../postgres/pool.ts'
-import type { Clock } from '../../../runtime/clock.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
-import type { Log } from '../../../runtime/log.ts'
 import { newId } from '../../../runtime/new-id.ts'
 import { insertFoundBytes, listSweepsWithoutBytes } from '../../store/found-sweeps.ts'
 import { listUnsealedVaultSweeps } from '../../store/outcome-seals.ts'
 import type { SolanaReading, SolanaSignerAccounts } from '../../store/solana-accounts.ts'
 import {
-  endMaintenance,
-  endUnsignedMaintenance,
   insertMaintenance,
   type MaintenanceTransaction,
   type OpenMaintenance,
 } from '../../store/solana-maintenance.ts'
-import { type OutcomeSealer, UnsealedPages } from '../outcome-sealer.ts'
-import type { PayoutProviders } from '../payout-providers.ts'
+import { endRequest, endUnsignedRequests } from '../../store/solana-requests.ts'
+import { UnsealedPages } from '../outcome-sealer.ts'
 import { unlessRefused } from '../unless-refused.ts'
 import { sendUntilFinal } from './signed-transactions.ts'
+import type { SolanaParts } from './solana-parts.ts'
 import { VaultSweeps } from './vault-sweeps.ts'
-import type { PayoutToken, ReadVaultToken } from './vault-tokens.ts'
+import type { ReadVaultToken } from './vault-tokens.ts'
 
 /** A request left unsigned this long is made again if still needed: the signer may have refused it. */
 const UNSIGNED_MS = 3_600_000
@@ -32,29 +26,19 @@ type Ending = Pick<MaintenanceTransaction, 'id' | 'kind'> & { readonly txid: str
 
 type Known = { readonly nonces: ReadonlyMap<string, string>; readonly open: readonly OpenMaintenance[] }
 
-type Parts = {
-  readonly network: Network
-  readonly pool: Pool
-  readonly clock: Clock
-  readonly log: Log
-  readonly providers: PayoutProviders<SolanaRpc>
-  readonly sealer: OutcomeSealer
-  readonly tokens: readonly PayoutToken[]
-}
-
 /**
  * What has to happen between the signer's own accounts so that payouts can be signed: accounts of nonces, and deposits
  * swept into the vault. It is asked for here and sent from here; the signer signs it. Done twice it does no harm.
  */
 export class SolanaMaintenance {
-  readonly #parts: Parts
+  readonly #parts: SolanaParts
   readonly sweeps: VaultSweeps
   readonly #unsealed: UnsealedPages<{ readonly id: string; readonly txid: string }>
   /** The found sweep after which the next turn fetches bytes. */
   #keptTo = ''
   readonly #alerts = new DeduplicatedLog()
 
-  constructor(parts: Parts) {
+  constructor(parts: SolanaParts) {
     this.#parts = parts
     this.sweeps = new VaultSweeps(parts)
     const { pool, network } = parts
@@ -104,7 +88,7 @@ export class SolanaMaintenance {
   async #endUnsigned(open: readonly OpenMaintenance[], requestedBefore: Date): Promise<void> {
     const { pool, network, clock } = this.#parts
     if (open.every(({ signed }) => signed !== null)) return
-    await endUnsignedMaintenance(pool, network, { requestedBefore, now: clock() })
+    await endUnsignedRequests(pool, { table: 'solana_chore', network }, { requestedBefore, now: clock() })
   }
 
   /** The chain is asked again about what is called landed and nobody sealed. */
@@ -126,7 +110,7 @@ export class SolanaMaintenance {
     if (landed) await sealer.landed(txid)
     // Without that the signer takes it for taken back.
     else if (kind === 'reclaim') await sealer.failed(id, [txid])
-    await endMaintenance(pool, network, id, { landed, now: clock() })
+    await endRequest(pool, { table: 'solana_chore', network, id }, { landed, now: clock() })
   }
 
   /** One account at a time, as long as the fee payer can make it. */

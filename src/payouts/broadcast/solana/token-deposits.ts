@@ -2,12 +2,10 @@ import type { SolanaRpc } from '../../../chain/solana/solana-rpc.ts'
 import { associatedTokenAccount } from '../../../chain/solana/token-accounts.ts'
 import { type TokenHolding, tokenHoldingOf } from '../../../chain/solana/token-state.ts'
 import { ownerOf } from '../../../chain/solana/watched-owners.ts'
-import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
-import type { Pool } from '../../../postgres/pool.ts'
+import { keyspaceOfNetwork } from '../../../core/assets.ts'
 import type { Tenant } from '../../../postgres/transaction.ts'
-import { type Clock, isDue } from '../../../runtime/clock.ts'
+import { isDue } from '../../../runtime/clock.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
-import type { Log } from '../../../runtime/log.ts'
 import {
   deleteFrozenDeposit,
   saveFrozenDeposit,
@@ -17,10 +15,9 @@ import {
 import type { TokenSource } from '../../store/solana-token-sweeps.ts'
 import { loadTokenSweepCost } from '../../store/sweep-cost.ts'
 import { listSweepCandidates, type SweepCandidate } from '../../store/vault-sweeps.ts'
-import type { OutcomeSealer } from '../outcome-sealer.ts'
-import type { PayoutProviders } from '../payout-providers.ts'
 import { unlessRefused } from '../unless-refused.ts'
 import { ShortAddresses } from './short-addresses.ts'
+import type { SolanaParts } from './solana-parts.ts'
 import { NOTHING, type Sweepable } from './sweepable.ts'
 import type { PayoutToken } from './vault-tokens.ts'
 
@@ -31,24 +28,14 @@ const FROZEN_EVERY_MS = 10 * 60_000
 const FROZEN_MAX = 20
 const FROZEN = 'account frozen'
 
-type Parts = {
-  readonly network: Network
-  readonly pool: Pool
-  readonly clock: Clock
-  readonly log: Log
-  readonly providers: PayoutProviders<SolanaRpc>
-  readonly sealer: OutcomeSealer
-  readonly tokens: readonly PayoutToken[]
-}
-
 /** What the chain has of tokens at deposit addresses, against the books. */
 export class TokenDeposits {
-  readonly #parts: Parts
+  readonly #parts: SolanaParts
   readonly #short: ShortAddresses
   readonly #alerts = new DeduplicatedLog()
   #recheckedAtMs = Number.NEGATIVE_INFINITY
 
-  constructor(parts: Parts) {
+  constructor(parts: SolanaParts) {
     this.#parts = parts
     this.#short = new ShortAddresses(parts)
   }

@@ -1,46 +1,26 @@
-import type { SolanaRpc } from '../../../chain/solana/solana-rpc.ts'
-import { type AssetId, isToken, keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
+import { type AssetId, isToken, keyspaceOfNetwork } from '../../../core/assets.ts'
 import {
   LAMPORTS_PER_SIGNATURE,
   SWEEP_SOURCES_MAX,
   TOKEN_SWEEP_SOURCES_MAX,
   tokenAccountRent,
 } from '../../../core/payout/solana-fee.ts'
-import type { Pool } from '../../../postgres/pool.ts'
 import type { Tenant } from '../../../postgres/transaction.ts'
-import type { Clock } from '../../../runtime/clock.ts'
-import type { Log } from '../../../runtime/log.ts'
 import { newId } from '../../../runtime/new-id.ts'
 import type { SolanaReading, SolanaSignerAccounts } from '../../store/solana-accounts.ts'
-import { insertMaintenance, type SignedMaintenance } from '../../store/solana-maintenance.ts'
-import {
-  endTokenSweep,
-  endUnsignedTokenSweeps,
-  insertTokenSweep,
-  listOpenTokenSweeps,
-  type TokenSource,
-} from '../../store/solana-token-sweeps.ts'
+import { insertMaintenance } from '../../store/solana-maintenance.ts'
+import { endRequest, endUnsignedRequests, type SignedRequest } from '../../store/solana-requests.ts'
+import { insertTokenSweep, listOpenTokenSweeps, type TokenSource } from '../../store/solana-token-sweeps.ts'
 import { listSweepNeeds } from '../../store/vault-sweeps.ts'
-import type { OutcomeSealer } from '../outcome-sealer.ts'
-import type { PayoutProviders } from '../payout-providers.ts'
 import { sendUntilFinal } from './signed-transactions.ts'
 import { SolanaDeposits } from './solana-deposits.ts'
+import type { SolanaParts } from './solana-parts.ts'
 import type { Sweepable } from './sweepable.ts'
 import { TokenDeposits } from './token-deposits.ts'
-import type { PayoutToken, ReadVaultToken } from './vault-tokens.ts'
+import type { ReadVaultToken } from './vault-tokens.ts'
 
 /** Sweeps of tokens that have not ended and are looked after in one turn. */
 const OPEN_MAX = 50
-
-type Parts = {
-  readonly network: Network
-  readonly pool: Pool
-  readonly clock: Clock
-  readonly log: Log
-  readonly providers: PayoutProviders<SolanaRpc>
-  readonly sealer: OutcomeSealer
-  readonly tokens: readonly PayoutToken[]
-}
 
 /** Why payouts of a merchant lack money, as a code of failed payouts. */
 type Lack = 'deposit_frozen' | 'insufficient_funds' | 'fee_above_limit'
@@ -49,13 +29,13 @@ type Accounts = Pick<SolanaSignerAccounts, 'vault'>
 
 /** Deposits swept into the vault as payouts need them, of every asset of the network; the signer signs. */
 export class VaultSweeps {
-  readonly #parts: Parts
+  readonly #parts: SolanaParts
   readonly #deposits: SolanaDeposits
   readonly #tokenDeposits: TokenDeposits
   /** Why merchants' payouts need what is not to be had, by `nameOf`. */
   #lacking = new Map<string, Lack>()
 
-  constructor(parts: Parts) {
+  constructor(parts: SolanaParts) {
     this.#parts = parts
     this.#deposits = new SolanaDeposits(parts)
     this.#tokenDeposits = new TokenDeposits(parts)
@@ -72,17 +52,21 @@ export class VaultSweeps {
     const { pool, network, clock } = this.#parts
     const open = await listOpenTokenSweeps(pool, network, OPEN_MAX)
     if (open.length === 0) return
-    await endUnsignedTokenSweeps(pool, network, { requestedBefore: unsignedBefore, now: clock() })
+    await endUnsignedRequests(
+      pool,
+      { table: 'solana_token_sweep', network },
+      { requestedBefore: unsignedBefore, now: clock() },
+    )
     const signed = open.flatMap(({ sweep, signed: each }) =>
       each === null ? [] : [{ id: sweep.id, ...each }],
     )
     await sendUntilFinal(this.#parts, signed, (sweep, landed) => this.#end(sweep, landed))
   }
 
-  async #end({ id, txid }: SignedMaintenance & { readonly id: string }, landed: boolean): Promise<void> {
+  async #end({ id, txid }: SignedRequest & { readonly id: string }, landed: boolean): Promise<void> {
     const { pool, network, clock, sealer } = this.#parts
     if (landed) await sealer.landed(txid)
-    await endTokenSweep(pool, network, id, { landed, now: clock() })
+    await endRequest(pool, { table: 'solana_token_sweep', network, id }, { landed, now: clock() })
   }
 
   recheckFrozen(): Promise<void> {

@@ -19,7 +19,7 @@ import { ID_PREFIXES } from '../../../core/ids.ts'
 import { solanaKeyspace } from '../../../signer/solana-addresses.ts'
 import { listSweptSources } from '../../store/deposit-owners.ts'
 import { listFoundBytes } from '../../store/found-sweeps.ts'
-import type { SignedMaintenance } from '../../store/solana-maintenance.ts'
+import type { SignedRequest } from '../../store/solana-requests.ts'
 import type { TokenSource } from '../../store/solana-token-sweeps.ts'
 import { listSignedSweeps } from '../../store/vault-sweeps.ts'
 import { isSweepId, type PayoutJournal } from '../payout-journal.ts'
@@ -88,7 +88,7 @@ async function adoptOne(
   signer: SigningContext,
   network: Network,
   keys: SolanaSignerAccountKeys,
-  { id, ...row }: SignedMaintenance & { readonly id: string },
+  { id, ...row }: SignedRequest & { readonly id: string },
 ): Promise<void> {
   const read = async () => readOwnSweep(row.raw, keys, await listTokens(signer, network))
   const own = await unlessFailing(signer, { id }, read, null)

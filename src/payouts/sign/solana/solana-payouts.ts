@@ -22,10 +22,9 @@ import {
   countSignedMaintenance,
   listOpenMaintenance,
   type MaintenanceTransaction,
-  type SignedMaintenance,
   type SweepSource,
-  saveSignedMaintenance,
 } from '../../store/solana-maintenance.ts'
+import { type SignedRequest, saveSignedRequest } from '../../store/solana-requests.ts'
 import { listUnmoved } from '../../store/swept-credit.ts'
 import { listUnlandedSweeps, loadVaultCredit } from '../../store/vault-sweeps.ts'
 import { alert } from '../alert.ts'
@@ -103,7 +102,11 @@ async function maintain(signer: SigningContext, network: Network): Promise<void>
     for (const { maintenance } of some) {
       const signed = await signMaintenance(signer, { network, keys, maintenance, reading })
       if (signed !== null)
-        await saveSignedMaintenance(pool, network, maintenance.id, { ...signed, now: clock() })
+        await saveSignedRequest(
+          pool,
+          { table: 'solana_chore', network, id: maintenance.id },
+          { ...signed, now: clock() },
+        )
     }
   }
 }
@@ -134,7 +137,7 @@ async function signMaintenance(
     readonly maintenance: MaintenanceTransaction
     readonly reading: SolanaReading
   },
-): Promise<SignedMaintenance | null> {
+): Promise<SignedRequest | null> {
   const { network, keys, maintenance, reading } = task
   if (maintenance.kind === 'sweep')
     return signVaultSweep(signer, { network, keys, sweep: ofLamports(maintenance), reading })

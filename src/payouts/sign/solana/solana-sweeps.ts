@@ -6,7 +6,7 @@ import { SWEEP_SOURCES_MAX, TOKEN_SWEEP_SOURCES_MAX } from '../../../core/payout
 import { isDepositIndex, solanaKeyspace } from '../../../signer/solana-addresses.ts'
 import { listSweptSources, type SweptSource } from '../../store/deposit-owners.ts'
 import type { SolanaReading } from '../../store/solana-accounts.ts'
-import type { SignedMaintenance } from '../../store/solana-maintenance.ts'
+import type { SignedRequest } from '../../store/solana-requests.ts'
 import type { TokenSource } from '../../store/solana-token-sweeps.ts'
 import { alert } from '../alert.ts'
 import { isVaultSweepEntry, type VaultSweepEntry } from '../journal-lines.ts'
@@ -40,7 +40,7 @@ type VaultSweepTask = {
 export async function signVaultSweep(
   signer: SigningContext,
   task: VaultSweepTask,
-): Promise<SignedMaintenance | null> {
+): Promise<SignedRequest | null> {
   const { network, keys, sweep, reading } = task
   const { id, asset, sources } = sweep
   const before = signer.journal.entriesOf(id).find(isVaultSweepEntry)
@@ -86,7 +86,7 @@ async function movesOf(
   return token === null ? moves : [createAccount(feePayer, vault.address, token), ...moves]
 }
 
-const signedMaintenanceOf = (entry: VaultSweepEntry): SignedMaintenance => ({
+const signedMaintenanceOf = (entry: VaultSweepEntry): SignedRequest => ({
   txid: entry.txid,
   raw: Buffer.from(entry.raw, 'hex'),
   lastValidHeight: entry.last_valid_height,
@@ -129,7 +129,7 @@ export function vaultSweepEntryOf(sweep: {
   readonly asset: AssetId
   readonly merchantId: string
   readonly sources: readonly TokenSource[]
-  readonly signed: SignedMaintenance
+  readonly signed: SignedRequest
   readonly nowMs: number
 }): VaultSweepEntry {
   const { id, network, asset, merchantId, signed, nowMs } = sweep

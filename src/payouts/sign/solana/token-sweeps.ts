@@ -1,10 +1,7 @@
 import { isAssetId, isSplToken, type Network } from '../../../core/assets.ts'
 import type { SolanaReading } from '../../store/solana-accounts.ts'
-import {
-  countSignedTokenSweeps,
-  listOpenTokenSweeps,
-  saveSignedTokenSweep,
-} from '../../store/solana-token-sweeps.ts'
+import { saveSignedRequest } from '../../store/solana-requests.ts'
+import { countSignedTokenSweeps, listOpenTokenSweeps } from '../../store/solana-token-sweeps.ts'
 import { alert } from '../alert.ts'
 import type { SigningContext } from '../signing-context.ts'
 import type { SolanaSignerAccountKeys } from './solana-accounts.ts'
@@ -44,6 +41,11 @@ export async function signTokenSweeps(
       continue
     }
     const signed = await signVaultSweep(signer, { network, keys, sweep, reading })
-    if (signed !== null) await saveSignedTokenSweep(pool, network, sweep.id, { ...signed, now: clock() })
+    if (signed !== null)
+      await saveSignedRequest(
+        pool,
+        { table: 'solana_token_sweep', network, id: sweep.id },
+        { ...signed, now: clock() },
+      )
   }
 }
