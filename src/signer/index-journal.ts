@@ -38,13 +38,14 @@ export async function readJournal(folder: string): Promise<IndexMarks> {
   }
 }
 
+/** Throws, and leaves what is there, where the marks could not be read again: the rows that they come from hold any number. */
 export async function writeJournal(folder: string, marks: IndexMarks): Promise<void> {
   const entries = [...marks].map(([keyspace, mark]) => [
     keyspace,
     { next_index: mark.nextIndex, given: mark.given },
   ])
   const file: z.input<typeof journalSchema> = { version: 1, marks: Object.fromEntries(entries) }
-  await replacePrivateFile(journalPath(folder), `${JSON.stringify(file)}\n`)
+  await replacePrivateFile(journalPath(folder), `${JSON.stringify(journalSchema.parse(file))}\n`)
 }
 
 /** The higher of both marks in each keyspace, and whether that is more than `known` says. */

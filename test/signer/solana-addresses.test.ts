@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises'
 import { mnemonicToSeedSync } from '@scure/bip39'
 import { HDKey } from 'micro-key-producer/slip10.js'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -5,6 +6,7 @@ import { ownerOf } from '../../src/chain/solana/watched-owners.ts'
 import { countUnassigned, nextBatch } from '../../src/db/addresses/address-batches.ts'
 import { createLogger } from '../../src/runtime/log.ts'
 import { openAccountsOf } from '../../src/signer/derive.ts'
+import { readJournal, writeJournal } from '../../src/signer/index-journal.ts'
 import { ISSUED_TARGET } from '../../src/signer/issue-addresses.ts'
 import { SolanaKeys } from '../../src/signer/solana-addresses.ts'
 import { takeAddressBatches } from '../../src/watcher/supply-addresses.ts'
@@ -131,6 +133,13 @@ test('the running signer issues addresses by itself, and its high-water mark cov
   const signer = await setup.start(database.pools.signer)
   await expect.poll(() => countUnassigned(database.owner, 'solana-test')).toBe(ISSUED_TARGET)
   await signer.stop()
-  const { readJournal } = await import('../../src/signer/index-journal.ts')
   expect((await readJournal(setup.folder)).get('solana-test')?.nextIndex).toBe(ISSUED_TARGET)
+})
+
+test('marks that could not be read again leave those that are there', async () => {
+  const marksOf = (nextIndex: number) => new Map([['solana-test', { nextIndex, given: 0 }]])
+  await mkdir(setup.folder, { recursive: true })
+  await writeJournal(setup.folder, marksOf(7))
+  await expect(writeJournal(setup.folder, marksOf(2 ** 62))).rejects.toThrow()
+  expect(await readJournal(setup.folder)).toEqual(marksOf(7))
 })
