@@ -161,6 +161,29 @@ test('where one batch of a group fails, at once or at the commit, it alone does'
   expect((await kept()).slice(5)).toEqual([10, 11, 13, 14, 15])
 })
 
+test('batches beside a refused one still share their commits, and the connection is kept', async () => {
+  const before = await backend()
+  const ended = await atOnce(18, (tx, i) => {
+    void tx.query('insert into probe values ($1) returning xmin::text', [i])
+    // The second has this id, and has committed.
+    if (i === 7) void tx.query(INSERT, [1])
+  })
+  expect(ended.flatMap(({ status }, i) => (status === 'fulfilled' ? [] : [i]))).toEqual([7])
+  const { rows } = await database.owner.query<{ ids: number[] }>(
+    'select array_agg(id order by id) as ids from probe group by xmin::text order by min(id)',
+  )
+  // Two by themselves, and of the group of sixteen those that did not meet the refused one again.
+  expect(rows.map(({ ids }) => ids)).toEqual([
+    [0],
+    [1],
+    [2, 3, 4, 5],
+    [6],
+    [8, 9],
+    [10, 11, 12, 13, 14, 15, 16, 17],
+  ])
+  expect(await backend()).toBe(before)
+})
+
 test('a connection that is cut off under a group fails all of it, and sends none of it again', async () => {
   const ended = await atOnce(5, (tx, i) => {
     void tx.query(INSERT, [i])

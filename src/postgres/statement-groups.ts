@@ -18,15 +18,15 @@ type Line = { underWay: number; waiting: Batch[] }
 
 /** Sends batches of statements, several of a tenant in one transaction where they come faster than it takes them. */
 export type StatementGroups = {
-  /** Resolves once the batch has committed; rejects where nothing of it has happened. */
+  /** Resolves once the batch has committed; rejects where nothing of it has happened, or nobody knows. */
   send(tenant: Tenant, statements: readonly BatchedStatement[]): Promise<void>
 }
 
 /**
  * Batches that come while others of their tenant are under way wait for them, and then go together: one commit, and one
- * statement in place of those that have the same text and differ in their `Rows` alone. Where the server refuses a group,
- * each of its batches is sent again by itself, so that none fails by another's fault; `isUndone` says of which errors it is
- * known that nothing was kept.
+ * statement in place of those that have the same text and differ in their `Rows` alone. Where the server refuses a group, its
+ * halves are sent again, so that none fails by another's fault, and those beside one that is refused, such as a repeat, still
+ * share their commits; `isUndone` says of which errors it is known that nothing was kept.
  */
 export function createStatementGroups(options: {
   readonly commit: (tenant: Tenant, statements: readonly BatchedStatement[]) => Promise<void>
@@ -44,13 +44,19 @@ export function createStatementGroups(options: {
     }
   }
   const sendTogether = async (tenant: Tenant, group: readonly Batch[]): Promise<void> => {
+    const [first] = group
+    if (first !== undefined && group.length === 1) return sendOne(tenant, first)
     const answers: (() => void)[] = []
     try {
       await commit(tenant, merge(group, answers))
     } catch (error) {
-      if (isUndone(error)) for (const batch of group) await sendOne(tenant, batch)
-      else for (const { onEnd } of group) onEnd(asError(error))
-      return
+      if (!isUndone(error)) {
+        for (const { onEnd } of group) onEnd(asError(error))
+        return
+      }
+      const half = group.length >> 1
+      await sendTogether(tenant, group.slice(0, half))
+      return sendTogether(tenant, group.slice(half))
     }
     for (const answer of answers) answer()
     for (const { onEnd } of group) onEnd(null)
@@ -58,11 +64,9 @@ export function createStatementGroups(options: {
   const next = (tenant: Tenant, name: string, line: Line): void => {
     if (line.underWay >= UNDER_WAY_MAX) return
     const group = line.waiting.splice(0, TOGETHER_MAX)
-    const [first] = group
-    if (first === undefined) return
+    if (group.length === 0) return
     line.underWay += 1
-    const sent = group.length === 1 ? sendOne(tenant, first) : sendTogether(tenant, group)
-    void sent.finally(() => {
+    void sendTogether(tenant, group).finally(() => {
       line.underWay -= 1
       if (line.underWay === 0 && line.waiting.length === 0) lines.delete(name)
       else next(tenant, name, line)

@@ -78,8 +78,8 @@ function groupsOf(pool: Pool): StatementGroups {
     try {
       await sendBatch(client, all)
     } catch (error) {
-      // Of a connection whose server refused as it had to, everything is known.
-      broken = isRefusal(error) ? undefined : asError(error)
+      // Of a connection whose server refused the statements for what they say, everything is known.
+      broken = isRefusedData(error) ? undefined : asError(error)
       throw error
     } finally {
       client.release(broken)
@@ -92,13 +92,20 @@ function groupsOf(pool: Pool): StatementGroups {
 
 /**
  * Classes of errors that end a statement, and so its transaction, but no connection: wrong data, a constraint, a conflict,
- * a right that is missing, what a function raises. Severities come in the server's language.
+ * what a function raises. Severities come in the server's language.
  */
-const UNDONE_CLASSES = ['22', '23', '40', '42', 'P0', 'PL']
+const REFUSED_DATA_CLASSES = ['22', '23', '40', 'P0', 'PL']
+/** The same, of a right that is missing, or of what the connection has prepared: a new one may do better. */
+const REFUSED_STATEMENT_CLASS = '42'
+
+const isOfClass = (error: unknown, classes: readonly string[]): boolean =>
+  error instanceof pg.DatabaseError && classes.includes(String(error.code).slice(0, 2))
+
+const isRefusedData = (error: unknown): boolean => isOfClass(error, REFUSED_DATA_CLASSES)
 
 /** Whether it is known that nothing was kept: where a connection ends, its transaction may have committed. */
 const isUndone = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError && UNDONE_CLASSES.includes(String(error.code).slice(0, 2))
+  isRefusedData(error) || isOfClass(error, [REFUSED_STATEMENT_CLASS])
 
 /** An error that a function of ours raises to end a transaction whose further statements are on their way already. */
 const REFUSALS = { keyNotFresh: 'PL001', addressTaken: 'PL002' } as const
