@@ -130,10 +130,17 @@ test('a merchant that floods both modes leaves connections to the others', async
       await until(async () => (await lockWaits(api)) >= 8, { what: 'one mode has its turns' })
     }
     await until(async () => (await lockWaits(api)) >= 9, { what: 'the other mode has a turn besides' })
+    const order = { usd_amount: '25.00', asset: 'LTC' }
+    const waiting = api.call('POST', '/invoices', { key: busy.liveKey, body: order })
+    asked.push(waiting)
     const answer = api.call('GET', '/payment-links', { key: calm.testKey }).then(({ status }) => status)
     expect(await Promise.race([answer, pause(5_000, 'no connection in five seconds')])).toBe(200)
+    // What waits for its turn is then made by the price and the rules of that time.
+    api.time.advance(3_000)
     await holder.query('rollback')
     const statuses = new Set((await Promise.all(asked)).map(({ status }) => status))
+    const { status, body } = await waiting
+    expect([status, body.created_at]).toEqual([201, api.time.now.toISOString()])
     expect([...statuses].toSorted()).toEqual([200, 201, 409])
   } finally {
     // Closes the connection, which lets go of the lock in every case.

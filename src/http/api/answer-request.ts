@@ -173,7 +173,8 @@ async function runRoute(
   const { create, answerFirst, handler, refuse, exists } = route
   const { tenant } = request
   if (create !== undefined) {
-    const prepared = await route.prepare?.(deps, request)
+    const prepare = () => route.prepare?.(deps, request)
+    let prepared = await prepare()
     const idempotent: IdempotentRequest | null =
       request.idempotencyKey === null
         ? null
@@ -186,7 +187,12 @@ async function runRoute(
     return createOnce(deps, idempotent, {
       tenant,
       status: route.success.status,
-      inTurn,
+      // A turn may come seconds later: what is made in it has the time, the price and the rules of then.
+      inTurn: (act) =>
+        inTurn(async () => {
+          if (inTurn !== atOnce) prepared = await prepare()
+          return act()
+        }),
       ahead: () => route.ahead?.(deps, request, prepared) ?? null,
       create: (tx) => create(deps, request, tx, prepared),
       answerFirst: async (tx) => (await answerFirst?.(deps, request, tx, prepared)) ?? null,
