@@ -125,6 +125,20 @@ test('a connection that is cut off in the middle of a batch commits nothing, and
   expect(await kept()).toEqual([2])
 })
 
+test('a transaction fails with the error of its statement at fault, not of those that follow it', async () => {
+  const sentTogether = withTransaction(pool, TENANT, (tx) => {
+    // Its caller learns of it a few steps later than of the next one.
+    const written = Promise.all([Promise.all([tx.query('select 1 / $1::int', [0])])]).then(() => null)
+    return Promise.all([written, tx.query('select 1')])
+  })
+  await expect(sentTogether).rejects.toThrow('division by zero')
+  const goneOn = withTransaction(pool, TENANT, async (tx) => {
+    await tx.query('select $1::text::int', ['a']).catch(() => {})
+    await tx.query('select 1')
+  })
+  await expect(goneOn).rejects.toThrow('invalid input syntax')
+})
+
 const INSERT_ROWS =
   'insert into probe select id from json_to_recordset($1) as row (id int) returning xmin::text'
 /** So many batches at once, one by one the `i`-th with what `gather(i)` asks for; those after the second wait for these. */

@@ -215,23 +215,32 @@ async function runTransaction<Result>(
 ): Promise<Result> {
   const client = await pool.connect()
   let broken: Error | undefined
+  /** Of the statement that ended the transaction; those behind it only say that it has ended. */
+  let atFault: unknown
+  const note = (error: unknown): void => {
+    if (!isAborted(error)) atFault = error
+  }
   try {
-    const begun = outcomeOf(client.query(begin))
+    const sent = client.query(begin)
+    sent.catch(note)
+    const begun = outcomeOf(sent)
     // `begin` can fail by itself, cancelled by an operator: statements sent along with it would then commit one by
     // one. They may be sent early only where row level security stops that, since `begin` also sets whose rows they
     // see.
     const early = together ? null : await begun
     if (early !== null) throw early.error
-    const result = await work(asTransaction(client, answerMsMax))
+    const result = await work(asTransaction(client, note, answerMsMax))
     const failure = await begun
     if (failure !== null) throw failure.error
     const end = isKept(result) ? 'commit' : 'rollback'
     const { command } = await client.query(end)
     // PostgreSQL answers `commit` with a rollback, and no error, where a statement failed and `work` went on anyway.
     if (command !== end.toUpperCase())
-      throw new Error('a transaction was rolled back: one of its statements failed')
+      throw new Error('a transaction was rolled back: one of its statements failed', { cause: atFault })
     return result
-  } catch (error) {
+  } catch (thrown) {
+    // Whoever waits for several statements may learn of a later one first.
+    const error = isAborted(thrown) ? (atFault ?? thrown) : thrown
     broken = (await rollback(client)) ?? outdated(error)
     throw error
   } finally {
@@ -267,17 +276,27 @@ const asError = (error: unknown): Error =>
  */
 const OUTDATED_STATEMENT_CODES = ['0A000', '26000', '25006']
 
+/** The statement came after one that failed in its transaction. */
+const isAborted = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === '25P02'
+
 function outdated(error: unknown): Error | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined
   return OUTDATED_STATEMENT_CODES.some((code) => error.code === code) ? error : undefined
 }
 
-function asTransaction(client: pg.PoolClient, answerMsMax?: number): Tx {
+function asTransaction(
+  client: pg.PoolClient,
+  onError: (error: unknown) => void,
+  answerMsMax: number | undefined,
+): Tx {
   const waiting = answerMsMax === undefined ? {} : { query_timeout: answerMsMax }
-  return {
-    inTransaction: true,
-    query: (text, values = []) => client.query({ ...preparedAs(text), ...waiting, text, values }),
+  const query = <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) => {
+    const answer = client.query<Row>({ ...preparedAs(text), ...waiting, text, values })
+    answer.catch(onError)
+    return answer
   }
+  return { inTransaction: true, query }
 }
 
 /** More statements than the program has; a list query's text varies with its filters. */
