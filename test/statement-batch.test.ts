@@ -173,6 +173,11 @@ test('where one batch of a group fails, at once or at the commit, it alone does'
   })
   expect(refused.map(({ status }) => status === 'fulfilled')).toEqual([true, true, false, true, true, true])
   expect((await kept()).slice(5)).toEqual([10, 11, 13, 14, 15])
+  const tooLong = await atOnce(6, (tx, i) => {
+    void tx.query(INSERT, [20 + i])
+    if (i === 3) void tx.query('select repeat($1, 2000000)::tsvector', ['x'])
+  })
+  expect(tooLong.map(({ status }) => status === 'fulfilled')).toEqual([true, true, true, false, true, true])
 })
 
 test('batches beside a refused one still share their commits, and the connection is kept', async () => {

@@ -91,10 +91,10 @@ function groupsOf(pool: Pool): StatementGroups {
 }
 
 /**
- * Classes of errors that end a statement, and so its transaction, but no connection: wrong data, a constraint, a conflict,
+ * Classes of errors that end a statement, and so its transaction, but no connection: wrong data, a constraint, a conflict, too much data,
  * what a function raises. Severities come in the server's language.
  */
-const REFUSED_DATA_CLASSES = ['22', '23', '40', 'P0', 'PL']
+const REFUSED_DATA_CLASSES = ['22', '23', '40', '54', 'P0', 'PL']
 /** The same, of a right that is missing, or of what the connection has prepared: a new one may do better. */
 const REFUSED_STATEMENT_CLASS = '42'
 
