@@ -173,7 +173,7 @@ type RotationInput = {
 type Rotation =
   | { readonly kind: 'rotated'; readonly secret: string; readonly previousValidUntil: Date }
   | { readonly kind: 'not_found' }
-  /** A receiver that was told of no new secret would answer 2xx to what it refuses, and nobody would know. */
+  /** A receiver that does not know the new secret would answer 2xx to what it refuses, and nobody would know. */
   | { readonly kind: 'refuses_silently' }
   /** Another rotation is in flight, or an overlap lasts and this one would begin a second. */
   | { readonly kind: 'in_progress' }

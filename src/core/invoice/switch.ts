@@ -51,7 +51,7 @@ export function planSwitch(invoice: Invoice, asset: AssetId, market: Market, now
 
 /**
  * The same token on another network, or another issuer's: what is due stays, and whatever comes on either counts. Not once the
- * shop was told that it is paid, and in which asset: also where the chain took that back.
+ * shop got an event that it is paid, and in which asset: also where the chain took that back.
  */
 function switchNetwork(invoice: Invoice, asset: AssetId, market: Market, nowMs: number): SwitchPlan {
   const isEnded = invoice.cancelledAtMs !== null || wasSettled(invoice)

@@ -8,7 +8,7 @@ import { sendTo } from './send-to.ts'
 type Parts = { readonly log: Log; readonly providers: PayoutProviders<SolanaRpc> }
 
 /**
- * Sends what is signed over a block's hash, until it is final or its hash is too old: then `end` is told whether it
+ * Sends what is signed over a block's hash, until it is final or its hash is too old: then `end` gets whether it
  * happened.
  */
 export async function sendUntilFinal<Signed extends SignedRequest & { readonly id: string }>(
