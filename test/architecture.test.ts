@@ -132,7 +132,7 @@ test('scripts of the server’s pages import only each other and types; one file
 })
 
 test('a sandbox chain stands on core and the runtime: no database, flow, API or chain adapter of ours', () => {
-  const runtime = 'clock|log|config|data-dir|free-port|repeat|start-refused|url-host'
+  const runtime = 'clock|log|child-environment|data-dir|free-port|repeat|start-refused|url-host'
   const below = new RegExp(`^(?:core|sandbox)/|^(?:[a-z]+/)?(?:${runtime})\\.ts$|^(?![a-z-./]*\\.tsx?$)`)
   expect(importsBeyond('sandbox/', below)).toEqual([])
 })
@@ -222,10 +222,14 @@ test('no file imports itself by way of others, types included', () => {
   expect(cycles).toEqual([])
 })
 
-test('only src/config/config.ts reads the environment', () => {
+test('only src/config reads the environment', () => {
   // Examples for shops are text that reads theirs.
   expect(
-    linesWith('', /process\.env|from 'node:process'/, ['config/config.ts', 'http/docs/code-samples.ts']),
+    linesWith('', /process\.env|from 'node:process'/, [
+      'config/config.ts',
+      'config/child-environment.ts',
+      'http/docs/code-samples.ts',
+    ]),
   ).toEqual([])
 })
 

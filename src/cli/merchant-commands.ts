@@ -7,6 +7,7 @@ import { createMerchant, renewPasswordToken } from '../flows/create-merchant.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { encodeLogo, LOGO_BYTES_IN_MAX } from '../runtime/encode-logo.ts'
+import { dashboardUrl } from '../runtime/own-cell.ts'
 import { updateMerchantBody } from '../wire/dashboard.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { openCommandSeals } from './open-seals.ts'
@@ -72,7 +73,7 @@ export async function renewPasswordUrl(pool: Pool, config: Config, email: string
 }
 
 const passwordUrl = ({ baseUrl }: Config, token: string | null): string | null =>
-  token === null ? null : `${baseUrl}/dashboard/reset-password?token=${token}`
+  token === null ? null : `${dashboardUrl(baseUrl)}/reset-password?token=${token}`
 
 const hasControlCharacter = (text: string): boolean => /\p{Cc}/u.test(text)
 

@@ -9,6 +9,7 @@ import { createOpenInvoiceLimit } from '../flows/steps/open-invoice-limit.ts'
 import { createNetworkStates } from '../http/api/network-states.ts'
 import { createRequestRecorder } from '../http/api/request-recorder.ts'
 import { createAuditPart } from '../http/public/audit-page.tsx'
+import { createCellPart } from '../http/public/cells.ts'
 import { createDashboardPart } from '../http/public/dashboard-files.ts'
 import { createHealthApp } from '../http/public/health.ts'
 import { createPageTurns } from '../http/public/page-turns.ts'
@@ -187,6 +188,7 @@ async function startSite(
       owns: (path) => path === '/healthz' || path === '/readyz',
       fetch: (request) => health.fetch(request),
     },
+    createCellPart(config.cell),
     createAuditPart({ loadLastAudit: lastAuditOf(pool, keyring, log), log }),
   ]
   let endStreams = () => {}

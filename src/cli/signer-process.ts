@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { type Config, childEnvironment, NO_ENV_FILE } from '../config/config.ts'
+import { childEnvironment } from '../config/child-environment.ts'
+import { type Config, NO_ENV_FILE } from '../config/config.ts'
 import type { Log } from '../runtime/log.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { EXIT_REFUSED } from './exit-codes.ts'
@@ -96,6 +97,7 @@ function signerEnvironment(config: Config, signerUrl: string): { [name: string]:
     BASE_URL: config.baseUrl,
     LOG_LEVEL: config.logLevel,
     STAGING: config.staging ? '1' : '0',
+    CELL: String(config.cell),
     ...(config.signerKeyFile === null ? {} : { SIGNER_KEY_FILE: config.signerKeyFile }),
   })
 }

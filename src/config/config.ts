@@ -2,12 +2,14 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { CHAINS } from '../core/assets.ts'
+import { CELL_MAX } from '../core/cells.ts'
 import { EVM_CHAINS } from '../core/chain/evm-networks.ts'
 import type { TokenContracts } from '../core/chain/evm-parameters.ts'
 import type { OnrampConfig } from '../onramp/open-onramps.ts'
 import { SIGN_UPS, type SignUp } from '../people/sign-up.ts'
 import type { DatabaseRole } from '../postgres/roles.ts'
 import { EXCHANGE_NAMES, type ExchangeName } from '../rates/exchanges.ts'
+import { setOwnCell } from '../runtime/own-cell.ts'
 import {
   BACKUP_VARIABLES,
   type BackupConfig,
@@ -62,6 +64,8 @@ export type Config = {
   /** What a watcher without the secret key seals outcomes with. */
   readonly watcherKey: Uint8Array | null
   readonly networks: NetworksConfig
+  /** Which of several installations behind one address this is; 0 where it is the only one. */
+  readonly cell: number
   /** Live mode with all its rules, on private chains: `STAGING`. */
   readonly staging: boolean
   /** By chain: contracts that somebody puts on its sandbox chain, in the place of our test tokens. */
@@ -156,6 +160,7 @@ const VARIABLES = {
   SECRET_KEY: must('32 bytes, as 64 hexadecimal digits or as base64 (openssl rand -hex 32)', secretKey),
   DELIVERY_KEY: must('what paylink delivery-key prints', deliveryKey),
   WATCHER_KEY: must('what paylink watcher-key prints', watcherKey),
+  CELL: must(`a whole number from 0 to ${CELL_MAX}`, wholeNumber(0, CELL_MAX)),
   STAGING: flag,
   PRICE_SOURCES: must(`a comma-separated list of ${EXCHANGE_NAMES.join(', ')}, each once`, priceSources),
   PRICE_COINBASE_URL: must('an http or https URL', httpUrl),
@@ -206,6 +211,7 @@ export function loadConfig(env: Environment): Config {
     deliveryKey: read(env, 'DELIVERY_KEY') ?? null,
     watcherKey: read(env, 'WATCHER_KEY') ?? null,
     networks,
+    cell: read(env, 'CELL') ?? 0,
     staging,
     testTokenContracts: Object.fromEntries(
       [...EVM_CHAINS, 'solana' as const].map((chain) => [
@@ -276,8 +282,11 @@ function processEnvironment(): Environment {
 }
 
 /** The configuration of this process; `under` are settings that its own environment comes before. */
-export const loadProcessConfig = (under: Environment = {}): Config =>
-  loadConfig({ ...under, ...processEnvironment() })
+export function loadProcessConfig(under: Environment = {}): Config {
+  const config = loadConfig({ ...under, ...processEnvironment() })
+  setOwnCell(config.cell)
+  return config
+}
 
 const isOurs = (name: string): boolean =>
   name in VARIABLES ||
@@ -295,35 +304,6 @@ export const givenSettings = (): { readonly [name: string]: string } =>
 
 /** Where the backup that a command names is. Throws `ConfigError`. */
 export const processTarget = (to: string): BackupTarget => readTarget(processEnvironment(), to)
-
-/** What a program needs to find its files, to speak a language and to trust certificates; none of it is a secret. */
-const CHILD_VARIABLES = [
-  'PATH',
-  'HOME',
-  'TMPDIR',
-  'LANG',
-  'LC_ALL',
-  'TZ',
-  'NODE_ENV',
-  'NODE_EXTRA_CA_CERTS',
-  'SSL_CERT_FILE',
-  'PGSSLMODE',
-] as const
-
-/**
- * The whole environment of a child process: `settings`, what every program needs and what it is named besides. It is
- * here because only this file may read the environment.
- */
-export function childEnvironment(
-  settings: { readonly [name: string]: string } = {},
-  alsoInherited: readonly string[] = [],
-): { [name: string]: string } {
-  const inherited = [...CHILD_VARIABLES, ...alsoInherited].flatMap((name) => {
-    const value = process.env[name]
-    return value === undefined ? [] : [[name, value] as const]
-  })
-  return { ...Object.fromEntries(inherited), ...settings }
-}
 
 function readOperatorPort(env: Environment, port: number, sandbox: boolean): Config['operatorPort'] {
   const given = read(env, 'OPERATOR_PORT')

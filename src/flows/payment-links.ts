@@ -1,3 +1,4 @@
+import { cellTag } from '../core/cells.ts'
 import { type BuyerAmountFault, buyerAmountFault } from '../core/checkout/buyer-amount.ts'
 import { ownCharge, type PaymentLink, type TotalFault, totalFault } from '../core/checkout/payment-link.ts'
 import { PICTURE_UNKNOWN, picturesOf, tillFault } from '../core/checkout/till.ts'
@@ -7,10 +8,11 @@ import { hasPictures } from '../db/checkout/till-pictures.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
 import { newId } from '../runtime/new-id.ts'
+import { ownCell } from '../runtime/own-cell.ts'
 import { randomBase62 } from '../secrets/random-base62.ts'
 
 const SLUG_LENGTH = 10
-/** A slug is taken once in 62¹⁰ times for each link that exists; five times in a row is a fault of the generator. */
+/** A slug is taken once in 62⁷ times or fewer for each link that exists; five times in a row is a fault of the generator. */
 const SLUG_ATTEMPTS_MAX = 5
 
 /** Writes a new link under a slug of its own, in the caller's transaction. */
@@ -37,13 +39,19 @@ export async function createPaymentLink(
       merchantId,
       livemode,
       id: newId('paymentLink', now),
-      slug: `pl_${randomBase62(SLUG_LENGTH)}`,
+      slug: newSlug(),
       active: true,
       createdAtMs: now.getTime(),
     }
     if (await insertPaymentLink(tx, tenant, link)) return link
   }
   throw new Error(`${SLUG_ATTEMPTS_MAX} random slugs in a row were taken`)
+}
+
+function newSlug(): string {
+  const cell = ownCell()
+  const tag = cell === 0 ? '' : `${cellTag(cell)}-`
+  return `pl_${tag}${randomBase62(SLUG_LENGTH - tag.length)}`
 }
 
 type UpdatedLink =

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { ASSETS } from '../core/assets.ts'
 import type { NewDestination } from '../db/people/notices.ts'
 import type { NewApprover } from '../payouts/store/approver-sightings.ts'
+import { dashboardUrl } from '../runtime/own-cell.ts'
 import type { Email } from './mail.ts'
 import { plainText } from './plain-text.ts'
 
@@ -40,7 +41,7 @@ export function invoiceEmail(
   const order = data.order_reference ?? data.external_reference
   const what = order === null ? `Invoice ${data.id}` : `Order ${plainText(order, data.id)}`
   const worth = worthOf(data.price, data.usd_amount)
-  const link = `${baseUrl}/dashboard/invoices/${data.id}?mode=live`
+  const link = `${dashboardUrl(baseUrl)}/invoices/${data.id}?mode=live`
   const isPaid = type === 'invoice.paid'
   const accepted = data.status_reason === 'accepted' ? ', which you accepted as payment in full' : ''
   const received = `${data.amount_confirmed} ${data.asset}${accepted}.`
@@ -84,7 +85,7 @@ export function endpointEmail(baseUrl: string, url: string, { email, name }: Add
 
 your server at ${url} answered that the endpoint is gone (410), so nothing more is sent to it. Events wait for you under Developers → Undelivered.
 
-${baseUrl}/dashboard/developers/webhooks?mode=live
+${dashboardUrl(baseUrl)}/developers/webhooks?mode=live
 
 ${HOW_TO_STOP}`,
   }
@@ -110,7 +111,7 @@ Money can be paid out to it from ${payableAt.toISOString()}.
 
 If you or your team added it, there is nothing to do. If not, remove it before then, and find out who added it. A removed destination is not paid.
 
-${baseUrl}/dashboard/payouts/destinations?mode=live`,
+${dashboardUrl(baseUrl)}/payouts/destinations?mode=live`,
   }
 }
 
@@ -136,10 +137,10 @@ ${who} can approve live payouts of your account with ${APPROVER_LABELS[kind]} fr
 If you or your team added it, there is nothing to do. If not, act before then:
 
 - If it is your account, change your password and remove what you did not add under Settings → Security.
-${baseUrl}/dashboard/settings/security
+${dashboardUrl(baseUrl)}/settings/security
 
 - If it is somebody else's, remove them under Settings → Team.
-${baseUrl}/dashboard/settings/team
+${dashboardUrl(baseUrl)}/settings/team
 
 - If it is not listed there, ask whoever runs Paylink to run "paylink access check": it may have been written into the database.`,
   }
@@ -156,7 +157,7 @@ you are no longer an owner or admin of the account ${plainText(merchantId, 'of a
 
 If you or your team did this, there is nothing to do. If not, tell the other owners now, and ask whoever runs Paylink to run "paylink access check": it may have been written into the database. For seven days, warnings about new payout destinations and approvers still come here.
 
-${baseUrl}/dashboard/settings/team`,
+${dashboardUrl(baseUrl)}/settings/team`,
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Email } from '../mail/mail.ts'
 import { plainText } from '../mail/plain-text.ts'
+import { dashboardUrl } from '../runtime/own-cell.ts'
 
 type Addressee = { readonly email: string }
 
@@ -16,7 +17,7 @@ export function verificationMail(baseUrl: string, user: Addressee, token: string
 
 confirm that this address is yours:
 
-${baseUrl}/dashboard/verify-email?token=${encodeURIComponent(token)}
+${dashboardUrl(baseUrl)}/verify-email?token=${encodeURIComponent(token)}
 
 The link is good for 24 hours. If you did not sign up, do nothing.`,
   }
@@ -30,7 +31,7 @@ export function resetMail(baseUrl: string, user: Addressee, token: string): Emai
 
 choose a new password here:
 
-${baseUrl}/dashboard/reset-password?token=${encodeURIComponent(token)}
+${dashboardUrl(baseUrl)}/reset-password?token=${encodeURIComponent(token)}
 
 The link is good for one hour and works once. If you did not ask for it, do nothing: your password stays as it is.`,
   }
@@ -47,7 +48,7 @@ export function invitationMail(
 
 “${plainText(invitation.inviter, 'somebody')}” invites you to help run the shop “${plainText(invitation.merchant, 'a shop')}” on Paylink.
 
-${baseUrl}/dashboard/invitation?id=${encodeURIComponent(invitation.id)}
+${dashboardUrl(baseUrl)}/invitation?id=${encodeURIComponent(invitation.id)}
 
 Sign in, or sign up with this address, to accept. The invitation is good for seven days. If you do not know who this is, do nothing.`,
   }

@@ -6,6 +6,7 @@ import { readOrMakeSecretFile } from '../runtime/data-dir.ts'
 import { describeError, withoutSecrets } from '../runtime/log.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { startEmbeddedPostgres } from './embedded-postgres.ts'
+import { type Mark, markInstallation, refuseOtherMark } from './installation-mark.ts'
 import { latestMigration, migrate } from './migrate.ts'
 import {
   connectionStringFor,
@@ -15,7 +16,6 @@ import {
   ensureLoginRoles,
   loginRoleOf,
 } from './roles.ts'
-import { markKind, refuseOtherKind } from './staging-mark.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const SERVER_VERSION_MIN = 150_000
@@ -33,9 +33,7 @@ const rolePasswordsShape = z.object({
 type RolePasswords = z.output<typeof rolePasswordsShape>
 
 /** Where the database is. */
-type DatabaseConfig = {
-  /** Whether live mode is on private chains: the database must be of that kind. */
-  readonly staging: boolean
+type DatabaseConfig = Mark & {
   readonly dataDir: string
   readonly databaseUrl: string | null
   readonly roleDatabaseUrls: { readonly [role in DatabaseRole]: string | null }
@@ -70,7 +68,7 @@ export async function openDatabase(config: DatabaseConfig, options: OpenOptions 
   const { ownerUrl, close } = await openAsOwner(config, options)
   try {
     await prepare(ownerUrl, options)
-    await withClient(ownerUrl, (client) => markKind(client, config, ownerName(config)))
+    await withClient(ownerUrl, (client) => markInstallation(client, config, ownerName(config)))
     const roleUrls = await makeRoles(config, ownerUrl)
     return { ownerUrl, roleUrls, close }
   } catch (error) {
@@ -86,7 +84,7 @@ export async function openAsOwner(
 ): Promise<{ ownerUrl: string; close: () => Promise<void> }> {
   if (config.databaseUrl !== null) {
     await checkServer(config.databaseUrl, 'DATABASE_URL')
-    await withClient(config.databaseUrl, (client) => refuseOtherKind(client, config, ownerName(config)))
+    await withClient(config.databaseUrl, (client) => refuseOtherMark(client, config, ownerName(config)))
     return { ownerUrl: config.databaseUrl, close: async () => {} }
   }
   const server = await startEmbeddedPostgres(config.dataDir, {
@@ -94,7 +92,7 @@ export async function openAsOwner(
     ...(options.onLost === undefined ? {} : { lost: options.onLost }),
   })
   try {
-    await withClient(server.ownerUrl, (client) => refuseOtherKind(client, config, ownerName(config)))
+    await withClient(server.ownerUrl, (client) => refuseOtherMark(client, config, ownerName(config)))
   } catch (error) {
     await server.stop()
     throw error
@@ -108,10 +106,10 @@ async function openAsRoles(config: DatabaseConfig, given: readonly DatabaseRole[
     await checkServer(url, `${role.toUpperCase()}_DATABASE_URL`)
     const name = `${role.toUpperCase()}_DATABASE_URL`
     await checkSchema(url, name)
-    const kind = await withClient(url, (client) => refuseOtherKind(client, config, name))
+    const kind = await withClient(url, (client) => refuseOtherMark(client, config, name))
     if (kind === 'unmarked')
       throw new StartRefused(
-        `${name} leads to a database that its owner has not started on yet: run paylink migrate with DATABASE_URL${config.staging ? ' and STAGING=1' : ''} first`,
+        `${name} leads to a database that its owner has not started on yet: run paylink migrate with DATABASE_URL${config.staging ? ', STAGING=1' : ''}${config.cell === 0 ? '' : `, CELL=${config.cell}`} first`,
       )
   }
   const urlOf = (role: DatabaseRole) => config.roleDatabaseUrls[role] ?? ''

@@ -1,5 +1,7 @@
 import { randomFillSync } from 'node:crypto'
+import { writeCell } from '../core/cells.ts'
 import { formatId, type IdKind, uuidv7 } from '../core/ids.ts'
+import { ownCell } from './own-cell.ts'
 
 /** A pool of random bytes: one system call serves many ids. */
 const randomPool = new Uint8Array(4096)
@@ -13,5 +15,7 @@ export function newId(kind: IdKind, now: Date): string {
   }
   const random = randomPool.subarray(used, used + 10)
   used += 10
-  return formatId(kind, uuidv7(now.getTime(), random))
+  const uuid = uuidv7(now.getTime(), random)
+  if (ownCell() !== 0) writeCell(uuid, ownCell())
+  return formatId(kind, uuid)
 }

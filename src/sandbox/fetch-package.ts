@@ -4,7 +4,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/pr
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { z } from 'zod'
-import { childEnvironment } from '../config/config.ts'
+import { childEnvironment } from '../config/child-environment.ts'
 import { hasCode } from '../runtime/data-dir.ts'
 import { describeError, type Log } from '../runtime/log.ts'
 import { fetchedFolder, type PlatformPackage } from './platform-package.ts'

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
+import { readCell } from '../core/cells.ts'
 import { formatId, type IdKind, parseId } from '../core/ids.ts'
 import type { Keyring } from './keyring.ts'
 
@@ -49,6 +50,12 @@ export function readInvoiceToken(keyring: Keyring, token: string): InvoiceRefere
   const message = readMessage(keyring, token, { purpose: INVOICE_PURPOSE, bytes: MESSAGE_BYTES + MAC_BYTES })
   if (message === null) return null
   return { ...ownerOf(message), invoiceId: formatId('invoice', message.subarray(1 + UUID_BYTES)) }
+}
+
+/** The cell that an invoice's token names, whether or not it is genuine; null for what is no token. */
+export function cellOfInvoiceToken(token: string): number | null {
+  const bytes = Buffer.from(token, 'base64url')
+  return bytes.length === MESSAGE_BYTES + MAC_BYTES ? readCell(bytes.subarray(1, 1 + UUID_BYTES)) : null
 }
 
 /**

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
+import { readCell } from '../core/cells.ts'
 import { formatId, parseId } from '../core/ids.ts'
 import { mailboxOf } from '../core/people/canonical-email.ts'
 import type { Keyring } from './keyring.ts'
@@ -23,6 +24,12 @@ export function unsubscribeToken(keyring: Keyring, { merchantId, recipient }: Un
   if (merchant === null || recipient.length !== DIGEST_BYTES) throw new Error('that is nobody to unsubscribe')
   const message = Buffer.concat([merchant, recipient])
   return Buffer.concat([message, macOf(keyring, message)]).toString('base64url')
+}
+
+/** The cell that a token names, whether or not it is genuine; null for what is no token. */
+export function cellOfUnsubscribeToken(token: string): number | null {
+  const bytes = Buffer.from(token, 'base64url')
+  return bytes.length === BYTES ? readCell(bytes) : null
 }
 
 /** What an untouched token names; null for anything else. Takes the same time wherever its HMAC is wrong. */

@@ -1,4 +1,4 @@
-import type { ErrorEntry, ErrorType } from './error-types.ts'
+import type { ErrorEntry } from './error-types.ts'
 
 /**
  * Every error code of the API. The codes are a promise: one is added, never renamed. `docs/errors.md` and the
@@ -289,6 +289,12 @@ export const ERRORS = {
     type: 'invalid_request_error',
     message: 'The endpoint could not be verified; reason says why. Fix it and verify again.',
   },
+  cell_wrong: {
+    status: 421,
+    type: 'invalid_request_error',
+    message:
+      'This key is of another cell of this installation: the header paylink-cell says which. The proxy that leads there is set up wrong.',
+  },
   rate_limited: {
     status: 429,
     type: 'rate_limit_error',
@@ -332,18 +338,3 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 export const ERROR_CODES = Object.keys(ERRORS) as ErrorCode[]
-
-/** The body of every answer that is not 2xx. */
-export type ErrorBody = {
-  readonly error: {
-    readonly type: ErrorType
-    readonly code: ErrorCode
-    readonly message: string
-    /** The parameter at fault, such as `usd_amount` or `metadata.order[0]`; null where none is. */
-    readonly param: string | null
-    /** What exactly went wrong, from a short list; only with codes that say so. */
-    readonly reason?: string
-    readonly doc_url: string
-    readonly request_id: string
-  }
-}

@@ -39,6 +39,7 @@ test('a code’s status and type agree', () => {
     409: ['conflict_error', 'idempotency_error'],
     413: ['invalid_request_error'],
     415: ['invalid_request_error'],
+    421: ['invalid_request_error'],
     422: ['invalid_request_error', 'idempotency_error'],
     429: ['rate_limit_error'],
     500: ['api_error'],

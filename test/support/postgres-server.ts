@@ -3,9 +3,9 @@ import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
+import { markInstallation } from '../../src/postgres/installation-mark.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { findPostgresProgram } from '../../src/postgres/postgres-program.ts'
-import { markKind } from '../../src/postgres/staging-mark.ts'
 import { freePort } from './free-port.ts'
 import { makeMemoryFolder } from './memory-folder.ts'
 
@@ -108,7 +108,7 @@ async function makeTemplate(ownerUrl: string): Promise<void> {
   await template.connect()
   try {
     // As its owner's first start marks it.
-    await markKind(template, { staging: false }, 'the template')
+    await markInstallation(template, { staging: false, cell: 0 }, 'the template')
   } finally {
     await template.end()
   }

@@ -55,6 +55,7 @@ const PROGRAMS = {
   // A terminal of its own for a program: macOS has another one of this name.
   script: { ...debian('script', 'bsdutils'), check: ['-qec', 'true', '/dev/null'] },
   pgbackrest: debian('pgbackrest'),
+  haproxy: debian('haproxy'),
   patroni: debian('patroni', 'patroni etcd-server haproxy'),
   podman: debian('podman', 'podman buildah runc debootstrap'),
   // Programs of arm64 on another machine, once it is registered: /proc/sys/fs/binfmt_misc/qemu-aarch64.

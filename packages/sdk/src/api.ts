@@ -940,6 +940,7 @@ export type ErrorCode =
   | 'unsupported_media_type'
   | 'idempotency_key_reused'
   | 'endpoint_verification_failed'
+  | 'cell_wrong'
   | 'rate_limited'
   | 'internal_error'
   | 'rate_unavailable'

@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { confirm, intro } from '@clack/prompts'
+import { childEnvironment } from '../../config/child-environment.ts'
 import {
   type Config,
-  childEnvironment,
   envFilePath,
   givenSettings,
   loadProcessConfig,

@@ -33,8 +33,8 @@ export type PaymentLink = {
   readonly createdAtMs: number
 }
 
-/** What a buyer sees a link by. */
-export const SLUG_PATTERN = /^pl_[0-9A-Za-z]{10}$/
+/** What a buyer sees a link by: ten characters (spec §2.2), of which a cell's tag takes three, `pl_03-aB3xY9z`. */
+export const SLUG_PATTERN = /^pl_(?:[0-9A-Za-z]{10}|([0-9a-z]{2})-[0-9A-Za-z]{7})$/
 
 /** Why a link cannot charge what its URL says. */
 export type BadAmountReason = 'missing' | 'not_allowed' | 'invalid' | 'too_small' | 'too_large'

@@ -1,8 +1,10 @@
+import { CELL_HEADER, cellOfTag, cellTag } from '../../core/cells.ts'
 import type { AccessSeals } from '../../core/people/access-seals.ts'
 import { findApiKey } from '../../db/people/api-keys.ts'
 import type { MemberRole } from '../../db/people/people.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import type { Tenant } from '../../postgres/transaction.ts'
+import { ownCell } from '../../runtime/own-cell.ts'
 import { API_KEY_PATTERN, hashApiKey } from '../../secrets/new-api-key.ts'
 import { ApiProblem } from './problem.ts'
 import { createShortCache } from './short-cache.ts'
@@ -25,7 +27,7 @@ export type SignedIn = {
   readonly secondFactorAtMs: number | null
 }
 
-/** Throws `api_key_missing` or `api_key_invalid`. */
+/** Throws `api_key_missing`, `api_key_invalid` or `cell_wrong`. */
 export type Authenticate = (authorization: string | undefined) => Promise<Credential>
 
 const BEARER = /^bearer +(\S+)$/i
@@ -43,7 +45,9 @@ export function createAuthenticate(
   return async (authorization) => {
     if (authorization === undefined || authorization === '') throw unauthenticated('api_key_missing')
     const key = BEARER.exec(authorization)?.[1]
-    if (key === undefined || !API_KEY_PATTERN.test(key)) throw unauthenticated('api_key_invalid')
+    const shape = API_KEY_PATTERN.exec(key ?? '')
+    if (key === undefined || shape === null) throw unauthenticated('api_key_invalid')
+    refuseOtherCell(shape[1])
     const credential = await known.get(hashApiKey(key).toString('hex'))
     if (credential === null) throw unauthenticated('api_key_invalid')
     return credential
@@ -63,3 +67,10 @@ async function loadCredential(pool: Pool, seals: AccessSeals, keyHash: string): 
 
 const unauthenticated = (code: 'api_key_missing' | 'api_key_invalid'): ApiProblem =>
   new ApiProblem(code, { headers: { 'www-authenticate': 'Bearer' } })
+
+/** A key of another cell is not looked up: the answer is the same whether or not it exists. */
+function refuseOtherCell(tag: string | undefined): void {
+  const cell = tag === undefined ? 0 : cellOfTag(tag)
+  if (cell === null) throw unauthenticated('api_key_invalid')
+  if (cell !== ownCell()) throw new ApiProblem('cell_wrong', { headers: { [CELL_HEADER]: cellTag(cell) } })
+}

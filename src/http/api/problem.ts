@@ -1,4 +1,5 @@
-import { ERRORS, type ErrorBody, type ErrorCode } from '../../wire/errors.ts'
+import type { ErrorType } from '../../wire/error-types.ts'
+import { ERRORS, type ErrorCode } from '../../wire/errors.ts'
 
 /** A parameter's path can contain a key that the caller chose; we repeat at most this much of it. */
 const PARAM_LENGTH_MAX = 200
@@ -28,6 +29,21 @@ export class ApiProblem extends Error {
     this.param = details.param === undefined ? null : details.param.slice(0, PARAM_LENGTH_MAX)
     this.reason = details.reason
     this.headers = details.headers ?? {}
+  }
+}
+
+/** The body of every answer that is not 2xx. */
+type ErrorBody = {
+  readonly error: {
+    readonly type: ErrorType
+    readonly code: ErrorCode
+    readonly message: string
+    /** The parameter at fault, such as `usd_amount` or `metadata.order[0]`; null where none is. */
+    readonly param: string | null
+    /** What exactly went wrong, from a short list; only with codes that say so. */
+    readonly reason?: string
+    readonly doc_url: string
+    readonly request_id: string
   }
 }
 

@@ -285,7 +285,11 @@ function withComponentRefs(schema: object): JsonSchema {
 }
 
 /** Codes that need no route: the path or the method is wrong. */
-export const CODES_OUTSIDE_ROUTES: readonly ErrorCode[] = ['path_not_found', 'method_not_allowed']
+export const CODES_OUTSIDE_ROUTES: readonly ErrorCode[] = [
+  'path_not_found',
+  'method_not_allowed',
+  'cell_wrong',
+]
 
 /** Every code that a route can answer with, in the order in which mistakes are reported. */
 export function problemCodesOf(route: Route): readonly ErrorCode[] {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { z } from 'zod'
-import { childEnvironment } from '../../config/config.ts'
+import { childEnvironment } from '../../config/child-environment.ts'
 import { freePort } from '../../runtime/free-port.ts'
 
 const LISTEN_HOST = '127.0.0.1'

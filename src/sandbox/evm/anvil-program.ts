@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { childEnvironment } from '../../config/config.ts'
+import { childEnvironment } from '../../config/child-environment.ts'
 import type { Log } from '../../runtime/log.ts'
 import { fetchPackage, PackageUnavailable } from '../fetch-package.ts'
 import { ANVIL, localPackage, packageFor, thisPlatform } from '../platform-package.ts'

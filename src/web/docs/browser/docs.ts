@@ -13,7 +13,7 @@ type Entry = {
 const HITS_MAX = 12
 const COPIED_MS = 2_000
 /** As `new-api-key.ts` makes them; whoever pastes a live key would move real money. */
-const TEST_KEY = /^sk_test_[0-9A-Za-z]+$/
+const TEST_KEY = /^sk_test_[0-9A-Za-z_]+$/
 const KEY_KEPT_AS = 'paylink-test-key'
 const LANGUAGE_KEPT_AS = 'paylink-language'
 

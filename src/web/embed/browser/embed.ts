@@ -5,7 +5,7 @@
  */
 
 const ATTRIBUTES = ['paylink-link', 'ulasend-link', 'label', 'usd-amount', 'amount', 'currency']
-const SLUG = /^pl_[0-9A-Za-z]{10}$/
+const SLUG = /^pl_[0-9A-Za-z]{2}[-0-9A-Za-z][0-9A-Za-z]{7}$/
 const USD = /^((0|[1-9]\d{0,5})(\.\d{1,2})?)?$/
 /** Neither, or an amount with its currency. */
 const PRICE = /^((0|[1-9]\d{0,11})(\.\d{1,2})? [A-Z]{3}| )$/

@@ -1,0 +1,15 @@
+import { cellTag } from '../core/cells.ts'
+
+let cell = 0
+
+/** The cell that this process is of, as its configuration says: everything that it makes for callers carries it. */
+export const ownCell = (): number => cell
+
+/** Called once, when the configuration is read. */
+export function setOwnCell(number: number): void {
+  cell = number
+}
+
+/** Where the dashboard is for somebody who follows a link, and whose browser may not know yet which cell is theirs. */
+export const dashboardUrl = (baseUrl: string): string =>
+  cell === 0 ? `${baseUrl}/dashboard` : `${baseUrl}/cells/${cellTag(cell)}/dashboard`

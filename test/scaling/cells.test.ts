@@ -1,0 +1,146 @@
+// @module-tag haproxy
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newApiKey } from '../../src/secrets/new-api-key.ts'
+import { type App, askApi, makeDataDir, runProgram, startApp } from '../support/app.ts'
+import { freePort } from '../support/free-port.ts'
+import { readRootFile } from '../support/root-file.ts'
+import { until } from '../support/until.ts'
+
+/** Two whole installations behind the proxy of docs/scaling.md, as its file sets it up: the first cell, and cell 3. */
+
+let folder: string
+let places: Awaited<ReturnType<typeof makeDataDir>>[]
+let first: App
+let third: App
+let proxy: ChildProcess
+let site: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'paylink-cells-'))
+  places = [await makeDataDir(), await makeDataDir()]
+  site = `http://127.0.0.1:${await freePort()}`
+  const start = (place: number, env: { readonly [name: string]: string }) =>
+    startApp({ dataDir: places[place]?.dataDir ?? '', env: { BASE_URL: site, ...env } })
+  ;[first, third] = await Promise.all([start(0, {}), start(1, { CELL: '3' })])
+  proxy = await startProxy()
+})
+afterAll(async () => {
+  proxy?.kill()
+  await Promise.all([first?.stop(), third?.stop()])
+  for (const place of places ?? []) await place.remove()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** The file as it is shipped, with this machine's addresses, and without encryption. */
+async function startProxy(): Promise<ChildProcess> {
+  const map = join(folder, 'cells.map')
+  await writeFile(map, await readRootFile('deploy/haproxy/cells.map'))
+  const [atFirst, atThird] = [first, third].map(({ baseUrl }) => new URL(baseUrl).host)
+  const shipped = await readRootFile('deploy/haproxy/cells.cfg')
+  const config = shipped
+    .replace(/bind :443 .*/, `bind ${new URL(site).host}`)
+    .replaceAll('/etc/haproxy/cells.map', map)
+    .replaceAll(/ {4}server b .*\n?/g, '')
+    .replace(/10\.0\.0\.10:3000/, atFirst ?? '')
+    .replace(/10\.3\.0\.10:3000/, atThird ?? '')
+  const path = join(folder, 'cells.cfg')
+  await writeFile(path, config)
+  execFileSync('haproxy', ['-c', '-q', '-f', path])
+  const started = spawn('haproxy', ['-db', '-f', path], { stdio: 'ignore' })
+  await until(async () => (await fetch(`${site}/healthz`).catch(() => null))?.status === 200)
+  return started
+}
+
+const ask = (key: string, method: string, path: string, body?: object, at = site) =>
+  askApi(`${at}/api/v1${path}`, key, method, body)
+type Made = { id: string; checkout_url: string; status: string; url: string; slug: string }
+const made = async (key: string, path: string, body: object): Promise<Made> => {
+  const answer = await ask(key, 'POST', path, body)
+  expect(answer.status).toBe(201)
+  return answer.body as Made
+}
+const get = (path: string, headers: { readonly [name: string]: string } = {}) =>
+  fetch(site + path, { headers, redirect: 'manual' })
+
+test('each request goes to the cell of its key, link, token or id, and a payment is made in each', async () => {
+  expect(first.apiKey).toMatch(/^sk_test_[0-9A-Za-z]{43}$/)
+  expect(third.apiKey).toMatch(/^sk_test_03_[0-9A-Za-z]{43}$/)
+  for (const { apiKey, tag } of [
+    { apiKey: first.apiKey, tag: null },
+    { apiKey: third.apiKey, tag: '03' },
+  ]) {
+    const invoice = await made(apiKey, '/invoices', { usd_amount: '12.50', asset: 'LTC' })
+    expect(invoice.id).toMatch(tag === null ? /^inv_.{10}[ef]/ : /^inv_.{10}g03/)
+    expect(invoice.checkout_url.startsWith(`${site}/i/`)).toBe(true)
+    const page = await fetch(invoice.checkout_url)
+    expect(page.status).toBe(200)
+    expect(await page.text()).toContain('Demo Shop')
+    await ask(apiKey, 'POST', `/test/invoices/${invoice.id}/pay`, { scenario: 'exact' })
+    const status = async () => ((await ask(apiKey, 'GET', `/invoices/${invoice.id}`)).body as Made).status
+    await until(async () => (await status()) === 'paid', { timeoutMs: 60_000 })
+    expect((await fetch(`${invoice.checkout_url}/receipt.json`)).status).toBe(200)
+    const link = await made(apiKey, '/payment-links', { usd_amount: '5.00', name: 'Tea' })
+    expect(link.slug).toMatch(tag === null ? /^pl_[0-9A-Za-z]{10}$/ : /^pl_03-[0-9A-Za-z]{7}$/)
+    expect(await (await fetch(link.url)).text()).toContain('Tea')
+  }
+})
+
+test('the wrong cell answers 421 with the right one, whether or not what was asked for exists', async () => {
+  const answerOf = (app: App, key: string) =>
+    fetch(`${app.baseUrl}/api/v1/invoices`, { headers: { authorization: `Bearer ${key}` } })
+  const madeUp = newApiKey(false)
+  for (const [app, keys, tag] of [
+    [first, [third.apiKey, madeUp.replace('sk_test_', 'sk_test_03_')], '03'],
+    [third, [first.apiKey, madeUp], '00'],
+  ] as const)
+    for (const key of keys) {
+      const answer = await answerOf(app, key)
+      expect([answer.status, answer.headers.get('paylink-cell')]).toEqual([421, tag])
+      expect(await answer.json()).toMatchObject({ error: { code: 'cell_wrong' } })
+    }
+  expect((await answerOf(first, madeUp)).status).toBe(401)
+  expect((await answerOf(first, madeUp.replace('sk_test_', 'sk_test_00_'))).status).toBe(401)
+  const invoice = await made(third.apiKey, '/invoices', { usd_amount: '12.50', asset: 'LTC' })
+  const token = new URL(invoice.checkout_url).pathname
+  for (const path of [token, `${token.slice(0, -9)}AAAAAAAAA`, '/l/pl_03-aaaaaaa', '/till/pl_03-aaaaaaa']) {
+    const answer = await fetch(first.baseUrl + path)
+    expect([path, answer.status, answer.headers.get('paylink-cell')]).toEqual([path, 421, '03'])
+  }
+  expect((await fetch(`${third.baseUrl}/l/pl_aaaaaaaaaa`)).headers.get('paylink-cell')).toBe('00')
+})
+
+test('a link into a dashboard sets the cell that the browser is led to, and leads nowhere else', async () => {
+  const keysAt = async (headers = {}) =>
+    await (await get('/.well-known/paylink-receipts.json', headers)).text()
+  const led = await get('/cells/03/dashboard/verify-email?token=a')
+  expect([led.status, led.headers.get('location')]).toEqual([303, '/dashboard/verify-email?token=a'])
+  const cookie = led.headers.get('set-cookie')?.split(';')[0] ?? ''
+  expect(cookie).toBe('paylink_cell=03')
+  const [plain, other] = [await keysAt(), await keysAt({ cookie })]
+  expect(other).not.toBe(plain)
+  expect(await (await fetch(`${third.baseUrl}/.well-known/paylink-receipts.json`)).text()).toBe(other)
+  for (const path of ['/cells/03//evil.example', '/cells/03/%2Fevil.example', '/cells/03/api/v1/invoices'])
+    expect([path, (await get(path)).headers.get('location')]).toEqual([path, null])
+})
+
+test('a dead cell costs its own merchants only, and its database opens as no other cell', async () => {
+  await third.stop()
+  const sale = { usd_amount: '12.50', asset: 'LTC' }
+  const authorization = `Bearer ${third.apiKey}`
+  await until(async () => (await get('/api/v1/invoices', { authorization })).status === 503)
+  const answer = await get('/api/v1/invoices', { authorization })
+  expect([answer.headers.get('retry-after'), await answer.json()]).toEqual([
+    '5',
+    { error: expect.objectContaining({ code: 'service_unavailable' }) },
+  ])
+  await made(first.apiKey, '/invoices', sale)
+  const env = { DATA_DIR: places[1]?.dataDir ?? '', BASE_URL: site }
+  for (const cell of ['0', '4']) {
+    const { code, stderr } = await runProgram(['migrate'], { ...env, CELL: cell })
+    expect(code).not.toBe(0)
+    expect(stderr).toContain(`the database of cell 3: set CELL=3, or give cell ${cell} a database of its own`)
+  }
+})
