@@ -45,6 +45,7 @@ export const DEPOSIT_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'deposit_event_matches_its_deposit',
+    inParts: true,
     rule: "every deposit event reports its payment's coin, amount, transaction, customer and address, and its last one what was announced",
     sql: `select e.merchant_id, e.id as subject, concat('reports ', e.amount, ' ', e.asset, ' in ', e.txid) as detail
       from ${depositEvents} left join deposit d on d.merchant_id = e.merchant_id and d.id = e.resource_id

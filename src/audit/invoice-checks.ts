@@ -235,17 +235,19 @@ export const EVENT_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'event_body_is_its_own',
+    inParts: true,
     rule: 'the bytes of every event carry its own id, type, merchant, resource, mode and number',
-    sql: `select merchant_id, id as subject, 'its body is about something else' as detail from event
+    sql: `select merchant_id, id as subject, 'its body is about something else' as detail from event_part
       where position(convert_to(concat(${HEAD.join(', ')}), 'UTF8') in body) <> 1
         or substring(body, ${HEAD.map((part) => `octet_length(${part}::text)`).join(' + ')} + 25,
           octet_length(${REST})) <> convert_to(${REST}, 'UTF8')`,
   },
   {
     name: 'event_shows_own_address',
+    inParts: true,
     rule: 'the address that an invoice event shows was given to its invoice',
     sql: `select merchant_id, id as subject, 'shows an address that ' || resource_id || ' was not given' as detail
-      from event where event_type like 'invoice.%' and not event_shows_own_address(merchant_id, resource_id, body)`,
+      from event_part where event_type like 'invoice.%' and not event_shows_own_address(merchant_id, resource_id, body)`,
   },
   {
     name: 'event_is_never_lost',

@@ -1,9 +1,11 @@
 import type { AccessSeals } from '../core/people/access-seals.ts'
 import { loadNetworkStates } from '../db/chain/network-state.ts'
 import {
+  type EventPart,
   type Finding,
   findDisagreements,
   listBookedCoins,
+  listEventParts,
   listOtherNetworks,
   prepareAudit,
 } from '../db/ledger/audit.ts'
@@ -33,6 +35,8 @@ type Unreadable = { readonly unreadable: string }
 const FINDINGS_MAX = 100
 /** A check over all that a large shop ever had takes longer than any other statement may. */
 const CHECK_MINUTES_MAX = 60
+/** Of events that one query takes apart: 2 GB, some 1,300,000 of them. */
+const EVENT_PAGES_MAX = 262_144
 
 export type CheckResult = {
   readonly name: string
@@ -72,6 +76,8 @@ type AuditOptions = {
   readonly addressKeysFile?: string | null
   /** What one check may take; an hour where absent. */
   readonly checkMinutesMax?: number
+  /** Pages of the table of events that one query takes apart. */
+  readonly eventPagesMax?: number
   /** Absent where the installation's key is not at hand: leaves the check of members and keys out. */
   readonly seals?: AccessSeals
 }
@@ -86,12 +92,13 @@ export async function runAudit(
 ): Promise<CheckResult[]> {
   const { onProgress = () => {}, onBackend = () => {}, stop = new AbortController().signal } = options
   const { addressKeysFile = null, checkMinutesMax = CHECK_MINUTES_MAX } = options
+  const { eventPagesMax = EVENT_PAGES_MAX } = options
   const addressKeys = addressKeysFile === null ? null : await readAddressKeys(addressKeysFile)
   const total = auditParts(nodes)
   const progress = (done: number, note: string) => onProgress(done, total, note)
   const { results, records } = await withOneMoment(pool, checkMinutesMax, async (tx) => {
     onBackend(await prepareAudit(tx))
-    const results = await checkDatabase(tx, progress)
+    const results = await checkDatabase(tx, await listEventParts(tx, eventPagesMax), progress)
     if (addressKeysFile !== null) {
       const addresses = await auditAddresses(tx, addressKeys, FINDINGS_MAX)
       results.push(resultOf('address_is_the_signers', 'the signer signed every deposit address', addresses))
@@ -142,14 +149,27 @@ const resultOf = (name: string, rule: string, audit: ChainAudit | AddressAudit):
 type Found = Pick<CheckResult, 'findings' | 'notChecked'>
 const NOTHING: Found = { findings: [], notChecked: null }
 
-async function checkDatabase(tx: Tx, progress: (done: number, note: string) => void): Promise<CheckResult[]> {
+async function checkDatabase(
+  tx: Tx,
+  eventParts: readonly EventPart[],
+  progress: (done: number, note: string) => void,
+): Promise<CheckResult[]> {
   const results: CheckResult[] = []
   /** Of each query that stands for several checks: what it says of all of them, or null where each is asked alone. */
   const together = new Map<string, Found | null>()
-  for (const { name, rule, sql, unless } of QUERY_CHECKS) {
-    progress(results.length, rule)
-    const ask = (query: string, limit: number) =>
-      findingsOf(tx, name, () => findDisagreements(tx, query, limit))
+  for (const { name, rule, sql, unless, inParts } of QUERY_CHECKS) {
+    const parts = inParts === true ? eventParts : [null]
+    const ask = async (query: string, limit: number): Promise<Found> => {
+      let found = NOTHING
+      for (const [place, part] of parts.entries()) {
+        progress(results.length, parts.length === 1 ? rule : `${rule}: part ${place + 1} of ${parts.length}`)
+        const more = await findingsOf(tx, name, () => findDisagreements(tx, query, limit, part))
+        const findings = [...found.findings, ...more.findings].slice(0, limit)
+        found = { findings, notChecked: found.notChecked ?? more.notChecked }
+        if (findings.length === limit) break
+      }
+      return found
+    }
     if (unless !== undefined && !together.has(unless)) {
       const any = await ask(unless, 1)
       together.set(unless, any.findings.length === 0 ? any : null)

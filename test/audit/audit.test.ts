@@ -355,6 +355,33 @@ test.each(BREAKS)('the auditor notices that %s', async (_what, check, sql) => {
   expect(await failed()).toContain(check)
 })
 
+test('the events in parts of a page each, last part included, give what all of them at once give', async () => {
+  await wipe()
+  const paid: string[] = []
+  for (let turn = 0; turn < 4; turn++) paid.push((await paidInvoice()).id)
+  const checks = ['event_body_is_its_own', 'event_shows_own_address', 'event_tells_recorded_payments']
+  const notes: string[] = []
+  const found = async (eventPagesMax?: number) => {
+    const onProgress = (_done: number, _total: number, note: string) => notes.push(note)
+    const options = eventPagesMax === undefined ? {} : { eventPagesMax, onProgress }
+    const results = await runAudit(database.owner, [], options)
+    return results.flatMap(({ name, findings }) =>
+      checks.includes(name) ? [[name, findings.map(({ subject }) => subject).sort()]] : [],
+    )
+  }
+  expect(await found(1)).toEqual(checks.map((name) => [name, []]))
+  // What is changed goes behind the others: the first stays in the first page.
+  const change = `update event set body = convert_to(replace(replace(replace(convert_from(body, 'UTF8'), '"livemode"', '"Livemode"'),
+      '"address":"', '"address":"x'), '${TXID}', 'b7'), 'UTF8') where resource_id in ($1, $2) and sequence = 3`
+  await database.owner.query(change, [paid.at(0), paid.at(-1)])
+  const inParts = await found(1)
+  expect(inParts.map(([, subjects]) => subjects)).toEqual(
+    checks.map(() => [expect.anything(), expect.anything()]),
+  )
+  expect(inParts).toEqual(await found())
+  expect(notes.filter((note) => / part \d+ of /.test(note)).at(-1)).toMatch(/: part ([3-9]) of \1$/)
+})
+
 async function eachInvoice(tx: Tx): Promise<{ stored: string; invoice: Invoice }[]> {
   const { rows } = await tx.query<{ merchant_id: string; id: string; livemode: boolean; status: string }>(
     'select merchant_id, id, livemode, status from invoice',

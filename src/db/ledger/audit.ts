@@ -18,7 +18,9 @@ const WORK_MEMORY = '64MB'
 export async function prepareAudit(tx: Tx): Promise<number> {
   // A check goes through everything and nearly always finds nothing: what its workers hand over costs nothing, though the
   // planner, which cannot know, would count with half of all rows and let one process do it.
-  const settings = `set_config('work_mem', '${WORK_MEMORY}', true), set_config('parallel_tuple_cost', '0', true)`
+  // One plan for every part of the events would not know how large each is.
+  const settings = `set_config('work_mem', '${WORK_MEMORY}', true), set_config('parallel_tuple_cost', '0', true),
+    set_config('plan_cache_mode', 'force_custom_plan', true)`
   await tx.query(`select ${settings}`)
   const { rows } = await tx.query<{ pid: number }>('select pg_backend_pid() as pid')
   return rows[0]?.pid ?? 0
@@ -29,14 +31,45 @@ export async function cancelStatement(db: Queryable, pid: number): Promise<void>
   await db.query('select pg_cancel_backend($1)', [pid])
 }
 
+/** Pages of the table of events, in order: where each process that shares the work begins, and the end. Null: all of them. */
+export type EventPart = readonly number[] | null
+/** Processes of the database that can share a part: a range of pages is read by one. */
+const PART_SHARES = 4
+
+/** The events in parts of so many pages of the table. Within one moment a row stays where it is. */
+export async function listEventParts(tx: Tx, pagesMax: number): Promise<EventPart[]> {
+  const size = `pg_relation_size('event') / current_setting('block_size')::int`
+  const { rows } = await tx.query<{ pages: number }>(`select ${size} as pages`)
+  const pages = rows[0]?.pages ?? 0
+  if (pages <= pagesMax) return [null]
+  return Array.from({ length: Math.ceil(pages / pagesMax) }, (_, part) =>
+    Array.from({ length: PART_SHARES + 1 }, (_, share) =>
+      Math.min(Math.round((part + share / PART_SHARES) * pagesMax), pages),
+    ),
+  )
+}
+
+const ALL_EVENTS = 'select * from event'
+const EVENTS_OF_PART = Array.from(
+  { length: PART_SHARES },
+  (_, share) => `${ALL_EVENTS} where ctid >= $${share + 2}::tid and ctid < $${share + 3}::tid`,
+).join(' union all ')
+
 /**
  * Runs one check: a query that selects merchant_id, subject and detail of everything that disagrees. Materialized, so that
  * it is planned for going through everything: nearly always there is nothing to be found.
  */
-export async function findDisagreements(db: Queryable, sql: string, limit: number): Promise<Finding[]> {
+export async function findDisagreements(
+  db: Queryable,
+  sql: string,
+  limit: number,
+  part: EventPart = null,
+): Promise<Finding[]> {
   const { rows } = await db.query<{ merchant_id: string | null; subject: string; detail: string }>(
-    `with disagreement as materialized (${sql}) select merchant_id, subject, detail from disagreement limit $1`,
-    [limit],
+    `with event_part as not materialized (${part === null ? ALL_EVENTS : EVENTS_OF_PART}),
+       disagreement as materialized (${sql})
+     select merchant_id, subject, detail from disagreement limit $1`,
+    [limit, ...(part ?? []).map((page) => `(${page},0)`)],
   )
   return rows.map((row) => ({ merchantId: row.merchant_id, subject: row.subject, detail: row.detail }))
 }
