@@ -1,46 +1,83 @@
 import { randomBytes } from 'node:crypto'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { formatId, uuidv7 } from '../src/core/ids.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../test/support/api.ts'
 import { percentile, printFigure } from './support/figure.ts'
+import { withoutIndexes } from './support/without-indexes.ts'
 
-const ROWS = Number(process.env.ROWS ?? 1_000_000)
+/** Several of them, such as 1000000,10000000, are asked in turns. */
+const SIZES = (process.env.ROWS ?? '1000000').split(',').map(Number)
 const BATCH = 50_000
 const ROUNDS = 20
 const PAGE = 25
 const SETTLE_MS = 1_200
 /** One invoice every half minute up to now. */
 const STEP_MS = 30_000
-const STARTED_MS = Date.now() - ROWS * STEP_MS
+const SEED_MS_MAX = 2 * 3_600_000
+const ENDED_MS = Date.now()
 
-let api: TestApi
-let merchant: TestMerchant
-const idOf: string[] = []
+type Shop = {
+  readonly rows: number
+  readonly api: TestApi
+  readonly merchant: TestMerchant
+  readonly startedMs: number
+  /** Of the invoice in the middle. */
+  readonly middle: string
+}
+
+const shops: Shop[] = []
 beforeAll(async () => {
-  api = await createTestApi()
-  merchant = await api.addMerchant()
-  await seed()
+  for (const rows of SIZES) {
+    const startedAt = performance.now()
+    shops.push(await openShop(rows))
+    const seconds = (performance.now() - startedAt) / 1_000
+    process.stdout.write(`seeded ${rows} invoices in ${seconds.toFixed(0)} s\n`)
+  }
+}, SEED_MS_MAX)
+afterAll(async () => {
+  for (const { api } of shops) await api.drop()
 })
-afterAll(() => api?.drop())
 
-/** Most are paid, a few wait for somebody, one in a hundred is in a coin that few choose. */
-async function seed(): Promise<void> {
-  const client = await api.database.owner.connect()
+async function openShop(rows: number): Promise<Shop> {
+  const api = await createTestApi()
   try {
-    await client.query('set statement_timeout = 0; set synchronous_commit = off')
-    for (let from = 0; from < ROWS; from += BATCH) {
-      const count = Math.min(BATCH, ROWS - from)
-      for (let at = 0; at < count; at++) {
-        idOf.push(formatId('invoice', uuidv7(STARTED_MS + (from + at) * STEP_MS, randomBytes(10))))
+    const merchant = await api.addMerchant()
+    const startedMs = ENDED_MS - rows * STEP_MS
+    return { rows, api, merchant, startedMs, middle: await seed(api, merchant.id, rows, startedMs) }
+  } catch (error) {
+    await api.drop()
+    throw error
+  }
+}
+
+/**
+ * Most are paid, a few wait for somebody, one in a hundred is in a coin that few choose. Without triggers and foreign keys.
+ * Gives the id in the middle.
+ */
+async function seed(api: TestApi, merchantId: string, rows: number, startedMs: number): Promise<string> {
+  let middle = ''
+  // Without a pool's limits of time.
+  const client = new pg.Client({ connectionString: api.database.ownerUrl })
+  await client.connect()
+  try {
+    await client.query('set synchronous_commit = off; set session_replication_role = replica')
+    await withoutIndexes(client, ['invoice', 'transfer'], async () => {
+      for (let from = 0; from < rows; from += BATCH) {
+        const ids = Array.from({ length: Math.min(BATCH, rows - from) }, (_, at) =>
+          formatId('invoice', uuidv7(startedMs + (from + at) * STEP_MS, randomBytes(10))),
+        )
+        middle = ids[Math.floor(rows / 2) - from] ?? middle
+        await client.query(SEED_INVOICES, [merchantId, ids, from, startedMs, STEP_MS, rows])
       }
-      await client.query(SEED_INVOICES, [merchant.id, idOf.slice(from), from, STARTED_MS, STEP_MS, ROWS])
-    }
-    await client.query(SEED_TRANSFERS, [merchant.id])
+      await client.query(SEED_TRANSFERS, [merchantId])
+    })
     await client.query('vacuum analyze invoice')
     await client.query('vacuum analyze transfer')
   } finally {
-    client.release()
+    await client.end()
   }
+  return middle
 }
 
 const SEED_INVOICES = `
@@ -66,10 +103,9 @@ const SEED_TRANSFERS = `
     case when status = 'manual_review' then 'late' end, 'available', 1
   from invoice where merchant_id = $1 and status in ('paid', 'partially_paid', 'overpaid', 'manual_review')`
 
-const day = (at: number): string => new Date(STARTED_MS + at * STEP_MS).toISOString()
 /** What a person at the dashboard can ask for: every filter, alone and with others, common and rare, old and new. */
-const searches = (): readonly string[] => {
-  const middle = idOf[Math.floor(ROWS / 2)] ?? ''
+function searches({ rows, startedMs, middle }: Shop): readonly string[] {
+  const day = (at: number): string => new Date(startedMs + at * STEP_MS).toISOString()
   return [
     '',
     `starting_after=${middle}`,
@@ -83,9 +119,9 @@ const searches = (): readonly string[] => {
     'status=manual_review&asset=BTC',
     'attention=open',
     'attention=open&asset=SOL',
-    `created_after=${day(ROWS / 2)}&created_before=${day(ROWS / 2 + 2_000)}`,
-    `created_before=${day(ROWS / 10)}&asset=SOL`,
-    `created_after=${day(ROWS / 2)}&created_before=${day(ROWS / 2 + 2_000)}&status=cancelled`,
+    `created_after=${day(rows / 2)}&created_before=${day(rows / 2 + 2_000)}`,
+    `created_before=${day(rows / 10)}&asset=SOL`,
+    `created_after=${day(rows / 2)}&created_before=${day(rows / 2 + 2_000)}&status=cancelled`,
     'external_reference=order-77777',
     'order_reference=cart-4444',
     'q=order-77777',
@@ -107,7 +143,7 @@ const searches = (): readonly string[] => {
 type Visits = { readonly scans: number; readonly rows: number }
 
 /** How often the whole table was read so far, and how many rows were. */
-async function visits(): Promise<Visits> {
+async function visits({ api }: Shop): Promise<Visits> {
   // A connection reports its statistics a moment after it goes idle.
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
   const { rows } = await api.database.owner.query<{ scans: number; rows: string }>(
@@ -117,11 +153,16 @@ async function visits(): Promise<Visits> {
   return { scans: Number(rows[0]?.scans ?? 0), rows: Number(rows[0]?.rows ?? 0) }
 }
 
-type Asked = { readonly search: string; readonly ms: number; readonly found: number } & Visits
+type Asked = {
+  readonly search: string
+  readonly times: readonly number[]
+  readonly found: number
+} & Visits
 
-async function ask(search: string): Promise<Asked> {
+async function ask(shop: Shop, search: string): Promise<Asked> {
+  const { api, merchant } = shop
   const path = `/invoices?limit=${PAGE}${search === '' ? '' : `&${search}`}`
-  const before = await visits()
+  const before = await visits(shop)
   const times: number[] = []
   let found = 0
   for (let round = 0; round < ROUNDS; round++) {
@@ -131,27 +172,37 @@ async function ask(search: string): Promise<Asked> {
     expect([search, answer.status]).toEqual([search, 200])
     found = answer.body.data.length
   }
-  const after = await visits()
+  const after = await visits(shop)
   const rows = Math.round((after.rows - before.rows) / ROUNDS)
-  return { search, ms: percentile(times, 0.95), found, rows, scans: after.scans - before.scans }
+  return { search, times, found, rows, scans: after.scans - before.scans }
 }
 
-test(`the first page of ${ROWS} invoices, by every filter`, async () => {
-  const asked: Asked[] = []
-  for (const search of searches()) asked.push(await ask(search))
-  asked.sort((one, other) => other.ms - one.ms)
-  const worst = asked[0]
-  printFigure({
-    name: `Invoice table, first page of ${ROWS} invoices, p95 of the slowest of ${asked.length} filters and searches`,
-    target: '≤ 150 ms',
-    measured: `${worst?.ms.toFixed(0)} ms`,
-    detail: asked
-      .map(
-        ({ search, ms, found, rows, scans }) =>
-          `${ms.toFixed(0).padStart(6)} ms  ${found} found, ${rows} rows read, ${scans} scans  ${search || '(none)'}`,
-      )
-      .join('\n  '),
+const p95 = ({ times }: Asked): number => percentile(times, 0.95)
+
+function report({ rows }: Shop, asked: readonly Asked[]): void {
+  const slowestFirst = [...asked].sort((one, other) => p95(other) - p95(one))
+  const lines = slowestFirst.map((one) => {
+    const { search, times, found, rows: read, scans } = one
+    const ms = `${p95(one).toFixed(0).padStart(6)} ms, p50 ${percentile(times, 0.5).toFixed(1).padStart(6)}`
+    return `${ms}  ${found} found, ${read} rows read, ${scans} scans  ${search || '(none)'}`
   })
-  const scanned = asked.filter(({ scans }) => scans > 0).map(({ search }) => search)
-  expect(scanned, 'what no index serves').toEqual([])
+  printFigure({
+    name: `Invoice table, first page of ${rows} invoices, p95 of the slowest of ${asked.length} filters and searches`,
+    target: '≤ 150 ms',
+    measured: `${slowestFirst.slice(0, 1).map(p95)[0]?.toFixed(0)} ms`,
+    detail: lines.join('\n  '),
+  })
+}
+
+test(`the first page of ${SIZES.join(' and ')} invoices, by every filter`, async () => {
+  const asked = shops.map((): Asked[] => [])
+  const lists = shops.map(searches)
+  for (const place of (lists[0] ?? []).keys())
+    for (const [at, shop] of shops.entries()) asked[at]?.push(await ask(shop, lists[at]?.[place] ?? ''))
+  for (const [at, shop] of shops.entries()) report(shop, asked[at] ?? [])
+  const scanned = asked.flat().filter(({ scans }) => scans > 0)
+  expect(
+    scanned.map(({ search }) => search),
+    'what no index serves',
+  ).toEqual([])
 })
