@@ -1,6 +1,8 @@
 import type { RoleUrls } from '../postgres/open-database.ts'
 import { openPool, type Pool } from '../postgres/pool.ts'
 import type { DatabaseRole } from '../postgres/roles.ts'
+import { createStandby, type Standby } from '../postgres/standby.ts'
+import type { RoleContext } from '../roles/role.ts'
 import type { Log } from '../runtime/log.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import type { StopList } from './stop-list.ts'
@@ -32,6 +34,26 @@ export function createRolePools(urls: RoleUrls, log: Log, stops: StopList): Role
     },
     waiting: () => [...pools].map(([role, pool]) => ({ role, count: pool.waitingCount })),
   }
+}
+
+/** The standby that is configured, if one is, with the login and password of the API's role. */
+export function openStandby(
+  { config, urls, log, metrics }: Pick<RoleContext, 'config' | 'urls' | 'log' | 'metrics'>,
+  stops: StopList,
+): { readonly standby?: Standby } {
+  if (config.standbyDatabaseUrl === null) return {}
+  const [url, own] = [new URL(config.standbyDatabaseUrl), new URL(urls.api)]
+  url.username = own.username
+  url.password = own.password
+  const pool = openRolePool('api', url.href, log)
+  stops.add('the connections to the standby', () => pool.end())
+  const standby = createStandby(pool)
+  metrics.gauge(
+    'paylink_reads',
+    'Lists and statistics since the start, by the server that answered',
+    async () => Object.entries(standby.reads).map(([label, value]) => ({ label, value })),
+  )
+  return { standby }
 }
 
 function openRolePool(role: DatabaseRole, connectionString: string, log: Log): Pool {

@@ -40,7 +40,7 @@ import { writePublicKeyFile } from '../secrets/public-key-file.ts'
 import { followActivity } from './follow-activity.ts'
 import { listenOrRefuse } from './listen-or-refuse.ts'
 import { openPrices } from './open-prices.ts'
-import { createRolePools } from './role-pools.ts'
+import { createRolePools, openStandby } from './role-pools.ts'
 import { startSignerProcess } from './signer-process.ts'
 import { StopList } from './stop-list.ts'
 
@@ -266,6 +266,7 @@ function openShared(context: SiteContext, stops: StopList) {
     elapsedMs: () => performance.now(),
   })
   const seals = openAccessSeals(keyring, log)
+  const standby = openStandby(context, stops)
   metrics.gauge(
     'paylink_access_rows_refused',
     'Times since the start that a row of a member, key, person or sign-in counted for nothing: Paylink did not write it',
@@ -273,6 +274,7 @@ function openShared(context: SiteContext, stops: StopList) {
   )
   return {
     pool,
+    ...standby,
     clock,
     log,
     keyring,

@@ -43,6 +43,8 @@ export type Config = {
   readonly databaseUrl: string | null
   /** A role's own connection string; null: the program makes the role itself. */
   readonly roleDatabaseUrls: { readonly [role in DatabaseRole]: string | null }
+  /** A standby of the database, which answers lists and statistics of the API; null: the primary does. */
+  readonly standbyDatabaseUrl: string | null
   /** Absolute path of the folder that holds everything this program keeps outside the database. */
   readonly dataDir: string
   readonly host: string
@@ -150,6 +152,7 @@ const VARIABLES = {
   WATCHER_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
   DELIVERY_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
   SIGNER_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
+  STANDBY_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
   DATA_DIR: must('the path of a folder', z.string()),
   HOST: listenAddress,
   PORT: must('a port from 1 to 65535', port),
@@ -199,6 +202,7 @@ export function loadConfig(env: Environment): Config {
   return {
     databaseUrl: read(env, 'DATABASE_URL') ?? null,
     roleDatabaseUrls: readRoleUrls(env),
+    standbyDatabaseUrl: read(env, 'STANDBY_DATABASE_URL') ?? null,
     dataDir,
     host: read(env, 'HOST') ?? '127.0.0.1',
     port,

@@ -92,9 +92,9 @@ export type TestAnswer = {
 /** The API on a database of its own, with fixed prices, filled address pools on regtest, and a clock that a test moves. */
 export async function createTestApi(
   changes: Partial<TestApi['deps']> = {},
-  { openInvoicesMax = 20_000, depositAddressesMax = 1_000 } = {},
+  { openInvoicesMax = 20_000, depositAddressesMax = 1_000, server = undefined as string | undefined } = {},
 ): Promise<TestApi> {
-  const database = await createTestDatabase()
+  const database = await createTestDatabase(server)
   const time = createTestTime()
   const unpriced = new Set<AssetId>()
   const logged: string[] = []

@@ -93,7 +93,7 @@ function endWithUs(folder: string): void {
   keeper.unref()
 }
 
-async function makeTemplate(ownerUrl: string): Promise<void> {
+export async function makeTemplate(ownerUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: ownerUrl })
   await client.connect()
   try {

@@ -4,6 +4,7 @@ import type { EventFormats } from '../../delivery/event-format.ts'
 import type { DepositAddressLimit } from '../../flows/steps/deposit-address-limit.ts'
 import type { OpenInvoiceLimit } from '../../flows/steps/open-invoice-limit.ts'
 import type { Pool } from '../../postgres/pool.ts'
+import type { Standby } from '../../postgres/standby.ts'
 import type { CurrencyRates } from '../../rates/currency-rates.ts'
 import type { PriceBook } from '../../rates/price-book.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -19,6 +20,8 @@ import type { FindSignIn } from './session-credential.ts'
 export type ApiDeps = {
   /** Connections of the API's own database role. */
   readonly pool: Pool
+  /** Answers lists, exports and statistics where it has all that the primary has. */
+  readonly standby?: Standby
   readonly clock: Clock
   readonly log: Log
   readonly keyring: Keyring

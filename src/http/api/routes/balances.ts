@@ -13,6 +13,7 @@ import {
   loadBalancesAt,
 } from '../../../db/ledger/ledger.ts'
 import { listFrozenDeposits } from '../../../payouts/store/frozen-deposits.ts'
+import { withReadTransaction } from '../../../postgres/standby.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
 import {
   balanceEntryList,
@@ -87,7 +88,7 @@ export const listBalanceEntriesRoute = defineRoute({
 
   handler: async (deps, { tenant, query }) => {
     const { limit, startingAfter, endingBefore } = pageOf(query)
-    const page = await withTransaction(deps.pool, tenant, (tx) =>
+    const page = await withReadTransaction(deps, tenant, (tx) =>
       listLedgerEntries(tx, tenant, {
         limit,
         before: startingAfter === null ? null : positionOfEntry(startingAfter),

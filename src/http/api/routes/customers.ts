@@ -1,6 +1,6 @@
 import { listCustomers } from '../../../db/invoices/customers.ts'
 import { planByIndexes } from '../../../db/invoices/invoice-list.ts'
-import { withTransaction } from '../../../postgres/transaction.ts'
+import { withReadTransaction } from '../../../postgres/standby.ts'
 import { customerList, listCustomersQuery } from '../../../wire/dashboard.ts'
 import { pageOf } from '../../../wire/list.ts'
 import { customerViewOf } from '../../views/dashboard-views.ts'
@@ -23,7 +23,7 @@ export const listCustomersRoute = defineRoute({
 
   handler: async (deps, { tenant, query }) => {
     const { limit } = pageOf(query)
-    const [, page] = await withTransaction(deps.pool, tenant, (tx) =>
+    const [, page] = await withReadTransaction(deps, tenant, (tx) =>
       Promise.all([planByIndexes(tx), listCustomers(tx, tenant, { search: query.q ?? null, limit })]),
     )
     return listView(

@@ -16,6 +16,7 @@ import {
   listShownAddresses,
   openDepositAccount,
 } from '../../../flows/deposit-addresses.ts'
+import { withReadTransaction } from '../../../postgres/standby.ts'
 import { type Tenant, withTransaction } from '../../../postgres/transaction.ts'
 import {
   createDepositAddressBody,
@@ -151,7 +152,7 @@ export const listDepositAddressesRoute = defineRoute({
 
   handler: async (deps, { tenant, query }) => {
     const offered = await offeredAssets(deps, tenant)
-    const { accounts, hasMore, shown } = await withTransaction(deps.pool, tenant, async (tx) => {
+    const { accounts, hasMore, shown } = await withReadTransaction(deps, tenant, async (tx) => {
       const page = await listDepositAccounts(tx, tenant, pageOf(query), query.customer_reference)
       const ids = page.accounts.map(({ id }) => id)
       return { ...page, shown: await listShownAddresses(tx, tenant, ids, deps.issuedAddresses) }
@@ -206,7 +207,7 @@ export const listDepositsRoute = defineRoute({
 
   handler: async (deps, { tenant, query }) => {
     const { networkFacts } = await deps.networks.read()
-    const page = await withTransaction(deps.pool, tenant, (tx) =>
+    const page = await withReadTransaction(deps, tenant, (tx) =>
       listDeposits(tx, tenant, pageOf(query), query.deposit_address_id),
     )
     const data = page.deposits.map((deposit) => viewOf(deposit, networkFacts))

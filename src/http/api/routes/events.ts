@@ -6,6 +6,7 @@ import {
   listEventBodies,
 } from '../../../db/delivery/event-recovery.ts'
 import { queueEvent, RECOVERED_EVENTS_MAX, recoverEvents } from '../../../flows/redeliver-events.ts'
+import { withReadTransaction } from '../../../postgres/standby.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
 import {
   attemptList,
@@ -36,7 +37,7 @@ export const listEventsRoute = defineRoute({
   problems: [],
 
   handler: async (deps, { tenant, query }) => {
-    const page = await withTransaction(deps.pool, tenant, (tx) =>
+    const page = await withReadTransaction(deps, tenant, (tx) =>
       listEventBodies(tx, tenant, {
         ...pageOf(query),
         eventType: query.event_type ?? null,

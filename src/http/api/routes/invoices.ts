@@ -8,6 +8,7 @@ import { invoiceExists } from '../../../db/invoices/invoice-list.ts'
 import { listPayments } from '../../../db/invoices/transfers.ts'
 import { cancelInvoice, resolveInvoice } from '../../../flows/invoices.ts'
 import { listShownInvoices, loadShownInvoice } from '../../../flows/steps/shown-invoices.ts'
+import { withReadTransaction } from '../../../postgres/standby.ts'
 import { type Tenant, type Tx, withTransaction } from '../../../postgres/transaction.ts'
 import { importedInvoiceList, listImportedInvoicesQuery } from '../../../wire/imported-invoice.ts'
 import {
@@ -41,7 +42,7 @@ export const listInvoicesRoute = defineRoute({
 
   handler: async (deps, { tenant, query }) => {
     const networks = await deps.networks.read()
-    const { page, linkNames } = await withTransaction(deps.pool, tenant, async (tx) => {
+    const { page, linkNames } = await withReadTransaction(deps, tenant, async (tx) => {
       const page = await listShownInvoices(tx, tenant, filtersOf(query, deps.clock()), deps.issuedAddresses)
       return { page, linkNames: await linkNamesOf(tx, tenant, page.invoices) }
     })
@@ -226,7 +227,7 @@ export const listImportedInvoicesRoute = defineRoute({
   problems: [],
 
   handler: async (deps, { tenant, query }) => {
-    const page = await withTransaction(deps.pool, tenant, (tx) =>
+    const page = await withReadTransaction(deps, tenant, (tx) =>
       listImportedInvoices(tx, tenant, pageOf(query), {
         orderReference: query.order_reference ?? null,
         q: query.q ?? null,

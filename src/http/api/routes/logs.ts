@@ -1,5 +1,6 @@
 import { listAuditEntries } from '../../../db/people/audit-log.ts'
 import { findRequest, listRequests } from '../../../db/requests/request-log.ts'
+import { withReadTransaction } from '../../../postgres/standby.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
 import {
   auditEntryList,
@@ -30,7 +31,7 @@ export const listAuditEntriesRoute = defineRoute({
   problems: [],
 
   handler: async (deps, { tenant, query }) => {
-    const { entries, hasMore } = await withTransaction(deps.pool, tenant, (tx) =>
+    const { entries, hasMore } = await withReadTransaction(deps, tenant, (tx) =>
       listAuditEntries(tx, tenant, pageOf(query)),
     )
     return listView('/audit-log', hasMore, entries.map(auditEntryViewOf))
@@ -52,7 +53,7 @@ export const listRequestLogsRoute = defineRoute({
   problems: [],
 
   handler: async (deps, { tenant, query }) => {
-    const { requests, hasMore } = await withTransaction(deps.pool, tenant, (tx) =>
+    const { requests, hasMore } = await withReadTransaction(deps, tenant, (tx) =>
       listRequests(tx, tenant, {
         ...pageOf(query),
         failedOnly: query.outcome === 'failed',

@@ -17,6 +17,7 @@ import { loadMerchantProfile } from '../../../db/people/merchants.ts'
 import { NOTICE_KINDS, refusedNotices, setNotice } from '../../../db/people/notices.ts'
 import { type BrandingWish, setBranding } from '../../../flows/branding.ts'
 import { changePaymentRules } from '../../../flows/change-payment-rules.ts'
+import { withReadTransaction } from '../../../postgres/standby.ts'
 import { type Tx, withTransaction } from '../../../postgres/transaction.ts'
 import { encodeLogo } from '../../../runtime/encode-logo.ts'
 import {
@@ -202,8 +203,8 @@ export const getStatisticsRoute = defineRoute({
     const today = Math.floor(now.getTime() / DAY_MS)
     const days = Array.from({ length: count }, (_, at) => dayOf(today - count + 1 + at))
     const [first = dayOf(today)] = days
-    const [, received, invoices, medians, daily, attempts, waiting] = await withTransaction(
-      deps.pool,
+    const [, received, invoices, medians, daily, attempts, waiting] = await withReadTransaction(
+      deps,
       tenant,
       (tx) =>
         Promise.all([

@@ -3,6 +3,7 @@ import { decidePayout } from '../../../payouts/advance-payout.ts'
 import { requestPayout } from '../../../payouts/request-payout.ts'
 import { payoutDestinationExists } from '../../../payouts/store/payout-destinations.ts'
 import { listPayouts, loadPayout, payoutExists } from '../../../payouts/store/payouts.ts'
+import { withReadTransaction } from '../../../postgres/standby.ts'
 import { withTransaction, withTrialTransaction } from '../../../postgres/transaction.ts'
 import { approvalChallenge } from '../../../secrets/approval-evidence.ts'
 import { pageOf } from '../../../wire/list.ts'
@@ -122,7 +123,7 @@ export const listPayoutsRoute = defineRoute({
 
   handler: async (deps, { tenant, query }) => {
     const { status, asset, q: text } = query
-    const page = await withTransaction(deps.pool, tenant, (tx) =>
+    const page = await withReadTransaction(deps, tenant, (tx) =>
       listPayouts(tx, tenant, pageOf(query), { status, asset, text }),
     )
     return listView('/payouts', page.hasMore, page.payouts.map(renderPayout))

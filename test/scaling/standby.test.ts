@@ -1,0 +1,116 @@
+// @module-tag postgresql
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openPool, type Pool } from '../../src/postgres/pool.ts'
+import { createStandby, type Standby } from '../../src/postgres/standby.ts'
+import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
+import { type DebianPostgres, openDebianPostgres } from '../support/debian-postgres.ts'
+import { makeTemplate } from '../support/postgres-server.ts'
+import { until } from '../support/until.ts'
+
+/** Lists that a streaming standby answers: nobody may miss what was acknowledged, whatever becomes of the standby. */
+
+const SALES = 60
+/** A standby that lagged is asked again after this. */
+const RESTED_MS = 1_100
+
+let postgres: DebianPostgres
+let second: string
+let standby: Standby
+let pools: Pool[] = []
+let api: TestApi
+let shop: TestMerchant
+let onStandby: Pool
+beforeAll(async () => {
+  postgres = await openDebianPostgres()
+  const primary = await postgres.start(await postgres.initialize('first'))
+  await makeTemplate(primary.url('postgres'))
+  second = `${postgres.folder}/second`
+  // Its database is not there yet: it streams from the one that the API is started on.
+  const late: Standby = {
+    get pool() {
+      return standby.pool
+    },
+    get reads() {
+      return standby.reads
+    },
+    hasAll: (from) => standby.hasAll(from),
+    rest: () => standby.rest(),
+  }
+  api = await createTestApi({ standby: late }, { server: primary.url('postgres') })
+  await postgres.program('pg_basebackup', '-d', primary.url('postgres'), '-D', second, '-R', '-c', 'fast')
+  const { port } = await postgres.start(second)
+  const open = (url: string, guarded = false) => {
+    const at = new URL(url)
+    at.port = String(port)
+    const pool = openPool({
+      connectionString: at.href,
+      applicationName: 'test',
+      max: 5,
+      onError: () => {},
+      guarded,
+    })
+    pools = [...pools, pool]
+    return pool
+  }
+  standby = createStandby(open(api.database.urls.api, true))
+  onStandby = open(api.database.ownerUrl)
+  shop = await api.addMerchant()
+})
+afterAll(async () => {
+  await Promise.all(pools.map((pool) => pool.end()))
+  await api?.drop()
+  await postgres?.remove()
+})
+
+const sell = async (): Promise<string> => {
+  // Ids sort by time.
+  api.time.advance(1)
+  const answer = await api.call('POST', '/invoices', {
+    key: shop.testKey,
+    body: { usd_amount: '5.00', asset: 'LTC' },
+  })
+  expect(answer.status).toBe(201)
+  return answer.body.id
+}
+const newest = async (path = '/invoices'): Promise<string> =>
+  (await api.call('GET', `${path}?limit=1`, { key: shop.testKey })).body.data[0]?.id
+
+/** Every sale is in the list that is asked for after it. */
+async function sellAndList(times: number): Promise<void> {
+  for (let sale = 0; sale < times; sale += 1) {
+    const id = await sell()
+    expect(await newest()).toBe(id)
+  }
+}
+
+test('a list that a standby answers has every invoice that was acknowledged before', async () => {
+  const before = { ...standby.reads }
+  await sellAndList(SALES)
+  expect(standby.reads.standby - before.standby).toBeGreaterThan(SALES / 2)
+  for (const path of ['/events', '/payouts', '/balances/entries', '/deposits', '/deposit-addresses'])
+    expect((await api.call('GET', path, { key: shop.testKey })).status).toBe(200)
+})
+
+test('one that has stopped replaying costs a tenth of a second and no invoice', async () => {
+  await onStandby.query('select pg_wal_replay_pause()')
+  const before = { ...standby.reads }
+  await sellAndList(10)
+  expect(standby.reads).toEqual({ standby: before.standby, primary: before.primary + 10 })
+  await onStandby.query('select pg_wal_replay_resume()')
+  await pause(RESTED_MS)
+  await sellAndList(1)
+  expect(standby.reads.standby).toBe(before.standby + 1)
+})
+
+test('one that is gone, and one that became a primary of its own, answer nothing', async () => {
+  const before = standby.reads.standby
+  await onStandby.query('select pg_promote()')
+  await until(async () => (await onStandby.query('select pg_is_in_recovery() as is')).rows[0]?.is === false)
+  await pause(RESTED_MS)
+  await sellAndList(3)
+  await postgres.crash(second)
+  await pause(RESTED_MS)
+  await sellAndList(3)
+  expect(standby.reads.standby).toBe(before)
+})
