@@ -1,4 +1,4 @@
 import { solanaDriver } from '../support/solana-driver.ts'
 import { describeChainConformance } from './suite.ts'
 
-describeChainConformance(solanaDriver('blocks'))
+describeChainConformance(solanaDriver('blocks', 'SOL'))

@@ -53,6 +53,8 @@ export type DrivenChain = {
 /** A way to be wrong, told while a payment and three blocks wait to be read. */
 export type ChainLie = {
   readonly name: string
+  /** Whether it is about how this kind of asset is read, and not about the chain. Absent: about the chain. */
+  readonly isOfAsset?: boolean
   tell(proxy: RpcProxy): Promise<void> | void
   /**
    * What becomes of the network: `told` where it must leave `ok` with a reason that matches; `unseen` where the lie

@@ -61,8 +61,8 @@ export function evmLies(anvil: Anvil, asset: AssetId, mode: NativeMode): readonl
     },
     { name: 'is slow', outcome: 'harmless', tell: (proxy) => proxy.delay(40) },
   ]
-  if (isToken(asset)) return [...common, ...tokenLies]
-  return mode === 'traces' ? [...common, ...traceLies(blockBelow)] : [...common, ...balanceLies(blockBelow)]
+  const own = isToken(asset) ? tokenLies : mode === 'traces' ? traceLies(blockBelow) : balanceLies(blockBelow)
+  return [...common, ...own.map((lie) => ({ ...lie, isOfAsset: true }))]
 }
 
 const tokenLies: readonly ChainLie[] = [

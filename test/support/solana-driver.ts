@@ -236,5 +236,6 @@ function solanaLies(url: string, way: WayOfWatching): readonly ChainLie[] {
       },
     },
   ]
-  return [...everywhere, ...(way === 'blocks' ? ofBlocks : ofAccounts)]
+  const own = way === 'blocks' ? ofBlocks : ofAccounts
+  return [...everywhere, ...own.map((lie) => ({ ...lie, isOfAsset: true }))]
 }
