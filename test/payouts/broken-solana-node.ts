@@ -8,7 +8,7 @@ import { lever } from '../support/solana-payer.ts'
 const CALLS_MAX = 14
 const BEHIND_MAX = 4
 
-const FAULTS = [
+export const FAULTS = [
   'none',
   'none',
   /** The caller dies before or after one call. */
@@ -31,16 +31,17 @@ const FAULTS = [
 const refusal = () =>
   new SolanaCallFailed(SOLANA_CODES.preflightFailure, 'Transaction simulation failed: BlockhashNotFound', {})
 
+export type Fault = (typeof FAULTS)[number]
+
 /**
  * A node as the tracker finds it that lives for one look: it answers as the real one does, but for one kind of fault.
  * `lag` is what its finalized blocks are behind the newest.
  */
 export function brokenSolanaNode(
   rpc: SolanaRpc,
-  at: { readonly url: string; readonly lag: number; readonly random: Random },
+  at: { readonly url: string; readonly lag: number; readonly random: Random; readonly fault: Fault },
 ): SolanaRpc {
-  const { url, lag, random } = at
-  const fault = random.pick(FAULTS)
+  const { url, lag, random, fault } = at
   const fatalCall = 1 + random.below(CALLS_MAX)
   const behind = 1 + random.below(BEHIND_MAX)
   let calls = 0

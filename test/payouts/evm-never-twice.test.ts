@@ -10,7 +10,9 @@ import type { Tenant } from '../../src/postgres/transaction.ts'
 import { hex } from '../support/anvil.ts'
 import { boundChain, coinsOf, type EvmAsset, EvmPayoutWorld, isUsdt } from '../support/evm-payout-world.ts'
 import {
+  assetOf,
   Crash,
+  Deck,
   FIRST_SEED,
   historiesOf,
   KILLS_BEFORE_REST,
@@ -38,9 +40,16 @@ afterEach(() => world?.close())
 
 const FAULTS = ['none', 'none', 'before', 'after', 'error', 'timeout', 'lie', 'behind', 'hangs'] as const
 
+type Fault = (typeof FAULTS)[number]
+type History = {
+  readonly random: Random
+  readonly faults: Deck<Fault>
+  readonly payouts: readonly Payout[]
+}
+
 /** A look of a tracker whose calls may die before or after they did what they do, or be answered wrongly. */
-function trackerTurn(random: Random): Promise<void> {
-  const fault = random.pick(FAULTS)
+function trackerTurn({ random, faults }: History): Promise<void> {
+  const fault = faults.deal()
   const tracker = world.tracker((chain) => ({
     ...boundChain(chain),
     receiptOf: async (txid) => {
@@ -66,10 +75,11 @@ function trackerTurn(random: Random): Promise<void> {
 }
 
 /** What happens in one step of a history. */
-async function step(random: Random, payouts: readonly Payout[]): Promise<void> {
+async function step(history: History): Promise<void> {
+  const { random, payouts } = history
   const what = random.below(12)
   if (what < 4) return signerTurn(world, random, () => random.chance(0.5))
-  if (what < 8) return trackerTurn(random)
+  if (what < 8) return trackerTurn(history)
   if (what === 8) return world.anvil.mine(1)
   if (what === 9) {
     const losesAll = random.chance(0.5)
@@ -153,7 +163,7 @@ test.each(WORLDS)(
       // What was confirmed in an earlier history is no longer looked after.
       world.now = new Date(world.now.getTime() + 25 * 3_600_000)
       await world.anvil.rpc('anvil_setNextBlockBaseFeePerGas', [hex(10n ** 9n)])
-      const asset = random.pick([coin, ...tokens])
+      const asset = assetOf([coin, ...tokens], seed)
       const unit = 10n ** BigInt(ASSETS[asset].decimals)
       const amounts = Array.from({ length: 1 + random.below(3) }, () => unit / BigInt(1 + random.below(5)))
       const tenant = await world.openShop(asset, amounts)
@@ -167,7 +177,9 @@ test.each(WORLDS)(
       const payouts: Payout[] = []
       for (const amount of random.chance(0.5) ? [total / 2n] : [total / 3n, total / 4n])
         payouts.push(await world.payout(tenant, asset, formatCoinAmount(amount, ASSETS[asset].decimals)))
-      for (let count = 0; count < STEPS_MAX; count++) await step(random, payouts)
+      const history = { random, payouts, faults: new Deck(FAULTS, random) }
+      for (let count = 0; count < STEPS_MAX; count++) await step(history)
+      while (!history.faults.isEven) await trackerTurn(history)
       const done = await settle(tenant, payouts)
       for (const payout of done) {
         expect(payout.status, `${about}: ${world.logged.slice(-8).join('')}`).toBe('confirmed')

@@ -3,13 +3,15 @@ import { address } from '@solana/kit'
 import { expect, test } from 'vitest'
 import { ChainUnavailable } from '../../src/chain/adapter.ts'
 import { associatedTokenAccount } from '../../src/chain/solana/token-accounts.ts'
-import { ASSETS } from '../../src/core/assets.ts'
+import { ASSET_IDS, ASSETS, type AssetId } from '../../src/core/assets.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { sandboxMintOf } from '../../src/sandbox/solana/sandbox-mints.ts'
 import { copyDatabase } from '../support/database-copy.ts'
 import {
+  assetOf,
+  Deck,
   FIRST_SEED,
   historiesOf,
   KILLS_BEFORE_REST,
@@ -21,9 +23,8 @@ import { type Random, seededRandom } from '../support/random.ts'
 import { lever } from '../support/solana-payer.ts'
 import { SolanaPayoutWorld } from '../support/solana-payout-world.ts'
 import { until } from '../support/until.ts'
-import { brokenSolanaNode } from './broken-solana-node.ts'
+import { brokenSolanaNode, FAULTS, type Fault } from './broken-solana-node.ts'
 
-const RUNS = historiesOf({ short: 4, long: 1_000 })
 /** Histories in one world; the first of a world also makes the nonces and the vault. */
 const WORLD_RUNS = 15
 const WORLDS_AT_ONCE = 4
@@ -35,15 +36,14 @@ const PATIENT_ROUNDS = 6
 const DOZENS = 36
 const MISSED_MS = 3_600_000
 const KILLS = process.env.LONG === '1' ? 60 : 2
-/** From its start to its first payout on the chain a process takes about so long. */
 /** A process comes past so many on its way to a payout, whose coins are swept and final before. */
 const MOMENTS_MAX = 80
 const BLOCK_MS = 20
 const SOL = 1_000_000_000n
 /** What is paid out, and the most of it that one address gets. */
-const MOST = { SOL, USDC_SOLANA: 30_000_000n, PYUSD_SOLANA: 30_000_000n } as const
-type Paid = keyof typeof MOST
-const PAID = ['SOL', 'USDC_SOLANA', 'PYUSD_SOLANA'] as const
+const PAID = ASSET_IDS.filter((asset) => ASSETS[asset].chain === 'solana')
+const RUNS = historiesOf({ short: PAID.length, long: 1_000 })
+const mostOf = (asset: AssetId): bigint => (asset === 'SOL' ? SOL : 30_000_000n)
 /** Blocks that no fork takes back. */
 const FINALIZED_LAG = 3
 
@@ -52,6 +52,7 @@ type Shop = { readonly tenant: Tenant; readonly owners: readonly string[]; reado
 type History = {
   readonly world: SolanaPayoutWorld
   readonly random: Random
+  readonly faults: Deck<Fault>
   /** Taken out of the chain by a fork, and not back yet. */
   readonly held: string[]
   /** Sets the database back to an earlier step of the history. */
@@ -59,8 +60,9 @@ type History = {
 }
 
 /** A look of a tracker that may die before or after any of its calls, at a node that may be wrong in many ways. */
-function trackerTurn({ world, random }: History): Promise<void> {
-  const node = brokenSolanaNode(world.rpc, { url: world.solana.url, lag: FINALIZED_LAG, random })
+function trackerTurn({ world, random, faults }: History): Promise<void> {
+  const at = { url: world.solana.url, lag: FINALIZED_LAG, random, fault: faults.deal() }
+  const node = brokenSolanaNode(world.rpc, at)
   return unlessCrashed(
     () => world.tracker(world.broadcaster(node)).pass(),
     (error) => error instanceof ChainUnavailable,
@@ -132,18 +134,21 @@ async function settle({ world, held }: History, payouts: readonly Payout[]): Pro
 }
 
 /** What the vault holds, of SOL beyond what keeps it in being. */
-async function inVault(world: SolanaPayoutWorld, asset: Paid): Promise<bigint> {
+async function inVault(world: SolanaPayoutWorld, asset: AssetId): Promise<bigint> {
   const { vault, reading } = await world.signerAccounts()
   if (asset !== 'SOL') return world.holdsTokens(asset, vault)
   const held = await world.holds(vault)
   return held === 0n ? 0n : held - (reading?.rentExempt ?? 0n)
 }
 
-const heldBy = (world: SolanaPayoutWorld, asset: Paid, owner: string): Promise<bigint> =>
+const heldBy = (world: SolanaPayoutWorld, asset: AssetId, owner: string): Promise<bigint> =>
   asset === 'SOL' ? world.holds(owner) : world.holdsTokens(asset, owner)
 
-async function openShop(world: SolanaPayoutWorld, random: Random, asset: Paid): Promise<Shop> {
-  const amounts = Array.from({ length: 1 + random.below(4) }, () => MOST[asset] / BigInt(1 + random.below(7)))
+async function openShop(world: SolanaPayoutWorld, random: Random, asset: AssetId): Promise<Shop> {
+  const amounts = Array.from(
+    { length: 1 + random.below(4) },
+    () => mostOf(asset) / BigInt(1 + random.below(7)),
+  )
   const tenant = await world.openShop([])
   const owners: string[] = []
   for (const amount of amounts) owners.push(await world.deposit(tenant, amount, { asset }))
@@ -153,7 +158,7 @@ async function openShop(world: SolanaPayoutWorld, random: Random, asset: Paid): 
 /** Once on the chain, once in the events. */
 async function expectPaidOnce(world: SolanaPayoutWorld, payout: Payout, about: string): Promise<void> {
   expect(payout.status, `${about}: ${world.logged.slice(-12).join('')}`).toBe('confirmed')
-  const asset = PAID.find((each) => each === payout.asset) ?? 'SOL'
+  const { asset } = payout
   expect(await heldBy(world, asset, payout.destination), about).toBe(payout.amount - payout.networkFee)
   const mint = sandboxMintOf(asset)
   const account = mint === null ? payout.destination : associatedTokenAccount(payout.destination, mint)
@@ -171,11 +176,12 @@ async function expectPaidOnce(world: SolanaPayoutWorld, payout: Payout, about: s
 async function tellHistory(world: SolanaPayoutWorld, seed: number): Promise<void> {
   const about = `seed ${seed}`
   const random = seededRandom(seed)
-  const history: History = { world, random, held: [], setBack: null }
+  const faults = new Deck(FAULTS, random)
+  const history: History = { world, random, faults, held: [], setBack: null }
   // What was confirmed in an earlier history is no longer looked after.
   world.now = new Date(world.now.getTime() + 25 * 3_600_000)
   world.logged.length = 0
-  const asset = random.pick(PAID)
+  const asset = assetOf(PAID, seed)
   const before = await inVault(world, asset)
   const shops = [await openShop(world, random, asset)]
   if (random.chance(0.3)) shops.push(await openShop(world, random, asset))
@@ -200,6 +206,7 @@ async function tellHistory(world: SolanaPayoutWorld, seed: number): Promise<void
     await signOne(world, payouts)
   }
   for (let count = 0; count < STEPS_MAX; count++) await step(history)
+  while (!faults.isEven) await trackerTurn(history)
   const done = await settle(history, payouts)
   await expectDone(world, { asset, shops, payouts: done, before, about })
 }
@@ -207,7 +214,7 @@ async function tellHistory(world: SolanaPayoutWorld, seed: number): Promise<void
 /** Every payout once, and not a unit more or less in the vault and at the addresses than the books say. */
 async function expectDone(
   world: SolanaPayoutWorld,
-  of: { asset: Paid; shops: readonly Shop[]; payouts: readonly Payout[]; before: bigint; about: string },
+  of: { asset: AssetId; shops: readonly Shop[]; payouts: readonly Payout[]; before: bigint; about: string },
 ): Promise<void> {
   const { asset, shops, payouts, before, about } = of
   for (const payout of payouts) await expectPaidOnce(world, payout, about)
@@ -265,18 +272,18 @@ test(
 )
 
 test(
-  `${KILLS} kills while signing and sending: each payout of PYUSD is paid once; ledger and chain agree`,
+  `${KILLS} kills while signing and sending: each payout of every coin is paid once; ledger and chain agree`,
   async () => {
     const random = seededRandom(FIRST_SEED)
     const world = await openWorld()
     try {
-      // SOL goes the same way, and has fewer moments.
-      const asset = 'PYUSD_SOLANA'
-      const tenant = await world.openShop([])
-      const shop = { tenant, owners: [] as string[], total: 0n }
+      const shops = await Promise.all(
+        PAID.map(async (asset) => ({ asset, tenant: await world.openShop([]), owners: [] as string[] })),
+      )
       await world.tracker().pass()
       const payouts: Payout[] = []
-      const load = () => Promise.all(payouts.map(({ id }) => world.load(tenant, id)))
+      const load = () =>
+        Promise.all(payouts.map(({ merchantId, livemode, id }) => world.load({ merchantId, livemode }, id)))
       const rest = async () => {
         const alive = await world.startProcess()
         const isDone = async () => {
@@ -287,10 +294,13 @@ test(
         await alive.kill()
       }
       for (let kill = 0; kill < KILLS; kill++) {
-        shop.owners.push(await world.deposit(tenant, MOST[asset], { asset }))
-        shop.total += MOST[asset]
+        for (const { asset, tenant, owners } of shops)
+          owners.push(await world.deposit(tenant, mostOf(asset), { asset }))
         await world.solana.mine(FINALIZED_LAG)
-        payouts.push(await world.payout(tenant, '24', undefined, asset))
+        for (const { asset, tenant } of shops) {
+          const amount = formatCoinAmount((mostOf(asset) * 4n) / 5n, ASSETS[asset].decimals)
+          payouts.push(await world.payout(tenant, amount, undefined, asset))
+        }
         await killSometime(random, await world.startProcess(), MOMENTS_MAX, async () => {
           await world.solana.mine(1)
           await sleep(BLOCK_MS)
@@ -302,7 +312,13 @@ test(
       }
       await rest()
       await world.solana.mine(FINALIZED_LAG + 1)
-      await expectDone(world, { asset, shops: [shop], payouts: await load(), before: 0n, about: 'killed' })
+      const paid = await load()
+      for (const { asset, ...shop } of shops) {
+        const own = paid.filter((payout) => payout.asset === asset)
+        const total = mostOf(asset) * BigInt(KILLS)
+        const of = { asset, shops: [{ ...shop, total }], payouts: own, before: 0n }
+        await expectDone(world, { ...of, about: `killed, ${asset}` })
+      }
     } finally {
       await world.close()
     }

@@ -24,6 +24,38 @@ export const seedsByWorld = (count: number): number[][] =>
     ),
   )
 
+/** Deals kinds in an order of chance, each once before any comes again: a single history meets every fault. */
+export class Deck<Kind> {
+  readonly #kinds: readonly Kind[]
+  readonly #random: Random
+  #left: Kind[]
+
+  constructor(kinds: readonly Kind[], random: Random) {
+    this.#kinds = kinds
+    this.#random = random
+    this.#left = [...kinds]
+  }
+
+  deal(): Kind {
+    if (this.#left.length === 0) this.#left = [...this.#kinds]
+    const [dealt] = this.#left.splice(this.#random.below(this.#left.length), 1)
+    if (dealt === undefined) throw new Error('there is nothing to deal')
+    return dealt
+  }
+
+  /** Whether all kinds came equally often. */
+  get isEven(): boolean {
+    return this.#left.length % this.#kinds.length === 0
+  }
+}
+
+/** Of these assets the one that the history of a seed is about: seeds in a row take them in turn. */
+export function assetOf<Asset>(assets: readonly Asset[], seed: number): Asset {
+  const asset = assets[seed % assets.length]
+  if (asset === undefined) throw new Error('there is no asset')
+  return asset
+}
+
 /** The process is gone: nothing after this line of it happens. */
 export class Crash extends Error {}
 
