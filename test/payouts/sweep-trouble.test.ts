@@ -698,7 +698,7 @@ test('of more sweeps than one look takes each gets its turn, also while the node
   )
   const look = async () => {
     const from = asked.length
-    await sweeps.follow().catch((error: unknown) => {
+    await sweeps.follow(world.hot).catch((error: unknown) => {
       if (!(error instanceof ChainUnavailable)) throw error
     })
     return asked.slice(from)

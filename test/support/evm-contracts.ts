@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
-import type { Anvil, EvmCall } from './anvil.ts'
+import { type Anvil, type EvmCall, newEvmAddress } from './anvil.ts'
 
 const SOURCE = new URL('./contracts/payments.sol', import.meta.url)
 const WORD = 64
@@ -23,6 +23,7 @@ export type ContractName =
   | 'Wallet'
   | 'SelfDestruct'
   | 'IssuersGuard'
+  | 'UpgradedToken'
   | 'StipendPayer'
   | 'RefusingToken'
   | 'CallingToken'
@@ -77,6 +78,35 @@ const isList = (arg: Argument): arg is readonly (bigint | string)[] => Array.isA
 function word(value: bigint | string): string {
   const digits = typeof value === 'bigint' ? value.toString(16) : value.replace(/^0x/, '')
   return digits.padStart(WORD, '0')
+}
+
+/** In what way `UpgradedToken` is odd. */
+export const UPGRADES = {
+  none: 0n,
+  fee: 1n,
+  'says no': 2n,
+  halved: 3n,
+  'other decimals': 4n,
+  'other name': 5n,
+}
+
+/** Puts a contract that keeps what is stored there before a token; it is given where the token's own code is from now on. */
+export async function putBefore(
+  anvil: Anvil,
+  token: string,
+  name: 'IssuersGuard' | 'UpgradedToken',
+): Promise<void> {
+  const codeOf = (address: string) => anvil.rpc<string>('eth_getCode', [address, 'latest'])
+  const behind = newEvmAddress().address
+  await anvil.rpc('anvil_setCode', [behind, await codeOf(token)])
+  const before = await anvil.deploy(await bytecodeOf(name, behind))
+  await anvil.rpc('anvil_setCode', [token, await codeOf(before)])
+}
+
+/** The issuer upgrades a token that `UpgradedToken` stands before. */
+export async function upgradeToken(anvil: Anvil, token: string, kind: keyof typeof UPGRADES): Promise<void> {
+  await anvil.send({ to: token, data: callData('become(uint256)', UPGRADES[kind]) })
+  await anvil.mine(1)
 }
 
 export type TestToken = {

@@ -19,7 +19,7 @@ import { TEST_USDC_BYTECODE } from '../../src/sandbox/evm/test-usdc.ts'
 import { TEST_USDT_BYTECODE } from '../../src/sandbox/evm/test-usdt.ts'
 import { sealReading } from '../../src/secrets/outcome-key.ts'
 import { type Anvil, hex, newEvmAddress, startAnvil } from './anvil.ts'
-import { bytecodeOf, callData } from './evm-contracts.ts'
+import { callData, putBefore } from './evm-contracts.ts'
 import { OUTCOME_KEY, type PayoutParts, type PayoutProcess, PayoutSteps } from './payout-steps.ts'
 import { seedDepositAccount, seedInvoice, seedMerchant } from './seed.ts'
 
@@ -112,7 +112,7 @@ export class EvmPayoutWorld extends PayoutSteps {
     return { USDC: this.token, ...(this.usdt === null ? {} : { USDT: this.usdt }) }
   }
 
-  #contractOf(asset: EvmAsset): string {
+  contractOf(asset: EvmAsset): string {
     return this.tokenContracts[ASSETS[asset].symbol] ?? ''
   }
 
@@ -209,14 +209,9 @@ export class EvmPayoutWorld extends PayoutSteps {
     }
   }
 
-  /** Puts a guard before the token: from now on its issuer can freeze addresses. */
-  async guardToken(): Promise<void> {
-    const { anvil, token } = this
-    const codeOf = (address: string | null) => anvil.rpc<string>('eth_getCode', [address, 'latest'])
-    const behind = newEvmAddress().address
-    await anvil.rpc('anvil_setCode', [behind, await codeOf(token)])
-    const guard = await anvil.deploy(await bytecodeOf('IssuersGuard', behind))
-    await anvil.rpc('anvil_setCode', [token, await codeOf(guard)])
+  /** Puts a guard before a token: from now on its issuer can freeze addresses. */
+  guardToken(asset = this.coins.token): Promise<void> {
+    return putBefore(this.anvil, this.contractOf(asset), 'IssuersGuard')
   }
 
   /** A token's issuer blocks an address. */
@@ -234,11 +229,15 @@ export class EvmPayoutWorld extends PayoutSteps {
     await this.anvil.mine(1)
   }
 
-  /** The token's issuer freezes an address, or lets go of it; of no address: all of them. */
-  async freeze(address: Uint8Array | string | null, isFrozen = true): Promise<void> {
+  /** The issuer of a guarded token freezes an address, or lets go of it; of no address: all of them. */
+  async freeze(
+    address: Uint8Array | string | null,
+    isFrozen = true,
+    asset = this.coins.token,
+  ): Promise<void> {
     const who = typeof address === 'string' ? address : encodeEvmAddress(address ?? new Uint8Array(20))
     const data = callData('freeze(address,bool)', who, isFrozen ? 1n : 0n)
-    await this.anvil.send({ to: this.token, data })
+    await this.anvil.send({ to: this.contractOf(asset), data })
     await this.anvil.mine(1)
   }
 
@@ -247,7 +246,7 @@ export class EvmPayoutWorld extends PayoutSteps {
     const data = contractCall('transfer(address,uint256)', Buffer.from(address.slice(2), 'hex'), amount)
     const call = {
       from: this.#holder,
-      to: this.#contractOf(asset),
+      to: this.contractOf(asset),
       data: `0x${Buffer.from(data).toString('hex')}`,
     }
     return this.anvil.rpc('eth_sendTransaction', [call])

@@ -1,14 +1,16 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { SWEEP_CHECKS } from '../../src/audit/payout-checks.ts'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { EvmRpcError } from '../../src/chain/evm/evm-rpc.ts'
+import { isSweptByDelegation } from '../../src/core/assets.ts'
 import type { EvmChain } from '../../src/core/chain/evm-networks.ts'
 import { inspectFrozenDeposits } from '../../src/doctor/inspect-signer.ts'
 import { listFrozenDeposits } from '../../src/payouts/store/frozen-deposits.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { newEvmAddress } from './anvil.ts'
-import { boundChain, type EvmAsset, EvmPayoutWorld } from './evm-payout-world.ts'
+import { putBefore, type UPGRADES, upgradeToken } from './evm-contracts.ts'
+import { boundChain, type EvmAsset, EvmPayoutWorld, isUsdt } from './evm-payout-world.ts'
 import { askForFees } from './fee-payouts.ts'
 import { startRpcProxy } from './rpc-proxy.ts'
 
@@ -35,16 +37,133 @@ async function frozenOf(tenant: Tenant) {
 const sentByHotWallet = async () =>
   Number(await world.anvil.rpc<string>('eth_getTransactionCount', [encodeEvmAddress(world.hot), 'latest']))
 
-/** What a network's USDC owes to merchants while its issuer has frozen an address, or all of them. */
-export function describeFrozenToken(chain: EvmChain, token: EvmAsset): void {
-  beforeAll(async () => {
-    world = await EvmPayoutWorld.open(chain)
-    await world.guardToken()
-    await world.fuelHotWallet()
-  }, 180_000)
-  afterAll(() => world?.close())
-  afterEach(() => world.freeze(null, false))
+/**
+ * What a token of a network owes to merchants while its issuer has frozen an address, or all of them. `short`: what
+ * depends on the token, without what nodes say of it.
+ */
+export function describeFrozenToken(chain: EvmChain, token: EvmAsset, form: 'full' | 'short' = 'full'): void {
+  describe(`${token}, whose issuer freezes it`, () => {
+    beforeAll(async () => {
+      world = await EvmPayoutWorld.open(chain, { withUsdt: isUsdt(token) })
+      await world.guardToken(token)
+      await putBefore(world.anvil, world.contractOf(token), 'UpgradedToken')
+      await world.fuelHotWallet()
+    }, 180_000)
+    afterAll(() => world?.close())
+    afterEach(() => freeze(null, false))
 
+    const freeze = (who: Uint8Array | string | null, isFrozen = true) => world.freeze(who, isFrozen, token)
+    describeIssuersBlocks(token, freeze)
+    describeUpgrades(token)
+    if (form === 'full') describeWordsOfNodes(token, freeze)
+  })
+}
+
+type Freeze = (who: Uint8Array | string | null, isFrozen?: boolean) => Promise<void>
+
+/** What must hold of every token. */
+function describeIssuersBlocks(token: EvmAsset, freeze: Freeze): void {
+  test('one deposit frozen by its issuer holds up no payout of the others, and no gas is spent on it', async () => {
+    const tenant = await world.openShop(token, [])
+    const frozen = await world.deposit(tenant, token, 60n * USDC)
+    await world.deposit(tenant, token, 30n * USDC)
+    await world.deposit(tenant, token, 10n * USDC)
+    await freeze(frozen.address)
+    const sent = await sentByHotWallet()
+    const most = await world.payout(tenant, token, '70')
+    const done = await world.until(tenant, most.id, 'failed')
+    expect(done).toMatchObject({ failureCode: 'deposit_frozen' })
+    expect(await world.balances(tenant)).toMatchObject({ available: 100n * USDC, reserved: 0n })
+    expect(await sentByHotWallet()).toBe(sent)
+    expect(await frozenOf(tenant)).toEqual([{ invoiceId: frozen.invoiceId, amount: 60n * USDC }])
+    const told = (await inspectFrozenDeposits(world.database.owner)).map(({ text }) => text)
+    expect(told.filter((text) => text.includes(frozen.address))).toHaveLength(1)
+    const all = await world.ask(tenant, { asset: token, amount: null, address: newEvmAddress().address })
+    expect(all).toMatchObject({ payout: { amount: 40n * USDC } })
+    if (all.kind === 'requested') await world.reject(tenant, all.payout.id)
+    const payouts = [await world.payout(tenant, token, '35'), await world.payout(tenant, token, '5')]
+    for (const { id } of payouts) await world.until(tenant, id, 'confirmed', 20)
+    for (const { destination, amount } of payouts) expect(await world.holds(token, destination)).toBe(amount)
+    expect(await world.balances(tenant)).toMatchObject({ available: 60n * USDC, reserved: 0n })
+    await freeze(frozen.address, false)
+    world.now = new Date(world.now.getTime() + 11 * 60_000)
+    await world.tracker().pass()
+    expect(await frozenOf(tenant)).toEqual([])
+    const rest = await world.payout(tenant, token, '60')
+    await world.until(tenant, rest.id, 'confirmed')
+    expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+    expect(await findings()).toEqual([])
+  })
+
+  const DESTINATION = newEvmAddress()
+
+  test.each([
+    ['the destination', DESTINATION.addressBytes, 'destination_refuses'],
+    ['the hot wallet', null, 'token_refuses'],
+    ['every address', new Uint8Array(20), 'token_refuses'],
+  ])('where the issuer blocks %s, a payout fails before any gas is spent', async (_who, blocked, code) => {
+    const tenant = await world.openShop(token, [USDC])
+    await freeze(blocked ?? world.hot)
+    const sent = await sentByHotWallet()
+    const payout = await world.payout(tenant, token, '1', DESTINATION.address)
+    const failed = await world.until(tenant, payout.id, 'failed')
+    expect(failed.failureCode).toBe(code)
+    expect(await sentByHotWallet()).toBe(sent)
+    expect(await world.balances(tenant)).toMatchObject({ available: USDC, reserved: 0n })
+    await freeze(blocked ?? world.hot, false)
+    const next = await world.payout(tenant, token, '1')
+    await world.until(tenant, next.id, 'confirmed', 20)
+  })
+}
+
+/** What an issuer's upgrade of the token's contract may do to one merchant, and to no other. */
+function describeUpgrades(token: EvmAsset): void {
+  const upgrade = (kind: keyof typeof UPGRADES) => upgradeToken(world.anvil, world.contractOf(token), kind)
+
+  test.each(['fee', 'says no', 'halved'] as const)(
+    'an upgrade (%s) takes nothing of what other merchants have in the hot wallet',
+    async (kind) => {
+      const other = await world.openShop(token, [40n * USDC])
+      const first = await world.payout(other, token, '10')
+      await world.until(other, first.id, 'confirmed', 20)
+      const theirs = await world.holds(token, world.hot)
+      const tenant = await world.openShop(token, [])
+      const { address } = await world.deposit(tenant, token, 20n * USDC)
+      await upgrade(kind)
+      const { id } = await world.payout(tenant, token, '20')
+      for (let turn = 0; turn < 6; turn++) {
+        await world.tracker().pass()
+        await world.sign()
+        await world.tracker().pass()
+        await world.anvil.mine(1)
+      }
+      const during = await world.load(tenant, id)
+      await upgrade('none')
+      expect(await world.holds(token, world.hot)).toBeGreaterThanOrEqual(theirs)
+      const rest = await world.payout(other, token, '30')
+      await world.until(other, rest.id, 'confirmed', 20)
+      expect(await world.holds(token, rest.destination)).toBe(30n * USDC)
+      expect(during).toMatchObject(
+        kind === 'halved'
+          ? { status: 'approved' }
+          : { status: 'failed', failureCode: kind === 'fee' ? 'sweep_failed' : 'token_refuses' },
+      )
+      if (kind === 'fee' && !isSweptByDelegation(token)) {
+        expect(world.logged.join('')).toContain('brought less than it moved')
+        expect(await world.balances(tenant)).toMatchObject({ available: 20n * USDC, reserved: 0n })
+        // Somebody makes up for it: what came meanwhile is in the hot wallet, and nobody's.
+        await world.pay(token, address, 20n * USDC)
+        await world.anvil.mine(1)
+      }
+      const again = kind === 'halved' ? during : await world.payout(tenant, token, '20')
+      await world.until(tenant, again.id, 'confirmed', 20)
+      expect(await world.holds(token, again.destination)).toBe(20n * USDC)
+    },
+  )
+}
+
+/** What one node or another says of a token, and what follows for payouts. */
+function describeWordsOfNodes(token: EvmAsset, freeze: Freeze): void {
   test('a deposit that one provider of two calls frozen ends no payout, and is not called frozen', async () => {
     const tenant = await world.openShop(token, [])
     const { address } = await world.deposit(tenant, token, 60n * USDC)
@@ -74,45 +193,13 @@ export function describeFrozenToken(chain: EvmChain, token: EvmAsset): void {
     }
   })
 
-  test('one deposit frozen by its issuer holds up no payout of the others, and no gas is spent on it', async () => {
-    const tenant = await world.openShop(token, [])
-    const frozen = await world.deposit(tenant, token, 60n * USDC)
-    await world.deposit(tenant, token, 30n * USDC)
-    await world.deposit(tenant, token, 10n * USDC)
-    await world.freeze(frozen.address)
-    const sent = await sentByHotWallet()
-    const most = await world.payout(tenant, token, '70')
-    const done = await world.until(tenant, most.id, 'failed')
-    expect(done).toMatchObject({ failureCode: 'deposit_frozen' })
-    expect(await world.balances(tenant)).toMatchObject({ available: 100n * USDC, reserved: 0n })
-    expect(await sentByHotWallet()).toBe(sent)
-    expect(await frozenOf(tenant)).toEqual([{ invoiceId: frozen.invoiceId, amount: 60n * USDC }])
-    const told = (await inspectFrozenDeposits(world.database.owner)).map(({ text }) => text)
-    expect(told.filter((text) => text.includes(frozen.address))).toHaveLength(1)
-    const all = await world.ask(tenant, { asset: token, amount: null, address: newEvmAddress().address })
-    expect(all).toMatchObject({ payout: { amount: 40n * USDC } })
-    if (all.kind === 'requested') await world.reject(tenant, all.payout.id)
-    const payouts = [await world.payout(tenant, token, '35'), await world.payout(tenant, token, '5')]
-    for (const { id } of payouts) await world.until(tenant, id, 'confirmed')
-    for (const { destination, amount } of payouts) expect(await world.holds(token, destination)).toBe(amount)
-    expect(await world.balances(tenant)).toMatchObject({ available: 60n * USDC, reserved: 0n })
-    await world.freeze(frozen.address, false)
-    world.now = new Date(world.now.getTime() + 11 * 60_000)
-    await world.tracker().pass()
-    expect(await frozenOf(tenant)).toEqual([])
-    const rest = await world.payout(tenant, token, '60')
-    await world.until(tenant, rest.id, 'confirmed')
-    expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
-    expect(await findings()).toEqual([])
-  })
-
   test('a deposit that its issuer let go of, and that a payout swept, is withheld from no later payout', async () => {
     const tenant = await world.openShop(token, [])
     const frozen = await world.deposit(tenant, token, 60n * USDC)
-    await world.freeze(frozen.address)
+    await freeze(frozen.address)
     const first = await world.payout(tenant, token, '60')
     await world.until(tenant, first.id, 'failed')
-    await world.freeze(frozen.address, false)
+    await freeze(frozen.address, false)
     const next = await world.payout(tenant, token, '60')
     await world.until(tenant, next.id, 'confirmed')
     world.now = new Date(world.now.getTime() + 11 * 60_000)
@@ -133,7 +220,7 @@ export function describeFrozenToken(chain: EvmChain, token: EvmAsset): void {
     }
     const frozen = await openPaid(60n * USDC)
     await openPaid(40n * USDC)
-    await world.freeze(frozen)
+    await freeze(frozen)
     const most = await world.payout(tenant, token, '70')
     await world.until(tenant, most.id, 'failed')
     const { address } = newEvmAddress()
@@ -149,7 +236,7 @@ export function describeFrozenToken(chain: EvmChain, token: EvmAsset): void {
   test('a node that calls a revert otherwise, as Nethermind does, holds up no payouts over a frozen deposit', async () => {
     const tenant = await world.openShop(token, [])
     const frozen = await world.deposit(tenant, token, 60n * USDC)
-    await world.freeze(frozen.address)
+    await freeze(frozen.address)
     const proxy = await startRpcProxy(world.anvil.url)
     const chain = world.clientAt(proxy.url)
     try {
@@ -174,7 +261,7 @@ export function describeFrozenToken(chain: EvmChain, token: EvmAsset): void {
     const tenant = await world.openShop(token, [30n * USDC])
     const doubtful = await world.deposit(tenant, token, 60n * USDC)
     const frozen = await world.deposit(tenant, token, USDC)
-    await world.freeze(frozen.address)
+    await freeze(frozen.address)
     const proxy = await startRpcProxy(world.anvil.url)
     const chain = world.clientAt(proxy.url)
     try {
@@ -240,30 +327,10 @@ export function describeFrozenToken(chain: EvmChain, token: EvmAsset): void {
   test('of two payouts requested together, the one that the frozen deposit leaves enough for is paid', async () => {
     const tenant = await world.openShop(token, [40n * USDC])
     const frozen = await world.deposit(tenant, token, 60n * USDC)
-    await world.freeze(frozen.address)
+    await freeze(frozen.address)
     const [large, small] = [await world.payout(tenant, token, '60'), await world.payout(tenant, token, '40')]
     await world.until(tenant, small.id, 'confirmed')
     expect(await world.load(tenant, large.id)).toMatchObject({ failureCode: 'deposit_frozen' })
     expect(await findings()).toEqual([])
-  })
-
-  const DESTINATION = newEvmAddress()
-
-  test.each([
-    ['the destination', DESTINATION.addressBytes, 'destination_refuses'],
-    ['the hot wallet', null, 'token_refuses'],
-    ['every address', new Uint8Array(20), 'token_refuses'],
-  ])('where the issuer blocks %s, a payout fails before any gas is spent', async (_who, blocked, code) => {
-    const tenant = await world.openShop(token, [USDC])
-    await world.freeze(blocked ?? world.hot)
-    const sent = await sentByHotWallet()
-    const payout = await world.payout(tenant, token, '1', DESTINATION.address)
-    const failed = await world.until(tenant, payout.id, 'failed')
-    expect(failed.failureCode).toBe(code)
-    expect(await sentByHotWallet()).toBe(sent)
-    expect(await world.balances(tenant)).toMatchObject({ available: USDC, reserved: 0n })
-    await world.freeze(blocked ?? world.hot, false)
-    const next = await world.payout(tenant, token, '1')
-    await world.until(tenant, next.id, 'confirmed')
   })
 }

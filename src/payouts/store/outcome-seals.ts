@@ -101,14 +101,16 @@ export async function countUnsealedOutcomes(
 /** A page of a list whose newest comes first; `before`: the last id of the page before it. */
 export type PageBefore = { readonly before: string | null; readonly limit: number }
 
+export type UnsealedSweep = Pick<Sweep, 'merchantId' | 'livemode' | 'id' | 'asset' | 'amount'>
+
 /** Sweeps of a network that are called done, without a seal. Reads every sweep of the network. */
 export async function listUnsealedSweeps(
   db: Queryable,
   network: Network,
   { before, limit }: PageBefore,
-): Promise<Pick<Sweep, 'merchantId' | 'livemode' | 'id'>[]> {
-  const { rows } = await db.query<Pick<Sweep, 'merchantId' | 'livemode' | 'id'>>(
-    `select s.merchant_id as "merchantId", s.livemode, s.id from sweep s
+): Promise<UnsealedSweep[]> {
+  const { rows } = await db.query<UnsealedSweep>(
+    `select s.merchant_id as "merchantId", s.livemode, s.id, s.asset, s.amount from sweep s
      where s.network = $1 and ${UNSEALED_SWEEP} and ($2::text is null or s.id < $2) order by s.id desc limit $3`,
     [network, before, limit],
   )

@@ -147,6 +147,80 @@ contract IssuersGuard {
     }
 }
 
+/// Stands before a token as a new implementation behind the issuer's proxy does, and is odd in one way at a time.
+contract UpgradedToken {
+    address private immutable token;
+    bytes32 private constant KIND = keccak256("kind");
+    address private constant ISSUER = address(0x155);
+    bytes4 private constant TRANSFER = bytes4(keccak256("transfer(address,uint256)"));
+    bytes4 private constant RECEIVE = bytes4(
+        keccak256("receiveWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)")
+    );
+    bytes4 private constant BALANCE = bytes4(keccak256("balanceOf(address)"));
+
+    constructor(address token_) {
+        token = token_;
+    }
+
+    /// 0: as before; 1: a hundredth of each transfer is the issuer's; 2: transfers answer no, and move nothing; 3: everybody
+    /// holds half; 4: it says that it has eighteen decimals; 5: it calls itself otherwise.
+    function become(uint256 kind) external {
+        bytes32 slot = KIND;
+        assembly {
+            sstore(slot, kind)
+        }
+    }
+
+    function move(address to, uint256 value) private {
+        (bool done, bytes memory answer) = token.delegatecall(abi.encodeWithSelector(TRANSFER, to, value));
+        require(done, string(answer));
+    }
+
+    fallback() external {
+        bytes32 slot = KIND;
+        uint256 kind;
+        assembly {
+            kind := sload(slot)
+        }
+        bytes4 sig = msg.sig;
+        bool isMove = sig == TRANSFER || sig == RECEIVE;
+        if (kind == 2 && isMove) answer(0);
+        if (kind == 4 && sig == bytes4(keccak256("decimals()"))) answer(18);
+        if (kind == 5 && sig == bytes4(keccak256("symbol()"))) {
+            bytes memory name = abi.encode("FAKE");
+            assembly {
+                return(add(name, 32), mload(name))
+            }
+        }
+        if (kind == 1 && sig == TRANSFER) {
+            (address to, uint256 value) = abi.decode(msg.data[4:], (address, uint256));
+            move(to, value - value / 100);
+            move(ISSUER, value / 100);
+            answer(1);
+        }
+        (bool done, bytes memory told) = token.delegatecall(msg.data);
+        if (done && kind == 1 && sig == RECEIVE) {
+            // Whoever receives by a signature calls for it.
+            (,, uint256 value) = abi.decode(msg.data[4:], (address, address, uint256));
+            move(ISSUER, value / 100);
+        }
+        if (done && kind == 3 && sig == BALANCE) answer(abi.decode(told, (uint256)) / 2);
+        assembly {
+            if iszero(done) {
+                revert(add(told, 32), mload(told))
+            }
+            return(add(told, 32), mload(told))
+        }
+    }
+
+    function answer(uint256 word) private pure {
+        assembly {
+            mstore(0, word)
+            return(0, 32)
+        }
+    }
+}
+
 /// Pays with no more gas than Solidity's own `transfer` leaves, 2,300.
 contract StipendPayer {
     function pay(address payable to) external payable {

@@ -6,7 +6,8 @@ import type { Log } from '../../../runtime/log.ts'
 import type { BroadcastVerdict } from '../broadcaster.ts'
 import type { OutcomeSealer } from '../outcome-sealer.ts'
 import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
-import type { EvmAccount, EvmReceiptFound, EvmTerms } from './evm-payout-client.ts'
+import type { EvmAccount, EvmTerms } from './evm-payout-client.ts'
+import type { EvmReceiptFound } from './evm-receipt.ts'
 import type { SweeperState } from './sweeper-state.ts'
 
 /** An account-based chain, as payouts see it; `EvmPayoutClient` reads it. */

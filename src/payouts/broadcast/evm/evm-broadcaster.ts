@@ -114,7 +114,7 @@ export class EvmBroadcaster implements Broadcaster {
 
   async prepare(unsigned: readonly Payout[]): Promise<void> {
     const wasBusy = this.#isBusy
-    const isSweeping = await this.#sweeps.follow()
+    const isSweeping = this.#hot !== null && (await this.#sweeps.follow(this.#hot))
     const isSettling = await this.#x402.follow(this.#hot)
     this.#isBusy = unsigned.length > 0 || isSweeping || isSettling
     // What is planned now goes by the prices of now.

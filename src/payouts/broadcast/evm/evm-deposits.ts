@@ -27,6 +27,19 @@ type Chosen = {
   readonly unanswered: bigint
 }
 
+/** The first of these that together are worth so much, or all. */
+export function firstWorth(
+  addresses: readonly SweepableAddress[],
+  worth: bigint,
+): readonly SweepableAddress[] {
+  let left = worth
+  return addresses.filter(({ amount }) => {
+    const isNeeded = left > 0n
+    left -= amount
+    return isNeeded
+  })
+}
+
 /** What the chain has at deposit addresses, as far as sweeps can move it. */
 export class EvmDeposits {
   readonly #parts: EvmBroadcasterParts

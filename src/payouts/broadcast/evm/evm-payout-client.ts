@@ -14,6 +14,7 @@ import type { Realm } from '../../../core/chain/realm.ts'
 import type { HotToken } from '../../../db/addresses/hot-wallets.ts'
 import type { FoundTerms } from '../../store/found-payouts.ts'
 import type { BroadcastVerdict } from '../broadcaster.ts'
+import { type EvmReceiptFound, receiptSchema } from './evm-receipt.ts'
 import { dataGasOf, gasOf, newAccountGasOf, type Payment, REVERT_PATTERN } from './payment-gas.ts'
 import { placeOnEthereum } from './place-on-ethereum.ts'
 import { isDelegated, readSweeper, type SweeperState, usesNonce } from './sweeper-state.ts'
@@ -30,15 +31,6 @@ const termsSchema = z.object({ ...called, ...price, accessList: z.array(z.unknow
 
 /** What a transaction in a block says. Wei; bytes in hex with 0x. */
 export type EvmTerms = FoundTerms & { readonly to: string; readonly input: string }
-
-const receiptSchema = z.object({ blockHash: hash, blockNumber: count, status: count.optional() }).nullable()
-
-export type EvmReceiptFound = {
-  readonly height: number
-  /** Of the block. */
-  readonly hash: string
-  readonly succeeded: boolean
-}
 
 /** How the chain and one account on it stand, at its newest block. Wei, but for the token's units. */
 export type EvmAccount = {
@@ -183,7 +175,8 @@ export class EvmPayoutClient {
     const block = await this.#node.headerAt(receipt.blockNumber)
     // A node between two chains may report the one it left.
     if (block?.hash !== receipt.blockHash) return null
-    return { height: receipt.blockNumber, hash: receipt.blockHash, succeeded: receipt.status === 1 }
+    const { blockNumber: height, blockHash, status, logs } = receipt
+    return { height, hash: blockHash, succeeded: status === 1, logs }
   }
 
   /**

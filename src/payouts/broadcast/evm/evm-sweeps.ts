@@ -4,13 +4,13 @@ import { isWaitOver } from '../../../core/payout/payout-limits.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import type { HotWallet } from '../../../db/addresses/hot-wallets.ts'
 import { isConstraintViolation } from '../../../postgres/constraint-violation.ts'
-import { type Tenant, withTransaction } from '../../../postgres/transaction.ts'
+import { withTransaction } from '../../../postgres/transaction.ts'
 import { isDue } from '../../../runtime/clock.ts'
 import { DeduplicatedLog, withoutNumbers } from '../../../runtime/deduplicated-log.ts'
 import { newId } from '../../../runtime/new-id.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
 import { askJournal } from '../../store/journal-questions.ts'
-import { listUnsealedSweeps } from '../../store/outcome-seals.ts'
+import { listUnsealedSweeps, type UnsealedSweep } from '../../store/outcome-seals.ts'
 import { insertPayoutRefusal, isUnsigned } from '../../store/payout-transactions.ts'
 import { loadSweepCost } from '../../store/sweep-cost.ts'
 import { adoptSweep, listSweepSources, type SweepableAddress } from '../../store/sweep-sources.ts'
@@ -31,32 +31,23 @@ import { loadSweptCredit, sumUnsignedPayouts } from '../../store/swept-credit.ts
 import { UnsealedPages } from '../outcome-sealer.ts'
 import { unlessRefused } from '../unless-refused.ts'
 import type { EvmBroadcasterParts, EvmPayoutChain } from './evm-broadcaster-parts.ts'
-import { addressText, EvmDeposits } from './evm-deposits.ts'
-import type { EvmReceiptFound } from './evm-payout-client.ts'
+import { addressText, EvmDeposits, firstWorth } from './evm-deposits.ts'
+import type { EvmReceiptFound } from './evm-receipt.ts'
 import {
   agreedSweeper,
   findNonceUser,
   isDelegatedForSure,
   isFinalWith,
   isRevertedForGood,
+  isShort,
+  isShortForGood,
 } from './evm-verdicts.ts'
 
 /** Sweeps of one network checked in one pass; the next pass continues after them. */
 const SWEEPS_MAX = 1_000
-
 const TOO_DEAR = 'it costs more now than the deposits hold that are missing; the payout waits'
 const SWEEPER_FAILED = 'the contract that its sweeps need was not created; the payout waits a day'
 const NOT_THERE = 'deposits that the payout needs are not on the chain any more; it waits a day'
-
-/** The first of these that together are worth so much, or all. */
-function firstWorth(addresses: readonly SweepableAddress[], worth: bigint): readonly SweepableAddress[] {
-  let left = worth
-  return addresses.filter(({ amount }) => {
-    const isNeeded = left > 0n
-    left -= amount
-    return isNeeded
-  })
-}
 
 /** Plans what has to be swept for approved payouts, and follows it on the chain. Any number of processes may. */
 export class EvmSweeps {
@@ -65,7 +56,7 @@ export class EvmSweeps {
   readonly #deposits: EvmDeposits
   readonly #alerts = new DeduplicatedLog()
   #followedAtMs = Number.NEGATIVE_INFINITY
-  readonly #unsealed: UnsealedPages<Tenant & Pick<Sweep, 'id'>>
+  readonly #unsealed: UnsealedPages<UnsealedSweep>
   /** The sweep after which the next pass continues; none to start at the oldest. */
   #after = ''
 
@@ -80,10 +71,10 @@ export class EvmSweeps {
     )
   }
 
-  /** Looks after sweeps that are not final, all of them in turn; whether any of those whose turn it is is in no block. */
-  async follow(): Promise<boolean> {
+  /** Looks after sweeps into the hot wallet that are not final, in turn; whether one whose turn it is is in no block. */
+  async follow(hot: Uint8Array): Promise<boolean> {
     const { providers, pool, network, clock, lookEveryMs } = this.#parts
-    await this.#sealUnsealed()
+    await this.#sealUnsealed(hot)
     const limit = this.#sweepsMax
     const sweeps = await listSweepsUnderWay(pool, network, { after: this.#after, limit })
     if (sweeps.length === 0 && this.#after === '') return false
@@ -94,7 +85,7 @@ export class EvmSweeps {
       for (const sweep of sweeps) {
         // Set before the check: a sweep that makes the node fail every time must not hold up those after it.
         this.#after = sweep.id
-        await this.#alone(sweep.id, () => this.#followOne(sweep, finalized))
+        await this.#alone(sweep.id, () => this.#followOne(sweep, finalized, hot))
       }
       if (sweeps.length < limit) this.#after = ''
     }
@@ -102,16 +93,17 @@ export class EvmSweeps {
   }
 
   /** The chain is asked again about what is called done and nobody sealed. */
-  async #sealUnsealed(): Promise<void> {
+  async #sealUnsealed(hot: Uint8Array): Promise<void> {
     for (const sweep of (await this.#unsealed.next(this.#parts.clock().getTime())) ?? [])
-      await this.#alone(sweep.id, () => this.#sealOne(sweep))
+      await this.#alone(sweep.id, () => this.#sealOne(sweep, hot))
   }
 
-  async #sealOne(sweep: Tenant & Pick<Sweep, 'id'>): Promise<void> {
-    const { pool, providers, sealer } = this.#parts
+  async #sealOne(sweep: UnsealedSweep, hot: Uint8Array): Promise<void> {
+    const { pool, providers, sealer, tokens } = this.#parts
     for (const { txid } of await listSweepTransactions(pool, sweep, sweep.id)) {
       const receipt = await providers.current.receiptOf(txid)
-      if (receipt?.succeeded === true) return sealer.landed(txid)
+      if (receipt?.succeeded !== true || isShort(receipt, { ...sweep, tokens, hot })) continue
+      return sealer.landed(txid)
     }
     this.#alert(sweep.id, 'it is called done, and no block has it')
   }
@@ -121,14 +113,22 @@ export class EvmSweeps {
     return unlessRefused(this.#parts, { about, alerts: this.#alerts }, work)
   }
 
-  async #followOne(sweep: Sweep, finalized: number | null): Promise<void> {
-    const { pool, providers } = this.#parts
+  async #followOne(sweep: Sweep, finalized: number | null, hot: Uint8Array): Promise<void> {
+    const { pool, providers, tokens } = this.#parts
     const transactions = await listSweepTransactions(pool, tenantOf(sweep), sweep.id)
     if (transactions.length === 0) return this.#letGo(sweep)
     for (const transaction of [...transactions].reverse()) {
-      const receipt = await providers.current.receiptOf(transaction.txid)
+      const { txid } = transaction
+      const receipt = await providers.current.receiptOf(txid)
       if (receipt === null) continue
       const isFinal = finalized !== null && receipt.height <= finalized
+      const swept = { ...sweep, tokens, hot }
+      if (isShort(receipt, swept)) {
+        await this.#record(sweep, null)
+        if (isFinal && (await providers.allSay(sweep.id, (chain) => isShortForGood(chain, txid, swept))))
+          await this.#fail(sweep, `${txid} brought less than it moved: the token kept a part of it`)
+        return
+      }
       return this.#record(sweep, { transaction, receipt, isFinal })
     }
     if (sweep.status === 'done') await this.#record(sweep, null)

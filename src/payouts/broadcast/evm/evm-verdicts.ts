@@ -1,7 +1,9 @@
-import type { Network } from '../../../core/assets.ts'
+import { isSweptByDelegation, type Network } from '../../../core/assets.ts'
+import type { EvmToken } from '../../../core/chain/evm-parameters.ts'
+import type { Sweep } from '../../store/sweeps.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import type { EvmPayoutChain } from './evm-broadcaster-parts.ts'
-import type { EvmReceiptFound } from './evm-payout-client.ts'
+import { broughtBy, type EvmReceiptFound } from './evm-receipt.ts'
 import type { SweeperState } from './sweeper-state.ts'
 
 type Providers = PayoutProviders<EvmPayoutChain>
@@ -44,6 +46,31 @@ export async function isFinalWith(
 ): Promise<boolean> {
   const receipt = await finalReceiptOf(chain, txid)
   return receipt?.hash === hash && receipt.succeeded === succeeded
+}
+
+/** A sweep, and what its network's hot wallet and tokens are. */
+type SweepIn = Pick<Sweep, 'asset' | 'amount'> & {
+  readonly tokens: readonly EvmToken[]
+  readonly hot: Uint8Array
+}
+
+/**
+ * Whether less came to the hot wallet than a sweep moved: what its token kept on the way would be paid from what other
+ * merchants have there. With a sweep by delegation the sweeper itself sees to that.
+ */
+export function isShort(
+  { succeeded, logs }: EvmReceiptFound,
+  { asset, amount, tokens, hot: account }: SweepIn,
+): boolean {
+  const contract = tokens.find((token) => token.asset === asset)?.contract
+  if (!succeeded || contract === undefined || isSweptByDelegation(asset)) return false
+  return broughtBy({ logs }, { account, contract }) < amount
+}
+
+/** Whether a final block has this transaction, and it brought less than the sweep moved. */
+export async function isShortForGood(chain: EvmPayoutChain, txid: string, sweep: SweepIn): Promise<boolean> {
+  const receipt = await finalReceiptOf(chain, txid)
+  return receipt !== null && isShort(receipt, sweep)
 }
 
 /** Whether a final block has this transaction, and it did nothing there but use up its nonce. */
