@@ -24,7 +24,10 @@ import {
 import { type Random, seededRandom } from '../support/random.ts'
 import { until } from '../support/until.ts'
 
-const RUNS = historiesOf({ short: 6, long: 1_000 })
+const RUNS = historiesOf(
+  { short: 6, long: 1_000 },
+  Math.max(...EVM_CHAINS.map((chain) => 1 + tokensOf(chain).length)),
+)
 const STEPS_MAX = 16
 const SETTLE_ROUNDS_MAX = 30
 

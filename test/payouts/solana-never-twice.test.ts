@@ -42,7 +42,7 @@ const BLOCK_MS = 20
 const SOL = 1_000_000_000n
 /** What is paid out, and the most of it that one address gets. */
 const PAID = ASSET_IDS.filter((asset) => ASSETS[asset].chain === 'solana')
-const RUNS = historiesOf({ short: PAID.length, long: 1_000 })
+const RUNS = historiesOf({ short: 4, long: 1_000 }, PAID.length)
 const mostOf = (asset: AssetId): bigint => (asset === 'SOL' ? SOL : 30_000_000n)
 /** Blocks that no fork takes back. */
 const FINALIZED_LAG = 3

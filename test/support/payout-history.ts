@@ -8,9 +8,9 @@ import type { Random } from './random.ts'
 /** The first seed of a run of histories. */
 export const FIRST_SEED = Number(process.env.PAYOUT_SEED ?? 20_261_121)
 
-/** How many histories to run: `PAYOUT_RUNS`, else these. */
-export const historiesOf = (of: { readonly short: number; readonly long: number }): number =>
-  Number(process.env.PAYOUT_RUNS ?? (process.env.LONG === '1' ? of.long : of.short))
+/** How many histories to run: `PAYOUT_RUNS`, else these, and one for each asset at the least. */
+export const historiesOf = (of: { readonly short: number; readonly long: number }, assets = 1): number =>
+  Number(process.env.PAYOUT_RUNS ?? (process.env.LONG === '1' ? of.long : Math.max(of.short, assets)))
 
 /** A world grows with every history in it, and with it what each of them takes: a long run goes through several. */
 const HISTORIES_A_WORLD = 100
