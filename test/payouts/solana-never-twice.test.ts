@@ -272,7 +272,7 @@ test(
 )
 
 test(
-  `${KILLS} kills while signing and sending: each payout of every coin is paid once; ledger and chain agree`,
+  `${KILLS} kills while signing and sending: each payout of every coin is paid once; books agree`,
   async () => {
     const random = seededRandom(FIRST_SEED)
     const world = await openWorld()
