@@ -56,11 +56,14 @@ export function createStandby(pool: Pool): Standby {
 
 /**
  * Where the primary is now: the end of its flushed log, behind which no acknowledged commit lies, and its timeline. A
- * standby that follows another primary may have a longer log; its timeline is another one.
+ * standby that still follows an earlier primary may have a longer log; its timeline is another one. What its control file
+ * says of that is as old as its last restart point, so one that has changed its primary is asked again only after that.
  */
 async function readPosition(primary: Pool): Promise<(standby: Pool) => Promise<boolean>> {
   const { rows } = await primary.query<{ lsn: string; timeline: number }>(
-    'select pg_current_wal_flush_lsn()::text as lsn, timeline_id as timeline from pg_control_checkpoint()',
+    // A log file's name begins with the timeline; the control file has it only after the first checkpoint.
+    `select lsn::text, ('x' || left(pg_walfile_name(lsn), 8))::bit(32)::integer as timeline
+     from pg_current_wal_flush_lsn() as lsn`,
   )
   const { lsn, timeline } = rows[0] ?? {}
   return async (standby) => {
