@@ -14,6 +14,7 @@ import { until } from './until.ts'
 export const MINUTES_MS = 60_000
 /** Between two blocks of every chain. From its block 432 on, Litecoin's regtest wants more than payments. */
 const BLOCK_MS = 1_000
+const LOOK_MS = 200
 
 type Environment = { readonly [name: string]: string }
 type Role = Awaited<ReturnType<typeof startRoles>>
@@ -147,13 +148,17 @@ export class StagingInstallation {
     return { hot, feePayer }
   }
 
-  /** Mines a block of every chain a second until something is so. */
+  /** Mines a block of every chain a second until something is so, which is looked for meanwhile. */
   async mined(what: string, isDone: () => Promise<boolean>): Promise<void> {
     await until(
       async () => {
         await this.chains.mine()
-        await pause(BLOCK_MS)
-        return isDone()
+        const nextBlockAt = performance.now() + BLOCK_MS
+        while (performance.now() < nextBlockAt) {
+          await pause(LOOK_MS)
+          if (await isDone()) return true
+        }
+        return false
       },
       { what, timeoutMs: 3 * MINUTES_MS },
     )
