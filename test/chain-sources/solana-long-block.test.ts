@@ -7,6 +7,8 @@ import { WatchedChain } from '../support/watched-chain.ts'
 
 /** Beyond what an answer may have. */
 const LETTERS = 65 * 1024 * 1024
+/** In place of a minute. */
+const BLOCKS_MS = 2_000
 
 let watched: WatchedChain<DrivenSolana>
 let proxy: RpcProxy
@@ -44,7 +46,7 @@ test('a block that is too long to read keeps no payment in it or above it from c
   expect((await watched.state()).status).toBe('ok')
   expect(await watched.availableBalance()).toBe(available + 2n * watched.driver.amount)
   // As `paylink rescan` reads it, which has no chain to keep up with.
-  const patient = watched.chain.adapter(proxy.url, true)
+  const patient = watched.chain.adapter(proxy.url, { isPatient: true })
   try {
     patient.watched.add([Buffer.from(getAddressEncoder().encode(address(inIt.address)))])
     const [block] = await patient.readFrom(tip + 1, 1)
@@ -59,7 +61,8 @@ test('a long block and an open address that thousands name keep no other payment
   const accounts = await WatchedChain.open(recipe)
   const node = await startRpcProxy(accounts.chain.url)
   try {
-    const watcher = await accounts.watchAtTip({ adapter: accounts.chain.adapter(node.url) })
+    const adapter = accounts.chain.adapter(node.url, { blocksMs: BLOCKS_MS })
+    const watcher = await accounts.watchAtTip({ adapter })
     const [named, other] = [await accounts.openInvoice([watcher]), await accounts.openInvoice([watcher])]
     const tip = (await accounts.state()).height ?? 0
     node.lie('getSignaturesForAddress', (told, { params }) =>

@@ -101,8 +101,11 @@ export class DrivenSolana implements DrivenChain {
     this.lies = solanaLies(this.url, way)
   }
 
-  adapter(rpcUrl = this.url, isPatient = false): SolanaAdapter {
-    return new SolanaAdapter({ ...this.#options, rpcUrl, clock: systemClock, isPatient })
+  adapter(
+    rpcUrl = this.url,
+    changes: { readonly isPatient?: boolean; readonly blocksMs?: number } = {},
+  ): SolanaAdapter {
+    return new SolanaAdapter({ ...this.#options, rpcUrl, clock: systemClock, ...changes })
   }
 
   /** The same chain, watched in another way. */

@@ -63,6 +63,7 @@ type SolanaAdapterOptions = OpenOwnersOptions & {
   /** Absent: chosen by the number of open checkouts. */
   readonly way?: WayOfWatching
   readonly probeIntervalMs?: number
+  readonly blocksMs?: number
   /** Shared with the chain's other providers; absent: the adapter's own. */
   readonly watched?: WatchedOwners
   /** Reads blocks of any length, however long it takes, as who catches up on what was passed over. */
@@ -313,7 +314,8 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
 
   /** A block lists everything, validators' revenue too; each attempt to explain all balances takes time and calls. */
   #leaveAccounts({ message }: Unexplained | TooManySignatures): void {
-    this.#blocks = { untilMs: performance.now() + BLOCKS_MS, notice: `${message}: blocks are read instead` }
+    const untilMs = performance.now() + (this.#options.blocksMs ?? BLOCKS_MS)
+    this.#blocks = { untilMs, notice: `${message}: blocks are read instead` }
   }
 
   #passOver({ height }: BlockRef, { message }: AnswerTooLarge): void {
