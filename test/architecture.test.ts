@@ -394,7 +394,7 @@ const READ_UNSHOWN = [
   'flows/switch-asset.ts',
   'flows/x402-payments.ts',
   'http/api/routes/checkout-sessions.ts',
-  'payouts/broadcast/evm/evm-x402.ts',
+  'payouts/broadcast/x402-unsigned.ts',
   'roles/sandbox.ts',
 ]
 

@@ -1,8 +1,7 @@
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import { type Network, networkOf } from '../core/assets.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import { isPayableByAuthorization, type PayerAuthorization } from '../core/x402/judge-authorization.ts'
-import { type HotWallet, loadHotWallet } from '../db/addresses/hot-wallets.ts'
+import { isPayableByAuthorization } from '../core/x402/judge-authorization.ts'
 import { loadInvoice } from '../db/invoices/invoices.ts'
 import {
   countX402Authorizations,
@@ -27,12 +26,11 @@ export type ReadX402Deps = {
   readonly issuedAddresses: IssuedAddressCheck
 }
 
-/** An invoice that a token opens, and the hot wallet that would carry its payment; null where nobody has read one. */
+/** An invoice that a token opens. */
 export type X402Invoice = {
   readonly tenant: Tenant
   readonly network: Network
   readonly invoice: Invoice
-  readonly wallet: (HotWallet & { readonly updatedAt: Date }) | null
 }
 
 /** Null for every token that opens nothing, whatever the reason; one that was made up costs no query. */
@@ -45,8 +43,7 @@ export async function readX402Invoice(deps: ReadX402Deps, token: string): Promis
     const stored = await loadShownInvoice(tx, tenant, invoiceId, deps.issuedAddresses)
     if (stored === null) return null
     const { invoice } = stored
-    const network = networkOf(invoice.asset, livemode)
-    return { tenant, network, invoice, wallet: await loadHotWallet(tx, network) }
+    return { tenant, network: networkOf(invoice.asset, livemode), invoice }
   })
 }
 
@@ -81,7 +78,11 @@ type X402Submitted =
 /** Authorizations tried for one invoice: each may cost the hot wallet gas. */
 export const ATTEMPTS_MAX = 20
 
-const bytesOf = (hex: string): Buffer => Buffer.from(hex.slice(2), 'hex')
+/** What its holder signed, as it is kept. */
+export type SignedTransfer = Pick<
+  X402Authorization,
+  'payer' | 'recipient' | 'value' | 'validAfter' | 'validBefore' | 'nonce' | 'signature' | 'message'
+>
 
 /**
  * Keeps a signed transfer, whose signature and terms were checked, before anybody acts on it. The invoice's row is locked:
@@ -92,17 +93,13 @@ export async function submitX402Authorization(
   input: {
     readonly tenant: Tenant
     readonly invoiceId: string
-    readonly authorization: PayerAuthorization
-    /** 65 bytes, hex with 0x. */
-    readonly signature: string
+    readonly transfer: SignedTransfer
     /** Whether it has too little time left to be sent to the chain. */
     readonly isLate: boolean
   },
 ): Promise<X402Submitted> {
-  const { tenant, invoiceId, authorization } = input
-  const { value, validAfter, validBefore } = authorization
-  const [payer, recipient, nonce] = [authorization.from, authorization.to, authorization.nonce].map(bytesOf)
-  if (payer === undefined || recipient === undefined || nonce === undefined) throw new Error('no bytes')
+  const { tenant, invoiceId, transfer } = input
+  const { payer, nonce, value } = transfer
   return withTransaction(pool, tenant, async (tx): Promise<X402Submitted> => {
     const stored = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
     const known = await findX402Authorization(tx, tenant, { invoiceId, payer, nonce })
@@ -116,9 +113,7 @@ export async function submitX402Authorization(
     if ((await countX402Authorizations(tx, tenant, invoiceId)) >= ATTEMPTS_MAX) return { kind: 'exhausted' }
     const id = newId('x402Authorization', now)
     const network = networkOf(stored.invoice.asset, tenant.livemode)
-    const signature = bytesOf(input.signature)
-    const terms = { payer, recipient, value, validAfter, validBefore, nonce, signature }
-    const isOwn = await insertX402Authorization(tx, tenant, { id, invoiceId, network, ...terms, now })
+    const isOwn = await insertX402Authorization(tx, tenant, { id, invoiceId, network, ...transfer, now })
     const made = isOwn ? await loadX402Authorization(tx, tenant, id) : null
     return made === null ? { kind: 'not_payable' } : { kind: 'accepted', authorization: made }
   })

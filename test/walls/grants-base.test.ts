@@ -2,7 +2,7 @@ import { decodeFunctionData, parseTransaction } from 'viem'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { loadHotWallet } from '../../src/db/addresses/hot-wallets.ts'
 import { submitX402Authorization } from '../../src/flows/x402-payments.ts'
-import { signX402 } from '../../src/payouts/sign/evm/sign-x402.ts'
+import { signX402 } from '../../src/payouts/sign/sign-x402.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { newEvmAddress } from '../support/anvil.ts'
 import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
@@ -103,21 +103,24 @@ async function payByAuthorization(
   }
   const { header, signature } = await signPayment(payer, asked)
   const { payload } = decoded<{
-    payload: { authorization: Record<'value' | 'validAfter' | 'validBefore', string> }
+    payload: {
+      authorization: Record<'from' | 'to' | 'nonce' | 'value' | 'validAfter' | 'validBefore', string>
+    }
   }>(header)
   const { authorization: said } = payload
-  const authorization = {
-    ...(said as typeof said & { from: string; to: string; nonce: string }),
+  const bytes = (text: string) => Buffer.from(text.slice(2), 'hex')
+  const transfer = {
+    ...{ payer: bytes(said.from), recipient: bytes(said.to), nonce: bytes(said.nonce) },
     value: BigInt(said.value),
     validAfter: BigInt(said.validAfter),
     validBefore: BigInt(said.validBefore),
+    ...{ signature: bytes(signature), message: null },
   }
   const deps = { pool: pools.api, clock: () => world.now }
   const submitted = await submitX402Authorization(deps, {
     tenant,
     invoiceId: invoice.id,
-    authorization,
-    signature,
+    transfer,
     isLate: false,
   })
   if (submitted.kind !== 'accepted') throw new Error(submitted.kind)

@@ -6,22 +6,21 @@ import { isX402Asset } from './x402-assets.ts'
 /** x402 version 2 (specs/x402-specification-v2.md of the protocol's own repository). */
 export const X402_VERSION = 2
 
-/** How an invoice may be paid through x402's scheme `exact` on an account-based chain: an EIP-3009 authorization. */
+/** How an invoice may be paid through x402's scheme `exact`. */
 export type X402Terms = {
   /** CAIP-2, `eip155:8453`. */
   readonly network: string
-  /** Of the token's contract, and whom it pays: 0x and 40 digits. */
+  /** Of the token (its contract or mint), and whom it pays. */
   readonly asset: string
   readonly payTo: string
   /** Base units of the token. */
   readonly amount: bigint
-  /** Words of the token's EIP-712 domain. */
-  readonly name: string
-  readonly version: string
+  /** What the scheme adds on this family of chains: words of the token's EIP-712 domain, or who pays the fee. */
+  readonly extra: { readonly name: string; readonly version: string } | { readonly feePayer: string }
 }
 
 /** An EIP-3009 transfer that its holder signed. Addresses and nonce are lower-case hex with 0x, times Unix seconds. */
-export type PayerAuthorization = {
+type PayerAuthorization = {
   readonly from: string
   readonly to: string
   readonly value: bigint
@@ -40,7 +39,7 @@ type AcceptedTerms = {
 }
 
 /** The protocol's own words (§9 of its specification). */
-export type X402Refusal =
+type X402Refusal =
   | 'invalid_payment_requirements'
   | 'invalid_exact_evm_payload_recipient_mismatch'
   | 'invalid_exact_evm_payload_authorization_value'
@@ -52,6 +51,7 @@ export type X402Refusal =
 const X402_TIMEOUT_SECONDS = 300
 /** What has less time left than this may be too late in a block, and cost gas for nothing. */
 export const SETTLE_SECONDS_MIN = 30n
+export const TOO_LATE = 'invalid_exact_evm_payload_authorization_valid_before' satisfies X402Refusal
 
 /** What a client is offered (§5.1). */
 export const paymentRequirements = (terms: X402Terms) => ({
@@ -61,7 +61,7 @@ export const paymentRequirements = (terms: X402Terms) => ({
   asset: terms.asset,
   payTo: terms.payTo,
   maxTimeoutSeconds: X402_TIMEOUT_SECONDS,
-  extra: { name: terms.name, version: terms.version },
+  extra: terms.extra,
 })
 
 /** Whether an invoice asks for a token that is paid so, and nothing has come to it or ended it. */
@@ -79,6 +79,18 @@ export const isPayableByAuthorization = (invoice: Invoice, nowMs: number): boole
 export const wouldCount = (invoice: Invoice, value: bigint, nowMs: number): boolean =>
   isPayableInToken(invoice) && invoice.amount === value && nowMs <= invoice.expiresAtMs + DISCOVERY_HORIZON_MS
 
+/** Whether a payer accepted what was offered. `isSame` compares addresses, which some chains write in either case. */
+export const isOffered = (
+  accepted: AcceptedTerms,
+  terms: X402Terms,
+  isSame: (one: string, other: string) => boolean = (one, other) => one === other,
+): boolean =>
+  accepted.scheme === 'exact' &&
+  accepted.network === terms.network &&
+  isSame(accepted.asset, terms.asset) &&
+  isSame(accepted.payTo, terms.payTo) &&
+  accepted.amount === terms.amount.toString()
+
 const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
 
 /**
@@ -90,19 +102,12 @@ export function judgeAuthorization(
   accepted: AcceptedTerms,
   { terms, nowMs }: { readonly terms: X402Terms; readonly nowMs: number },
 ): X402Refusal | null {
-  const isOurs =
-    accepted.scheme === 'exact' &&
-    accepted.network === terms.network &&
-    isSame(accepted.asset, terms.asset) &&
-    isSame(accepted.payTo, terms.payTo) &&
-    accepted.amount === terms.amount.toString()
-  if (!isOurs) return 'invalid_payment_requirements'
+  if (!isOffered(accepted, terms, isSame)) return 'invalid_payment_requirements'
   if (!isSame(authorization.to, terms.payTo)) return 'invalid_exact_evm_payload_recipient_mismatch'
   if (authorization.value !== terms.amount) return 'invalid_exact_evm_payload_authorization_value'
   const now = BigInt(Math.floor(nowMs / 1_000))
   // The contract compares with the block's time, and neither end is within.
   if (authorization.validAfter >= now) return 'invalid_exact_evm_payload_authorization_valid_after'
-  if (authorization.validBefore < now + SETTLE_SECONDS_MIN)
-    return 'invalid_exact_evm_payload_authorization_valid_before'
+  if (authorization.validBefore < now + SETTLE_SECONDS_MIN) return TOO_LATE
   return null
 }

@@ -10,29 +10,41 @@ export type X402Authorization = {
   readonly id: string
   readonly invoiceId: string
   readonly network: Network
-  /** 20 bytes each; the recipient's key is `account/0/keyIndex`. */
+  /** 20 bytes each, on Solana 32 (the owners, not their token accounts); the recipient's key is the address of `keyIndex`. */
   readonly payer: Buffer
   readonly recipient: Buffer
   readonly keyIndex: number
   readonly value: bigint
+  /** Unix seconds; both 0 on Solana. */
   readonly validAfter: bigint
   readonly validBefore: bigint
-  /** 32 bytes. */
+  /** 32 bytes; on Solana the message's SHA-256. */
   readonly nonce: Buffer
-  /** 65 bytes. */
+  /** 65 bytes, on Solana 64. */
   readonly signature: Buffer
+  /** On Solana what the payer signed: the transaction's message. Null elsewhere. */
+  readonly message: Buffer | null
+  /** On Solana no block higher than this has it; null until a node was asked. */
+  readonly lastValidHeight: number | null
   readonly status: 'waiting' | 'checked' | 'settled' | 'refused'
   /** Why it was refused; null where it was not. */
   readonly reason: string | null
   /** In a block; null while it is in none. */
   readonly txid: string | null
+  readonly createdAt: Date
 }
 
-export type X402Transaction = { readonly number: number; readonly txid: string; readonly raw: Buffer }
+export type X402Transaction = {
+  readonly number: number
+  readonly txid: string
+  readonly raw: Buffer
+  /** On Solana: creates the token account of the recipient, where that is missing. */
+  readonly creation: { readonly txid: string; readonly raw: Buffer } | null
+}
 
 const COLUMNS = `merchant_id as "merchantId", livemode, id, invoice_id as "invoiceId", network, payer, recipient,
-  key_index as "keyIndex", value, valid_after as "validAfter", valid_before as "validBefore", nonce, signature, status,
-  reason, txid`
+  key_index as "keyIndex", value, valid_after as "validAfter", valid_before as "validBefore", nonce, signature, message,
+  last_valid_height as "lastValidHeight", status, reason, txid, created_at as "createdAt"`
 
 /** Keeps a handed-in authorization; its recipient must be an address of the invoice, else nothing is written and it returns false. */
 export async function insertX402Authorization(
@@ -40,13 +52,13 @@ export async function insertX402Authorization(
   tenant: Tenant,
   given: Omit<
     X402Authorization,
-    'merchantId' | 'livemode' | 'keyIndex' | 'status' | 'reason' | 'txid' | 'validAfter' | 'validBefore'
-  > & { readonly validAfter: bigint; readonly validBefore: bigint; readonly now: Date },
+    'merchantId' | 'livemode' | 'keyIndex' | 'status' | 'reason' | 'txid' | 'lastValidHeight' | 'createdAt'
+  > & { readonly now: Date },
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
     `insert into x402_authorization (merchant_id, id, livemode, invoice_id, network, payer, recipient, key_index, value,
-       valid_after, valid_before, nonce, signature, status, created_at)
-     select $1, $2, $3, $4, $5, $6, $7, d.idx, $8, $9, $10, $11, $12, 'waiting', $13
+       valid_after, valid_before, nonce, signature, message, status, created_at)
+     select $1, $2, $3, $4, $5, $6, $7, d.idx, $8, $9, $10, $11, $12, $15, 'waiting', $13
      from deposit_address d where d.merchant_id = $1 and d.invoice_id = $4 and d.keyspace = $14 and d.program = $7`,
     [
       tenant.merchantId,
@@ -63,6 +75,7 @@ export async function insertX402Authorization(
       given.signature,
       given.now,
       keyspaceOfNetwork(given.network),
+      given.message,
     ],
   )
   return rowCount === 1
@@ -155,12 +168,15 @@ export async function updateX402Authorization(
     readonly reason: string | null
     readonly txid: string | null
     readonly doneAt: Date | null
+    /** On Solana, once it is known. */
+    readonly lastValidHeight?: number
   },
 ): Promise<boolean> {
   const { rowCount } = await db.query(
-    `update x402_authorization set status = $4, reason = $5, txid = $6, done_at = $7
+    `update x402_authorization set status = $4, reason = $5, txid = $6, done_at = $7,
+       last_valid_height = coalesce($8, last_valid_height)
      where merchant_id = $1 and id = $2 and status = $3 and done_at is null`,
-    [merchantId, id, before, to.status, to.reason, to.txid, to.doneAt],
+    [merchantId, id, before, to.status, to.reason, to.txid, to.doneAt, to.lastValidHeight ?? null],
   )
   return rowCount === 1
 }
@@ -209,12 +225,18 @@ export async function listX402Transactions(
   { merchantId, livemode }: Tenant,
   authorizationId: string,
 ): Promise<X402Transaction[]> {
-  const { rows } = await db.query<X402Transaction>(
-    `select number, txid, raw from x402_transaction
+  const { rows } = await db.query<
+    X402Transaction & { creationTxid: string | null; creationRaw: Buffer | null }
+  >(
+    `select number, txid, raw, creation_txid as "creationTxid", creation_raw as "creationRaw" from x402_transaction
      where merchant_id = $1 and authorization_id = $2 and livemode = $3 order by number`,
     [merchantId, authorizationId, livemode],
   )
-  return rows
+  return rows.map(({ number, txid, raw, creationTxid, creationRaw }) => {
+    const creation =
+      creationTxid === null || creationRaw === null ? null : { txid: creationTxid, raw: creationRaw }
+    return { number, txid, raw, creation }
+  })
 }
 
 /**
@@ -248,11 +270,23 @@ export async function insertX402Transaction(
 ): Promise<boolean> {
   await takeTurn(tx, id)
   const { rowCount } = await tx.query(
-    `insert into x402_transaction (merchant_id, authorization_id, number, livemode, network, txid, raw, created_at)
-     select $1, $2, $3, $4, $5, $6, $7, $8 where exists (
+    `insert into x402_transaction (merchant_id, authorization_id, number, livemode, network, txid, raw, created_at,
+       creation_txid, creation_raw)
+     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10 where exists (
        select from x402_authorization where merchant_id = $1 and id = $2 and status <> 'refused')
      on conflict do nothing`,
-    [merchantId, id, signed.number, livemode, network, signed.txid, signed.raw, signed.now],
+    [
+      merchantId,
+      id,
+      signed.number,
+      livemode,
+      network,
+      signed.txid,
+      signed.raw,
+      signed.now,
+      signed.creation?.txid ?? null,
+      signed.creation?.raw ?? null,
+    ],
   )
   return rowCount === 1
 }

@@ -1,21 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { encodeEvmAddress } from '../../chain/evm/address.ts'
-import { isSignedByPayer } from '../../chain/evm/payer-authorization.ts'
+import { type KeyFamily, keyFamilyOfNetwork } from '../../core/assets.ts'
 import { Busy } from '../../core/busy.ts'
-import { isKnownContract } from '../../core/chain/evm-parameters.ts'
-import { realmOfMode } from '../../core/chain/realm.ts'
 import { deriveStatus, isLive } from '../../core/invoice/status.ts'
-import { gasCostOf, gasPriceOf, tokenSweepGasAt } from '../../core/payout/gas.ts'
 import {
   isPayableByAuthorization,
-  judgeAuthorization,
   paymentRequirements,
   X402_VERSION,
-  type X402Refusal,
-  type X402Terms,
 } from '../../core/x402/judge-authorization.ts'
 import { isX402Asset } from '../../core/x402/x402-assets.ts'
-import { hotTokenOf } from '../../db/addresses/hot-wallets.ts'
 import type { X402Authorization } from '../../db/invoices/x402-authorizations.ts'
 import {
   type ReadX402Deps,
@@ -24,14 +16,14 @@ import {
   submitX402Authorization,
   type X402Invoice,
 } from '../../flows/x402-payments.ts'
-import { loadSweepCost } from '../../payouts/store/sweep-cost.ts'
-import { withTransaction } from '../../postgres/transaction.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import type { InTurn } from '../../runtime/slots.ts'
 import { type X402Payment, x402PaymentSchema } from '../../wire/x402.ts'
 import { jsonResponse } from '../json-response.ts'
 import type { HttpPart } from '../server.ts'
+import { evmOffer } from './x402/evm-offer.ts'
+import type { OfferOf, X402Offer } from './x402/x402-offer.ts'
 
 const PATH = /^\/i\/([^/]+)\/x402$/
 /** A payment is about a kilobyte. */
@@ -45,9 +37,8 @@ const SETTLE_POLL_MS = 250
  */
 const UNDER_WAY_OF_INVOICE_MAX = 25
 const UNDER_WAY_OF_MERCHANT_MAX = 200
-/** How old the watcher's last reading of the hot wallet may be. */
-const WALLET_AGE_MS_MAX = 5 * 60_000
-const TOO_LATE: X402Refusal = 'invalid_exact_evm_payload_authorization_valid_before'
+/** How invoices are paid on each family of chains that has such a token. */
+const OFFERS: { readonly [family in KeyFamily]?: OfferOf } = { evm: evmOffer }
 
 type X402Deps = ReadX402Deps & {
   readonly clock: Clock
@@ -61,14 +52,6 @@ type X402Deps = ReadX402Deps & {
   readonly inTurn?: InTurn
   /** For tests that wait for no block. */
   readonly settleWaitMs?: number
-}
-
-type Offer = {
-  readonly terms: X402Terms
-  readonly chainId: number
-  readonly contract: Buffer
-  /** Whether its gas costs more now than it brings: nothing new is taken meanwhile. */
-  readonly isDear: boolean
 }
 
 /**
@@ -118,39 +101,18 @@ async function answer(deps: X402Deps, limit: ConcurrencyLimit, request: Request)
   return required(deps, { offer, path, error: 'PAYMENT-SIGNATURE header is required' })
 }
 
-/** Null while nobody could carry a payment: no hot wallet was read lately, it has no ether, or there is no token. */
 async function offerOf(
   { clock, pool, staging = false }: X402Deps,
-  { tenant, invoice, network, wallet }: X402Invoice,
-): Promise<Offer | null> {
-  if (wallet === null) return null
-  const { chainId } = wallet
-  const token = hotTokenOf(wallet, invoice.asset)
-  if (token?.domain == null) return null
-  if (clock().getTime() - wallet.updatedAt.getTime() > WALLET_AGE_MS_MAX) return null
-  const price = gasPriceOf(wallet)
-  if (wallet.balance < gasCostOf(tokenSweepGasAt(price, wallet), price, wallet)) return null
-  const asset = encodeEvmAddress(token.contract)
-  const realm = realmOfMode(invoice.livemode, staging)
-  const known = { asset: invoice.asset, contract: asset.toLowerCase() }
-  if (!isKnownContract(network, realm, known)) return null
-  const { name, version } = token.domain
-  const terms = {
-    network: `eip155:${chainId}`,
-    asset,
-    payTo: invoice.address,
-    amount: invoice.amount,
-    name,
-    version,
-  }
-  const priced = { asset: invoice.asset, livemode: invoice.livemode, wallet }
-  const cost = await withTransaction(pool, tenant, (tx) => loadSweepCost(tx, priced))
-  return { terms, chainId, contract: token.contract, isDear: cost > invoice.amount }
+  found: X402Invoice,
+): Promise<X402Offer | null> {
+  if (!isX402Asset(found.invoice.asset)) return null
+  const offer = OFFERS[keyFamilyOfNetwork(found.network)]
+  return offer === undefined ? null : offer({ pool, now: clock(), staging }, found)
 }
 
 type Payment = {
   readonly found: X402Invoice
-  readonly offer: Offer | null
+  readonly offer: X402Offer | null
   readonly path: string
   readonly header: string
 }
@@ -160,24 +122,24 @@ async function pay(deps: X402Deps, { found, offer, path, header }: Payment): Pro
   if (payment === null) return jsonResponse(400, { error: 'invalid_payload' })
   if (!isX402Asset(found.invoice.asset)) return stateOf(found, 409)
   if (offer === null) return notNow()
-  const { authorization, signature } = payment.payload
-  const refusal = judge(deps, payment, offer)
-  // What is too late now may have been handed in, and settled, in time.
-  const isLate = refusal === TOO_LATE
+  const judged = offer.judge(payment)
+  if (judged === null) return jsonResponse(400, { error: 'invalid_payload' })
   const { tenant, invoice } = found
+  const { payer } = judged
   // Terms are not shown of an invoice that cannot be paid in this way.
-  const turnedDown = (reason: X402Refusal): Response =>
+  const turnedDown = (reason: string): Response =>
     isPayableByAuthorization(invoice, deps.clock().getTime())
-      ? refused(deps, { offer, path, reason, payer: authorization.from })
+      ? refused(deps, { offer, path, reason, payer })
       : stateOf(found, 409)
-  if (refusal !== null && !isLate) return turnedDown(refusal)
-  const input = { tenant, invoiceId: invoice.id, authorization, signature }
-  const submitted = await submitX402Authorization(deps, { ...input, isLate: isLate || offer.isDear })
+  if (judged.kind === 'refused') return turnedDown(judged.reason)
+  const { transfer, lateness } = judged
+  const isLate = lateness !== null || offer.isDear
+  const submitted = await submitX402Authorization(deps, { tenant, invoiceId: invoice.id, transfer, isLate })
   // Its caller waits for the block: who signs and who carries it must not rest meanwhile.
   deps.notifier.activity()
   switch (submitted.kind) {
     case 'late':
-      return isLate ? turnedDown(TOO_LATE) : notNow()
+      return lateness === null ? notNow() : turnedDown(lateness)
     case 'busy':
       return jsonResponse(409, { error: 'being_paid' })
     case 'exhausted':
@@ -202,28 +164,10 @@ function parse(header: string): X402Payment | null {
   }
 }
 
-function judge({ clock }: X402Deps, { accepted, payload }: X402Payment, offer: Offer) {
-  const { authorization, signature } = payload
-  const { chainId, contract, terms } = offer
-  const refusal = judgeAuthorization(authorization, accepted, { terms, nowMs: clock().getTime() })
-  if (refusal !== null && refusal !== TOO_LATE) return refusal
-  const bytes = (hex: string) => Buffer.from(hex.slice(2), 'hex')
-  const transfer = {
-    ...authorization,
-    from: bytes(authorization.from),
-    to: bytes(authorization.to),
-    nonce: bytes(authorization.nonce),
-    signature: bytes(signature),
-  }
-  const { name, version } = terms
-  const isSigned = isSignedByPayer(transfer, { name, version, chainId: BigInt(chainId), contract })
-  return isSigned ? refusal : 'invalid_exact_evm_payload_signature'
-}
-
 /** Waits until the payment is in a block or can never be in one. */
 async function settled(
   deps: X402Deps,
-  of: { readonly found: X402Invoice; readonly offer: Offer; readonly path: string; readonly id: string },
+  of: { readonly found: X402Invoice; readonly offer: X402Offer; readonly path: string; readonly id: string },
 ): Promise<Response> {
   const { found, offer, path, id } = of
   const { settleWaitMs = SETTLE_WAIT_MS_MAX } = deps
@@ -233,7 +177,7 @@ async function settled(
     await pause(SETTLE_POLL_MS)
     authorization = await readX402Authorization(deps, found.tenant, id)
   }
-  const payer = encodeEvmAddress(authorization.payer)
+  const payer = offer.payerOf(authorization)
   if (isOpen(authorization))
     return jsonResponse(202, { object: 'x402_settlement', status: 'settling' }, { 'retry-after': '2' })
   if (authorization.status === 'refused')
@@ -251,7 +195,7 @@ async function settled(
 
 const isOpen = ({ status }: X402Authorization): boolean => status === 'waiting' || status === 'checked'
 
-type Asking = { readonly offer: Offer; readonly path: string }
+type Asking = { readonly offer: X402Offer; readonly path: string }
 
 /** What is asked for (§5.1 of the specification, and its HTTP transport). */
 function required(

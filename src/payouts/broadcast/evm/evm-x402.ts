@@ -1,24 +1,19 @@
 import { payerTransferCall } from '../../../chain/evm/payer-authorization.ts'
 import type { AssetId } from '../../../core/assets.ts'
 import { tenantOf } from '../../../core/tenant.ts'
-import { wouldCount } from '../../../core/x402/judge-authorization.ts'
 import { x402AssetOn } from '../../../core/x402/x402-assets.ts'
 import { loadNetworkState } from '../../../db/chain/network-state.ts'
-import { loadInvoice } from '../../../db/invoices/invoices.ts'
 import {
   listX402Transactions,
   listX402UnderWay,
-  refuseUnsignedX402,
   updateX402Authorization,
   type X402Authorization,
   type X402Transaction,
 } from '../../../db/invoices/x402-authorizations.ts'
-import { isConstraintViolation } from '../../../postgres/constraint-violation.ts'
-import { withTransaction } from '../../../postgres/transaction.ts'
 import { isDue } from '../../../runtime/clock.ts'
 import { DeduplicatedLog, withoutNumbers } from '../../../runtime/deduplicated-log.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
-import { unlessRefused } from '../unless-refused.ts'
+import { followAlone, refuseUnsigned, wouldPay } from '../x402-unsigned.ts'
 import type { EvmBroadcasterParts, EvmPayoutChain } from './evm-broadcaster-parts.ts'
 import { findNonceUser, isFinalWith } from './evm-verdicts.ts'
 
@@ -55,21 +50,11 @@ export class EvmX402 {
     if (open.length + ended.length === 0) return false
     const finalized = await providers.current.finalizedHeight()
     const promised = promisedBy(open)
-    for (const authorization of [...open, ...ended])
-      await this.#alone(authorization, () =>
-        this.#followOne(authorization, { asset, hot, finalized, promised }),
-      )
-    return open.length > 0
-  }
-
-  /** One whose rows contradict each other, or about which the node refuses a question, must not hold up the others. */
-  async #alone({ id }: X402Authorization, work: () => Promise<void>): Promise<void> {
-    try {
-      await unlessRefused(this.#parts, { about: id, alerts: this.#alerts }, work)
-    } catch (error) {
-      if (!isConstraintViolation(error)) throw error
-      this.#parts.log.error({ err: error, authorizationId: id }, 'an x402 authorization contradicts another')
+    for (const authorization of [...open, ...ended]) {
+      const work = () => this.#followOne(authorization, { asset, hot, finalized, promised })
+      await followAlone(this.#parts, authorization, { alerts: this.#alerts, work })
     }
+    return open.length > 0
   }
 
   async #followOne(authorization: X402Authorization, look: Look): Promise<void> {
@@ -104,16 +89,20 @@ export class EvmX402 {
     const chain = providers.current
     const { payer: from, recipient: to, validBefore, status, value } = authorization
     if (validBefore <= BigInt(Math.floor(clock().getTime() / 1_000)))
-      return this.#refuse(authorization, 'invalid_exact_evm_payload_authorization_valid_before')
-    if (!(await this.#wouldCount(authorization)))
-      return this.#refuse(authorization, 'invalid_payment_requirements')
+      return refuseUnsigned(
+        this.#parts,
+        authorization,
+        'invalid_exact_evm_payload_authorization_valid_before',
+      )
+    if (!(await wouldPay(this.#parts, authorization)))
+      return refuseUnsigned(this.#parts, authorization, 'invalid_payment_requirements')
     if (status !== 'waiting') return
     const call = { asset, from: hot, data: payerTransferCall({ ...authorization, from, to }) }
     const failure = await chain.failureOf(call)
     if (failure !== null) {
       const reason = reasonOf(failure)
       if (reason === NONCE_USED && !(await this.#isNonceUsedWhereRead(chain, call))) return
-      return this.#refuse(authorization, reason)
+      return refuseUnsigned(this.#parts, authorization, reason)
     }
     // Each alone goes through, and of all together one for each nonce, and as many as there is money for: the others wait.
     const others = promised.get(from.toString('hex'))
@@ -154,24 +143,6 @@ export class EvmX402 {
     if (read === null) return false
     const failure = await chain.failureOf(call, read)
     return failure !== null && reasonOf(failure) === NONCE_USED
-  }
-
-  /** The invoice may have been paid otherwise, or be over, since the authorization was accepted. */
-  async #wouldCount(authorization: X402Authorization): Promise<boolean> {
-    const { pool, clock } = this.#parts
-    const tenant = tenantOf(authorization)
-    const stored = await withTransaction(pool, tenant, (tx) =>
-      loadInvoice(tx, tenant, authorization.invoiceId),
-    )
-    return stored !== null && wouldCount(stored.invoice, authorization.value, clock().getTime())
-  }
-
-  /** Where the signer was faster after all, it stays as it is, and is sent. */
-  async #refuse(authorization: X402Authorization, reason: string): Promise<void> {
-    const { pool, clock } = this.#parts
-    await withTransaction(pool, tenantOf(authorization), (tx) =>
-      refuseUnsignedX402(tx, authorization, { reason, now: clock() }),
-    )
   }
 
   /** The newest pays the most; an older one is offered only where the node does not take the newer. */

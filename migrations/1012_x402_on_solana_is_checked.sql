@@ -1,0 +1,1 @@
+alter table x402_authorization validate constraint x402_authorization_keys;
