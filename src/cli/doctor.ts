@@ -15,6 +15,7 @@ import {
   inspectLostPayouts,
   inspectOutcomes,
   inspectStoppedPayouts,
+  inspectX402FeePayers,
 } from '../doctor/inspect-signer.ts'
 import { redactorOf } from '../doctor/redact.ts'
 import { type ChainNode, configuredNodes } from '../nodes/chain-nodes.ts'
@@ -87,6 +88,7 @@ async function inspectStored(config: Config): Promise<Finding[]> {
       ...(await inspectNetworks(pool, nodes, systemClock)),
       ...(await inspectHotWallets(pool, sandboxNetworks)),
       ...(await inspectFeePayers(pool, sandboxNetworks)),
+      ...(config.x402 ? await inspectX402FeePayers(pool, sandboxNetworks) : []),
       ...(await inspectLostPayouts(pool)),
       ...(await inspectApprovalKey(config, pool)),
       ...(await inspectOutcomes(config, pool, systemClock)),

@@ -13,12 +13,12 @@ import { type Finding, fault, notice, ok } from './finding.ts'
 /** What stands at each mint of a network: its program, decimals, supply, and who may do what to everybody's tokens. */
 export async function inspectMints(
   node: SolanaChainNode,
-  rpc: Pick<SolanaRpc, 'finalizedAccounts'>,
+  rpc: Pick<SolanaRpc, 'accountsAt'>,
 ): Promise<Finding[]> {
   const mints = solanaMintsOf(node.network, realmOf(node), node.tokenContracts).filter(
     ({ asset }) => asset !== 'WSOL',
   )
-  const accounts = await rpc.finalizedAccounts(mints.map(({ mint }) => mint))
+  const accounts = await rpc.accountsAt(mints.map(({ mint }) => mint))
   return mints.map((mint, place) => inspectMint(node, mint, accounts[place] ?? null))
 }
 

@@ -19,7 +19,11 @@ import { readLongWaits } from '../payouts/store/long-waits.ts'
 import { countLostPayouts } from '../payouts/store/lost-payouts.ts'
 import { countUnsealedOutcomes } from '../payouts/store/outcome-seals.ts'
 import { listPayoutHolds, listRefusals, type StoppedPayout } from '../payouts/store/payout-holds.ts'
-import { FEE_PAYER_NETWORKS, readFeePayerBalance } from '../payouts/store/read-fee-payer-balance.ts'
+import {
+  FEE_PAYER_NETWORKS,
+  readFeePayerBalance,
+  readX402FeePayerBalance,
+} from '../payouts/store/read-fee-payer-balance.ts'
 import { type GasBalance, HOT_WALLETS, readGasBalance } from '../payouts/store/read-gas-balance.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -218,6 +222,20 @@ export async function inspectFeePayers(pool: Pool, sandboxes: readonly Network[]
         ? fault(`${said}, which is too little: payouts on Solana wait; ${fix}`)
         : notice(`${said}; before a payout on Solana, ${fix}`),
     ]
+  })
+}
+
+/** The fee payers of payments by x402 on Solana, which hold nothing else. */
+export async function inspectX402FeePayers(pool: Pool, sandboxes: readonly Network[]): Promise<Finding[]> {
+  const balances = await Promise.all(
+    FEE_PAYER_NETWORKS.map((network) => readX402FeePayerBalance(pool, network)),
+  )
+  return balances.flatMap((balance) => {
+    if (balance === null) return []
+    const { network, feePayer, held, isLow } = balance
+    const said = `${network}: the fee payer of x402 payments ${feePayer} has ${formatCoinAmount(held, ASSETS.SOL.decimals)} SOL`
+    if (!isLow || sandboxes.includes(network)) return [ok(said)]
+    return [notice(`${said}; programs cannot pay without: send it SOL on ${network}`)]
   })
 }
 

@@ -16,7 +16,7 @@ export const SOLANA_PATH = "m/44'/501'"
 const TEST_ACCOUNTS_FROM = 0x4000_0000
 const ACCOUNTS_MAX = 0x4000_0000
 /** m/44'/501'/0'/branch': deposit addresses are all in branch 0. */
-const HOUSE_BRANCHES = { fee_payer: 1, vault: 2 } as const
+const HOUSE_BRANCHES = { fee_payer: 1, vault: 2, x402_fee_payer: 3 } as const
 
 /** Whether a keyspace has this index: whoever asks for a sweep may write any number. */
 export const isDepositIndex = (index: number): boolean =>

@@ -9,7 +9,7 @@ import type { AuditRun } from '../db/ledger/audit-runs.ts'
 import { countShortfalls } from '../db/ledger/ledger.ts'
 import { isApprovalKeyForeign } from '../payouts/store/approval-keys.ts'
 import { readLongWaits } from '../payouts/store/long-waits.ts'
-import { readFeePayerBalance } from '../payouts/store/read-fee-payer-balance.ts'
+import { readFeePayerBalance, readX402FeePayerBalance } from '../payouts/store/read-fee-payer-balance.ts'
 import { readGasBalance } from '../payouts/store/read-gas-balance.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -93,6 +93,11 @@ function exposeMoney({ metrics, pool, networks, clock }: Sources): void {
     'paylink_fee_payer_low',
     '1 where the fee payer of payouts on Solana has too little, and there is money to be paid out',
     () => lowOf(readFeePayerBalance),
+  )
+  metrics.gauge(
+    'paylink_x402_fee_payer_low',
+    '1 where the fee payer of x402 payments on Solana has too little, and x402 was used there or it was funded',
+    () => lowOf(readX402FeePayerBalance),
   )
   metrics.gauge(
     'paylink_payouts_late',

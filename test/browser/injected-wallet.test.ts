@@ -8,6 +8,8 @@ import {
   lamports,
   signTransaction,
 } from '@solana/kit'
+import { wrapFetchWithPaymentFromConfig } from '@x402/fetch'
+import { ExactSvmScheme } from '@x402/svm'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ASSETS, type AssetId } from '../../src/core/assets.ts'
@@ -23,6 +25,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { complaintsOf } from '../support/page-checks.ts'
 import { giveTokens, stockClient } from '../support/solana-payer.ts'
 import { until } from '../support/until.ts'
+import { openRpcTo } from '../support/x402-solana-payer.ts'
 
 /** Wallets that announce themselves to the page by EIP-6963 or the Wallet Standard, as extensions of a browser do. */
 
@@ -122,7 +125,7 @@ describe('on the sandbox chains', () => {
   beforeAll(async () => {
     data = await makeDataDir()
     database = await createTestDatabase()
-    app = await startApp({ ...data, env: { DATABASE_URL: database.ownerUrl } })
+    app = await startApp({ ...data, env: { DATABASE_URL: database.ownerUrl, X402: '1' } })
     await database.owner.query(
       `insert into payment_rules (merchant_id, livemode, rules, updated_at)
        select id, false, $1, now() from merchant on conflict (merchant_id, livemode) do update set rules = $1`,
@@ -200,6 +203,31 @@ describe('on the sandbox chains', () => {
       await page.close()
     },
   )
+
+  test('a program pays USDC on Solana by x402 though nobody has funded anything, until it is paid', async () => {
+    const invoice = await create('USDC_SOLANA')
+    const url = `${String(invoice.checkout_url).replace('//localhost', '//127.0.0.1')}/x402`
+    await until(async () => (await fetch(url)).status === 402, { what: 'payments by x402 are offered' })
+    const file = await readFile(join(app.dataDir, 'sandbox', 'solana', 'rpc.json'), 'utf8')
+    const { port, password } = JSON.parse(file) as { port: number; password: string }
+    const rpcUrl = `http://sandbox:${password}@127.0.0.1:${port}`
+    const payer = await generateKeyPairSigner()
+    await giveTokens(rpcUrl, 'USDC_SOLANA', payer.address, 1_000_000_000n)
+    const rpc = await openRpcTo(rpcUrl)
+    const network = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1'
+    const pay = wrapFetchWithPaymentFromConfig(fetch, {
+      schemes: [{ network, client: new ExactSvmScheme(payer, { rpcUrl: rpc.url }) }],
+      spendControls: { maxAmountPerPayment: '$1000', allowedAssets: true },
+    })
+    try {
+      expect(await (await pay(url)).json()).toMatchObject({ status: 'settled', payer: payer.address })
+    } finally {
+      rpc.close()
+    }
+    await untilStatus(invoice.id, 'paid')
+    const doctor = await app.command('doctor')
+    expect(doctor.stdout).toMatch(/✓ solana-test: the fee payer of x402 payments \w+ has (5|4\.99\d+) SOL/)
+  })
 
   test.each(PAID_BY_WALLETS.filter((asset) => ASSETS[asset].keyFamily === 'solana'))(
     '%s is paid to the end from a wallet of the Wallet Standard',

@@ -79,10 +79,11 @@ test('a balance beyond 2⁵³ lamports is read to its last digit', async () => {
   const rpc = new SolanaRpc(`http://127.0.0.1:${port}`, 'TEST_SOLANA_RPC_URL')
   try {
     const owners = [await solana.newAddress(), await solana.newAddress(), await solana.newAddress()]
-    const { lamports } = await rpc.lamportsOf(
+    const { balances } = await rpc.balancesOf(
       owners.map((owner) => owner.address),
       0,
     )
+    const lamports = balances.map((balance) => balance.lamports)
     expect(lamports).toEqual([18446744073709551615n, 9007199254740993n, 5n])
   } finally {
     await rpc.close()

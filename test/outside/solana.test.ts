@@ -28,9 +28,9 @@ test('a node’s answers are its slots, blocks, balances and signatures', async 
   outside.give(answer('block head'))
   expect(await rpc.blockHead(381_234_567)).toMatchObject({ blockhash: OWNER, parentSlot: 381_234_566 })
   outside.give(answer('accounts'))
-  expect(await rpc.lamportsOf([OWNER, OWNER], 0)).toEqual({
+  expect(await rpc.balancesOf([OWNER, OWNER], 0)).toMatchObject({
     slot: 381_234_567,
-    lamports: [88_849_814_690_250n, 0n],
+    balances: [{ lamports: 88_849_814_690_250n }, { lamports: 0n }],
   })
   outside.give(answer('signatures of an address'))
   expect(await rpc.signaturesFor(OWNER, null, 0)).toMatchObject([{ slot: 381_234_114, err: null }])

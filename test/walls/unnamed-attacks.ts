@@ -183,6 +183,13 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   'watcher update x402_authorization.status':
     'a payer is shown that a payment failed, which the invoice shows; one that is called settled and was not is named',
   'watcher update x402_authorization.done_at': 'a payment by authorization is looked at no more, or again',
+  'watcher update x402_authorization.last_valid_height':
+    'a payer is shown too early or too late that a payment failed, which the invoice shows',
+  ...columns(
+    'watcher update x402_fee_payer',
+    'payments by x402 are offered that the chain refuses, or none are, until it is read again',
+    'account_rent lamports read_at',
+  ),
   ...columns('watcher update solana_nonce', PRICED_ANEW, 'read_at value'),
   'watcher delete solana_nonce': READ_ANEW,
   'watcher insert solana_chore':
@@ -231,5 +238,7 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   'signer update signer_approval_key.outcome_key': "doctor shows another key; the signer's own file decides",
   'signer update signer_approval_key.public_key': "the API sees another key; the signer's own file decides",
   'signer update solana_house.fee_payer': 'fees cannot be paid until the signer writes it again at its start',
+  'signer update x402_fee_payer.address':
+    'payments by x402 are refused until the signer writes it again in its next turn',
   'signer update solana_house.vault': 'payouts in SOL fail until the signer writes it again at its start',
 }

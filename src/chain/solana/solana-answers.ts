@@ -195,6 +195,8 @@ export const latestBlockhashSchema = z.object({
   value: z.object({ blockhash: name, lastValidBlockHeight: integer }),
 })
 
+export const blockhashValidSchema = z.object({ value: z.boolean() })
+
 export const prioritizationFeesSchema = z.array(z.object({ prioritizationFee: integer }))
 
 export const signatureSchema = name

@@ -1,6 +1,7 @@
 import {
   address,
   type Base64EncodedWireTransaction,
+  type Blockhash,
   createSolanaRpcFromTransport,
   getSolanaErrorFromJsonRpcError,
   isSolanaError,
@@ -22,6 +23,7 @@ import {
   type BlockWithAccounts,
   balancesSchema,
   blockHeadSchema,
+  blockhashValidSchema,
   blockWithAccountsSchema,
   lamportsSchema,
   latestBlockhashSchema,
@@ -86,8 +88,7 @@ export type TransactionStatus = { readonly slot: number; readonly failed: boolea
  * node itself reports is `SolanaCallFailed`.
  */
 export class SolanaRpc {
-  readonly #rpc: Rpc<SolanaRpcApi>
-  readonly #rpcWithAirdrops: Rpc<RequestAirdropApi>
+  readonly #rpc: Rpc<SolanaRpcApi & RequestAirdropApi>
   readonly #transport: SolanaTransport
   readonly #setting: string
 
@@ -96,7 +97,6 @@ export class SolanaRpc {
     this.#setting = setting
     this.#transport = new SolanaTransport(rpcUrl, setting, isPatient)
     this.#rpc = createSolanaRpcFromTransport(this.#transport.send as RpcTransport)
-    this.#rpcWithAirdrops = createSolanaRpcFromTransport(this.#transport.send as RpcTransport)
   }
 
   get cost(): RpcCost {
@@ -158,16 +158,7 @@ export class SolanaRpc {
     )
   }
 
-  /** Lamports of at most 100 accounts and the slot they are of, which is at least `minContextSlot`. */
-  async lamportsOf(
-    owners: readonly string[],
-    minContextSlot: number,
-  ): Promise<{ slot: number; lamports: bigint[] }> {
-    const { slot, balances } = await this.balancesOf(owners, minContextSlot)
-    return { slot, lamports: balances.map(({ lamports }) => lamports) }
-  }
-
-  /** As `lamportsOf`, and the tokens in each that is a token account. */
+  /** Lamports and tokens of at most 100 accounts, and the slot they are of, which is at least `minContextSlot`. */
   async balancesOf(
     accounts: readonly string[],
     minContextSlot: number,
@@ -231,11 +222,6 @@ export class SolanaRpc {
     )
   }
 
-  /** Of these transactions, which the node finds in any block it has. */
-  async known(signatures: readonly string[]): Promise<Set<string>> {
-    return new Set((await this.statuses(signatures)).keys())
-  }
-
   /** How those of these transactions stand that the node finds in any block it has. */
   async statuses(signatures: readonly string[]): Promise<Map<string, TransactionStatus>> {
     const found = new Map<string, TransactionStatus>()
@@ -261,13 +247,16 @@ export class SolanaRpc {
     )
   }
 
-  /** At most 100 accounts as they are at the newest finalized slot; null where one does not exist. */
-  async finalizedAccounts(addresses: readonly string[]): Promise<(AccountBytes | null)[]> {
+  /** At most 100 accounts as they are at the newest finalized, or confirmed, slot; null where one does not exist. */
+  async accountsAt(
+    addresses: readonly string[],
+    commitment: Commitment = 'finalized',
+  ): Promise<(AccountBytes | null)[]> {
     const { value } = await this.#read('getMultipleAccounts', accountBytesSchema, () =>
       this.#rpc
         .getMultipleAccounts(
           addresses.map((each) => address(each)),
-          { commitment: 'finalized', encoding: 'base64' },
+          { commitment, encoding: 'base64' },
         )
         .send(),
     )
@@ -281,6 +270,14 @@ export class SolanaRpc {
       this.#rpc.getLatestBlockhash({ commitment: 'confirmed' }).send(),
     )
     return { blockhash: value.blockhash, lastValidHeight: value.lastValidBlockHeight }
+  }
+
+  /** Whether a transaction over this block's hash can still get into one, by the node's newest confirmed block. */
+  async isBlockhashValid(blockhash: string): Promise<boolean> {
+    const { value } = await this.#read('isBlockhashValid', blockhashValidSchema, () =>
+      this.#rpc.isBlockhashValid(blockhash as Blockhash, { commitment: 'confirmed' }).send(),
+    )
+    return value
   }
 
   /** Prices of a compute unit that were paid lately, millionths of a lamport. */
@@ -301,7 +298,7 @@ export class SolanaRpc {
   /** Coins of a test cluster, which gives them to anybody. */
   async requestAirdrop(owner: string, amount: bigint): Promise<void> {
     await this.#read('requestAirdrop', signatureSchema, () =>
-      this.#rpcWithAirdrops.requestAirdrop(address(owner), toLamports(amount)).send(),
+      this.#rpc.requestAirdrop(address(owner), toLamports(amount)).send(),
     )
   }
 

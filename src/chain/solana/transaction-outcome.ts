@@ -28,7 +28,7 @@ export class TransactionOutcome {
     const txids = names.filter((name) => !isBlock(name))
     if (txids.length === 0) return outcomes
     const height = await this.#rpc.blockHeight('finalized')
-    const known = await this.#rpc.known(txids)
+    const known = await this.#rpc.statuses(txids)
     for (const txid of txids) {
       const since = this.#since.get(txid) ?? height
       this.#since.set(txid, since)

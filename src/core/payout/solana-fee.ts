@@ -22,6 +22,13 @@ export const TOKEN_UNIT_LIMIT = 40_000
 /** The same where it creates the destination's token account: up to 30,000, for each further try at its address 1,500 more. */
 export const TOKEN_ACCOUNT_UNIT_LIMIT = 150_000
 
+/**
+ * What a payer's own transaction may use of compute units, and how many lamports it may bid for them: 0.0001 SOL. The
+ * protocol's client asks for 20,000 and bids less than one.
+ */
+export const X402_UNITS_MAX = 200_000
+export const X402_PRIORITY_FEE_MAX = 100_000n
+
 /** Prices of a unit are in millionths of a lamport; no reading above this is believed. */
 export const UNIT_PRICE_MAX = 5_000_000
 const MICRO = 1_000_000n
@@ -43,6 +50,14 @@ export const tokenFee = (units: number, unitPrice: number): bigint =>
  * (Rent of the Solana SDK). Those of 256 bytes, which no account of our tokens has, cost three times those without data.
  */
 export const tokenAccountRent = (rentExempt: bigint): bigint => 3n * rentExempt
+
+/** The price, millionths of a lamport, for creating a token account by x402: no more is paid for it than for the payment. */
+export const creationUnitPrice = (unitPrice: number): number =>
+  Math.min(Math.max(0, unitPrice), Number((X402_PRIORITY_FEE_MAX * MICRO) / BigInt(TOKEN_ACCOUNT_UNIT_LIMIT)))
+
+/** The most that one x402 payment costs its fee payer, in lamports, with the token account that it may have to create. */
+export const x402CostMax = (accountRent: bigint): bigint =>
+  accountRent + 3n * LAMPORTS_PER_SIGNATURE + 2n * X402_PRIORITY_FEE_MAX
 
 /**
  * The price, at most `unitPrice`, at which a payout costs no more than `feeMax`; null if it costs more even at price

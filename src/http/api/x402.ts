@@ -23,6 +23,7 @@ import { type X402Payment, x402PaymentSchema } from '../../wire/x402.ts'
 import { jsonResponse } from '../json-response.ts'
 import type { HttpPart } from '../server.ts'
 import { evmOffer } from './x402/evm-offer.ts'
+import { solanaOffer } from './x402/solana-offer.ts'
 import type { OfferOf, X402Offer } from './x402/x402-offer.ts'
 
 const PATH = /^\/i\/([^/]+)\/x402$/
@@ -38,7 +39,7 @@ const SETTLE_POLL_MS = 250
 const UNDER_WAY_OF_INVOICE_MAX = 25
 const UNDER_WAY_OF_MERCHANT_MAX = 200
 /** How invoices are paid on each family of chains that has such a token. */
-const OFFERS: { readonly [family in KeyFamily]?: OfferOf } = { evm: evmOffer }
+const OFFERS: { readonly [family in KeyFamily]?: OfferOf } = { evm: evmOffer, solana: solanaOffer }
 
 type X402Deps = ReadX402Deps & {
   readonly clock: Clock

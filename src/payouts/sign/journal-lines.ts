@@ -107,7 +107,15 @@ const vaultSweepLine = z.object({
 /** A signature that moves deposits into the vault (Solana). */
 export type VaultSweepEntry = z.infer<typeof vaultSweepLine>
 
-export const lineSchema = z.union([utxoLine, evmLine, solanaLine, vaultSweepLine])
+/** An older release reads it as a sweep of no intent, which moves nothing in its books. */
+const x402SolanaLine = vaultSweepLine.extend({
+  /** What creates the recipient's token account. */
+  creation: z.object({ txid: base58, raw: hex }),
+})
+/** A signature under what a payer signed (Solana). */
+export type X402SolanaEntry = z.infer<typeof x402SolanaLine>
+
+export const lineSchema = z.union([utxoLine, evmLine, solanaLine, x402SolanaLine, vaultSweepLine])
 
 /** One signature: written, and on the disk, before anybody else learns of the transaction. */
 export type JournalEntry = z.infer<typeof lineSchema>
@@ -127,7 +135,7 @@ export function requireReadable(entry: JournalEntry): void {
 export const isUtxoEntry = (entry: JournalEntry): entry is UtxoEntry => 'inputs' in entry
 
 export const isVaultSweepEntry = (entry: JournalEntry): entry is VaultSweepEntry =>
-  'last_valid_height' in entry
+  'last_valid_height' in entry && !('creation' in entry)
 
 export const isEvmEntry = (entry: JournalEntry): entry is EvmEntry => 'nonce' in entry
 
@@ -149,8 +157,8 @@ export const durableNonceClaim = (
 export function claimsOf(entry: JournalEntry): readonly string[] {
   if (isEvmEntry(entry)) return [nonceClaim(entry)]
   if ('durable_nonce' in entry) return [durableNonceClaim(entry.network, entry.durable_nonce)]
-  // Of two over the same deposits the second finds nothing to move, and fails.
-  if (isVaultSweepEntry(entry)) return []
+  // Of two over the same deposits the second finds nothing to move, and fails; a payer's is signed once.
+  if ('last_valid_height' in entry) return []
   return entry.inputs.map((input) => outpointKey({ txid: input.txid, outputIndex: input.output_index }))
 }
 

@@ -17,10 +17,14 @@ import { areSignedOver, type JournalEntry } from './journal-lines.ts'
 import { networksSetBack } from './lost-payouts.ts'
 import { isJournaled } from './payout-journal.ts'
 import type { SigningContext } from './signing-context.ts'
+import { SOLANA_X402 } from './solana/solana-x402-signer.ts'
 import type { X402Signer } from './x402-signer.ts'
 
 /** How each family of chains carries what payers signed. */
-const SIGNERS: { readonly [family in KeyFamily]?: X402Signer } = { evm: EVM_X402 }
+const SIGNERS: { readonly [family in KeyFamily]?: X402Signer } = {
+  evm: EVM_X402,
+  solana: SOLANA_X402,
+}
 
 /** Authorizations of one network looked at in one turn, of those that a node says go through. */
 const TURN_MAX = 100

@@ -57,6 +57,7 @@ export async function isSignersAccount(
   const { rows } = await tx.query<{ own: boolean }>(
     `select exists (select from hot_wallet where '0x' || encode(address, 'hex') = lower($1))
        or exists (select from solana_house where $1 = any (nonce_accounts || array[fee_payer, vault]))
+       or exists (select from x402_fee_payer where address = $1)
        or is_change_program($2) as own`,
     [address, addressBytes],
   )

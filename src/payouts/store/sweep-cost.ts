@@ -24,8 +24,14 @@ export async function loadSweepCost(
 /** What sweeping an address on Solana takes of the fee payer's SOL, in base units of the token that lies there. By primary keys. */
 export const loadTokenSweepCost = (
   db: Queryable,
-  { asset, livemode }: { readonly asset: AssetId; readonly livemode: boolean },
-): Promise<bigint> => worthInToken(db, { asset, livemode, native: 'SOL', amount: TOKEN_SWEEP_COST })
+  of: { readonly asset: AssetId; readonly livemode: boolean },
+): Promise<bigint> => loadSolanaWorth(db, { ...of, amount: TOKEN_SWEEP_COST })
+
+/** What lamports are worth in a token of Solana; nothing where either's worth is not known. By primary keys. */
+export const loadSolanaWorth = (
+  db: Queryable,
+  of: { readonly asset: AssetId; readonly livemode: boolean; readonly amount: bigint },
+): Promise<bigint> => worthInToken(db, { ...of, native: 'SOL' })
 
 /** What so much of a chain's own coin is worth in a token; nothing where either's worth is not known. */
 async function worthInToken(

@@ -49,7 +49,8 @@ async function offer(
     log.debug({ ...verdict, maintenance: id }, 'a node does not take what keeps payouts going')
 }
 
-const isDropped = (
+/** Whether no provider has this transaction in a block, and none can get it any more. */
+export const isDropped = (
   providers: PayoutProviders<SolanaRpc>,
   { id, txid, lastValidHeight }: SignedRequest & { readonly id: string },
 ): Promise<boolean> =>

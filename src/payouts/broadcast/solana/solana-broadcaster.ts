@@ -35,6 +35,7 @@ import { isFinalWith } from './signed-transactions.ts'
 import { SolanaDestinations } from './solana-destinations.ts'
 import { SolanaFunding } from './solana-funding.ts'
 import { SolanaMaintenance } from './solana-maintenance.ts'
+import { SolanaX402 } from './solana-x402.ts'
 import { type PayoutToken, type ReadVaultToken, readVaultTokens } from './vault-tokens.ts'
 
 /** Transactions between the signer's own accounts that have not ended, at most. */
@@ -77,6 +78,7 @@ export class SolanaBroadcaster implements Broadcaster {
   readonly #maintenanceTransactions: SolanaMaintenance
   readonly #funding: SolanaFunding
   readonly #destinations: SolanaDestinations
+  readonly #x402: SolanaX402
   #readAtMs = Number.NEGATIVE_INFINITY
   #airdropAtMs = Number.NEGATIVE_INFINITY
   #vault: { readonly vault: string; readonly vaultTokens: readonly ReadVaultToken[] } | null = null
@@ -89,10 +91,11 @@ export class SolanaBroadcaster implements Broadcaster {
     this.#maintenanceTransactions = new SolanaMaintenance(parts)
     this.#funding = new SolanaFunding(parts)
     this.#destinations = new SolanaDestinations(parts)
+    this.#x402 = new SolanaX402(parts)
   }
 
   get isBusy(): boolean {
-    return this.#isBusy
+    return this.#isBusy || this.#x402.isBusy
   }
 
   async refreshNetwork(): Promise<void> {
@@ -131,6 +134,7 @@ export class SolanaBroadcaster implements Broadcaster {
   }
 
   async prepare(unsigned: readonly Payout[]): Promise<void> {
+    await this.#x402.follow()
     await this.#maintenanceTransactions.sweeps.recheckFrozen()
     await this.#endUncovered(unsigned)
     await this.#destinations.keep(unsigned, this.#vault)
@@ -220,7 +224,7 @@ export class SolanaBroadcaster implements Broadcaster {
     readAt: Date,
   ): Promise<{ reading: SolanaReading; nonces: ReadonlyMap<string, string> }> {
     const { feePayer, vault, nonceAccounts } = signerAccounts
-    const [payer, safe, ...accounts] = await this.providers.current.finalizedAccounts([
+    const [payer, safe, ...accounts] = await this.providers.current.accountsAt([
       feePayer,
       vault,
       ...nonceAccounts,
@@ -284,7 +288,7 @@ export class SolanaBroadcaster implements Broadcaster {
  */
 async function isUsedElsewhere(rpc: SolanaRpc, raw: Uint8Array, own: ReadonlySet<string>): Promise<boolean> {
   const { account, value, authority } = nonceOfTransaction(raw)
-  const [found] = await rpc.finalizedAccounts([account])
+  const [found] = await rpc.accountsAt([account])
   // A missing account was never created on this node's chain, or not yet.
   if (found == null || nonceValueOf(found.data) === value) return false
   const uses = await rpc.signaturesFor(account, null, 0)

@@ -38,7 +38,7 @@ export class SolanaDeposits {
     const candidates = await listSweepCandidates(pool, tenant, place)
     if (candidates.length === 0) return NOTHING
     const owners = candidates.map(({ addressBytes }) => ownerOf(addressBytes))
-    const accounts = await providers.current.finalizedAccounts(owners)
+    const accounts = await providers.current.accountsAt(owners)
     const sources: TokenSource[] = []
     let [short, waiting] = [0n, 0n]
     for (const [at, { index, expected, funded, wasMissed }] of candidates.entries()) {

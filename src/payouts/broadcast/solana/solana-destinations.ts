@@ -88,7 +88,7 @@ export class SolanaDestinations {
       const { destination } = payout
       return token === null ? [destination] : [destination, associatedTokenAccount(destination, token)]
     })
-    const accounts = await rpc.finalizedAccounts(names.flat())
+    const accounts = await rpc.accountsAt(names.flat())
     let next = 0
     return payouts.map((payout, at) => {
       const [owner = null, tokens = null] = accounts.slice(next, next + (names[at]?.length ?? 0))

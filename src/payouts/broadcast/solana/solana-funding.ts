@@ -87,7 +87,7 @@ export class SolanaFunding {
     const accounts =
       found.length === 0
         ? []
-        : await providers.current.finalizedAccounts(found.map(({ addressBytes }) => ownerOf(addressBytes)))
+        : await providers.current.accountsAt(found.map(({ addressBytes }) => ownerOf(addressBytes)))
     let requested = 0
     const dusty: DustyAddress[] = []
     for (const [at, address] of found.entries()) {

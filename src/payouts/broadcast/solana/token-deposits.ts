@@ -52,7 +52,7 @@ export class TokenDeposits {
     const place = { network, keyspace, asset, limit: CANDIDATES_MAX, missedSince: clock() }
     const candidates = await listSweepCandidates(pool, tenant, place)
     const names = candidates.map(({ addressBytes }) => accountAt(addressBytes, token))
-    const accounts = names.length === 0 ? [] : await providers.current.finalizedAccounts(names)
+    const accounts = names.length === 0 ? [] : await providers.current.accountsAt(names)
     const cost = await loadTokenSweepCost(pool, { asset, livemode: tenant.livemode })
     const sources: TokenSource[] = []
     let [short, waiting, dust] = [0n, 0n, 0n]
@@ -131,6 +131,6 @@ const accountAt = (addressBytes: Uint8Array, token: PayoutToken): string =>
   associatedTokenAccount(ownerOf(addressBytes), token)
 
 async function holdingAt(rpc: SolanaRpc, account: string, token: PayoutToken): Promise<TokenHolding | null> {
-  const [found] = await rpc.finalizedAccounts([account])
+  const [found] = await rpc.accountsAt([account])
   return tokenHoldingOf(found ?? null, token)
 }

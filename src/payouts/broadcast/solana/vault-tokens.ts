@@ -21,7 +21,7 @@ export async function readVaultTokens(
 ): Promise<ReadVaultToken[]> {
   if (tokens.length === 0) return []
   const names = tokens.flatMap((token) => [token.mint, associatedTokenAccount(vault, token)])
-  const accounts = await rpc.finalizedAccounts(names)
+  const accounts = await rpc.accountsAt(names)
   return tokens.flatMap((token, at) => {
     const { asset, mint } = token
     const [minted, held] = [accounts[2 * at] ?? null, accounts[2 * at + 1] ?? null]

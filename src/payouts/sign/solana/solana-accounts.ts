@@ -20,7 +20,9 @@ import {
 } from '@solana/kit'
 import { SYSTEM_PROGRAM_ADDRESS } from '@solana-program/system'
 import type { DurableNonce } from '../../../chain/solana/durable-nonce.ts'
-import type { SolanaKeys, SolanaKeyspace } from '../../../signer/solana-addresses.ts'
+import type { Network } from '../../../core/assets.ts'
+import { type SolanaKeys, type SolanaKeyspace, solanaKeyspace } from '../../../signer/solana-addresses.ts'
+import type { SigningContext } from '../signing-context.ts'
 
 /** Durable nonces of a network: so many payouts can be on their way at once. */
 const NONCES = 4
@@ -30,6 +32,8 @@ export type SolanaSignerAccountKeys = {
   readonly feePayer: KeyPairSigner
   readonly vault: KeyPairSigner
   readonly nonceAccounts: readonly Address[]
+  /** Signs what strangers wrote, as far as sign-x402 lets it: it pays for nothing else, and owns nothing but some SOL. */
+  readonly x402FeePayer: KeyPairSigner
 }
 
 /** A signed transaction: its name, base58, and its bytes. */
@@ -53,7 +57,22 @@ export async function openSignerAccounts(
       }),
     ),
   )
-  return { feePayer, vault, nonceAccounts }
+  const x402FeePayer = await signerOf(issuer.signerAccountKey(keyspace, 'x402_fee_payer'))
+  return { feePayer, vault, nonceAccounts, x402FeePayer }
+}
+
+const knownAccounts = new WeakMap<SigningContext['solana'], Map<Network, SolanaSignerAccountKeys>>()
+
+/** The accounts of a network, derived once in a process. */
+export async function signerAccountsOf(
+  { solana }: SigningContext,
+  network: Network,
+): Promise<SolanaSignerAccountKeys> {
+  const known = knownAccounts.get(solana) ?? new Map<Network, SolanaSignerAccountKeys>()
+  knownAccounts.set(solana, known)
+  const signerAccounts = known.get(network) ?? (await openSignerAccounts(solana, solanaKeyspace(network)))
+  known.set(network, signerAccounts)
+  return signerAccounts
 }
 
 /** The key becomes one of the runtime, which gives it out no more; its bytes are wiped. */
@@ -70,6 +89,7 @@ export async function signWithBlockhash(
   feePayer: KeyPairSigner,
   instructions: readonly Instruction[],
   lifetime: { readonly blockhash: string; readonly lastValidHeight: number },
+  budget?: ComputeBudget,
 ): Promise<SolanaSigned> {
   const { blockhash, lastValidHeight } = lifetime
   const message = pipe(
@@ -80,7 +100,9 @@ export async function signWithBlockhash(
         { blockhash: blockhash as Blockhash, lastValidBlockHeight: BigInt(lastValidHeight) },
         paid,
       ),
-    (timed) => appendTransactionMessageInstructions(instructions, timed),
+    (timed) => setTransactionMessageComputeUnitLimit(budget?.units, timed),
+    (limited) => setTransactionMessageComputeUnitPrice(budget && BigInt(budget.price), limited),
+    (priced) => appendTransactionMessageInstructions(instructions, priced),
   )
   const signed = await signTransactionMessageWithSigners(message)
   return named(getSignatureFromTransaction(signed), getTransactionEncoder().encode(signed))

@@ -27,6 +27,7 @@ import {
 import { type SignedRequest, saveSignedRequest } from '../../store/solana-requests.ts'
 import { listUnmoved } from '../../store/swept-credit.ts'
 import { listUnlandedSweeps, loadVaultCredit } from '../../store/vault-sweeps.ts'
+import { publishX402FeePayer } from '../../store/x402-fee-payer.ts'
 import { alert } from '../alert.ts'
 import { isSignedFor, type PayoutSigner, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
 import type { SigningContext } from '../signing-context.ts'
@@ -37,9 +38,9 @@ import { reclaimableAt } from './reclaimable.ts'
 import { signableReading } from './signable-reading.ts'
 import {
   nonceSeed,
-  openSignerAccounts,
   type SolanaSigned,
   type SolanaSignerAccountKeys,
+  signerAccountsOf,
   signerOf,
   signWithBlockhash,
   signWithNonce,
@@ -57,20 +58,6 @@ const HOUR_MS = 3_600_000
 /** More than any account of a nonce must hold, or a vault without data: 0.01 SOL. */
 const RENT_MAX = 10_000_000n
 
-const knownAccounts = new WeakMap<SigningContext['solana'], Map<Network, SolanaSignerAccountKeys>>()
-
-/** The accounts of a network, derived once in a process. */
-async function signerAccountsOf(
-  { solana }: SigningContext,
-  network: Network,
-): Promise<SolanaSignerAccountKeys> {
-  const known = knownAccounts.get(solana) ?? new Map<Network, SolanaSignerAccountKeys>()
-  knownAccounts.set(solana, known)
-  const signerAccounts = known.get(network) ?? (await openSignerAccounts(solana, solanaKeyspace(network)))
-  known.set(network, signerAccounts)
-  return signerAccounts
-}
-
 /** Publishes the network's accounts where the database does not have them, and signs the maintenance transactions that wait. */
 async function maintain(signer: SigningContext, network: Network): Promise<void> {
   const { pool, clock } = signer
@@ -83,6 +70,7 @@ async function maintain(signer: SigningContext, network: Network): Promise<void>
     signerAccounts.nonceAccounts.join() === keys.nonceAccounts.join()
   if (!isPublished)
     await saveSolanaAccounts(pool, network, { feePayer, vault, nonceAccounts: keys.nonceAccounts })
+  await publishX402FeePayer(pool, network, keys.x402FeePayer.address)
   await adoptVaultSweeps(signer, network, keys)
   await adoptFoundSweeps(signer, network, keys)
   const reading = signableReading(signerAccounts?.reading ?? null)
@@ -236,7 +224,11 @@ async function signFirst(signer: SigningContext, { payout, digest }: SigningTask
   const keys = await signerAccountsOf(signer, network)
   const reading = signableReading((await loadSolanaSignerAccounts(pool, network))?.reading ?? null)
   if (reading === null) return WAITS
-  const own: readonly string[] = [keys.vault.address, keys.feePayer.address, ...keys.nonceAccounts]
+  const { vault, feePayer, x402FeePayer, nonceAccounts } = keys
+  const own: readonly string[] = [
+    ...[vault, feePayer, x402FeePayer].map((each) => each.address),
+    ...nonceAccounts,
+  ]
   const { destination } = payout
   // What goes to the signer's own accounts would be booked as paid and stay; what the chain never takes would keep its nonce.
   if (!isAddress(destination) || own.includes(destination) || isChainsOwnAddress(destination))

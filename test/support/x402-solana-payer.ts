@@ -1,0 +1,121 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import {
+  type Address,
+  type AddressesByLookupTableAddress,
+  address,
+  appendTransactionMessageInstructions,
+  type Blockhash,
+  compressTransactionMessageUsingAddressLookupTables,
+  createTransactionMessage,
+  getBase64EncodedWireTransaction,
+  type Instruction,
+  type KeyPairSigner,
+  partiallySignTransactionMessageWithSigners,
+  pipe,
+  setTransactionMessageFeePayer,
+  setTransactionMessageLifetimeUsingBlockhash,
+} from '@solana/kit'
+import { getTransferCheckedInstruction } from '@solana-program/token'
+import { associatedTokenAccount } from '../../src/chain/solana/token-accounts.ts'
+import { sandboxMintOf } from '../../src/sandbox/solana/sandbox-mints.ts'
+import { encoded } from './x402-payer.ts'
+
+export type SolanaRequirements = {
+  readonly scheme: string
+  readonly network: string
+  readonly amount: string
+  readonly asset: string
+  readonly payTo: string
+  readonly extra: { readonly feePayer: string }
+}
+
+/** What a payer may sign otherwise than it is asked to. */
+export type SolanaChanges = {
+  readonly amount?: bigint
+  readonly payTo?: string
+  readonly mint?: string
+  readonly units?: number
+  readonly price?: bigint
+  readonly feePayer?: string
+  /** Before the compute budget, and in place of the memo. */
+  readonly first?: readonly Instruction[]
+  readonly last?: readonly Instruction[]
+  readonly tables?: AddressesByLookupTableAddress
+  readonly version?: 'legacy'
+  /** The payer's signature is left empty. */
+  readonly unsigned?: true
+  readonly accepted?: Partial<SolanaRequirements>
+}
+
+const BUDGET = address('ComputeBudget111111111111111111111111111111')
+const MEMO = address('MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr')
+const SIGNATURE_BYTES = 64
+
+/** A payment header made by hand: the same as a client of the protocol makes it, but for the changes. */
+export async function signSolanaPayment(
+  payer: KeyPairSigner,
+  asked: SolanaRequirements,
+  blockhash: string,
+  changes: SolanaChanges = {},
+): Promise<string> {
+  const usdc = sandboxMintOf('USDC_SOLANA')
+  if (usdc === null) throw new Error('there is no mint')
+  const { amount = BigInt(asked.amount), payTo = asked.payTo, mint = asked.asset } = changes
+  const { units = 20_000, price = 1n, feePayer = asked.extra.feePayer } = changes
+  const of = { ...usdc, mint }
+  const data = Buffer.alloc(9, 3)
+  data.writeBigUInt64LE(price, 1)
+  const limit = Buffer.alloc(5, 2)
+  limit.writeUInt32LE(units, 1)
+  const transfer = getTransferCheckedInstruction({
+    source: address(associatedTokenAccount(payer.address, of)),
+    mint: address(mint),
+    destination: address(associatedTokenAccount(payTo, of)),
+    authority: payer,
+    amount,
+    decimals: 6,
+  })
+  const instructions: Instruction[] = [
+    ...(changes.first ?? []),
+    { programAddress: BUDGET, data: Uint8Array.from(limit) },
+    { programAddress: BUDGET, data: Uint8Array.from(data) },
+    transfer,
+    ...(changes.last ?? [{ programAddress: MEMO, data: Uint8Array.from(Buffer.from('a memo')) }]),
+  ]
+  const filled = pipe(
+    createTransactionMessage({ version: (changes.version ?? 0) as 0 }),
+    (empty) => setTransactionMessageFeePayer(feePayer as Address, empty),
+    (paid) =>
+      setTransactionMessageLifetimeUsingBlockhash(
+        { blockhash: blockhash as Blockhash, lastValidBlockHeight: 0n },
+        paid,
+      ),
+    (timed) => appendTransactionMessageInstructions(instructions, timed),
+  )
+  const message =
+    changes.tables === undefined
+      ? filled
+      : compressTransactionMessageUsingAddressLookupTables(filled, changes.tables)
+  const signed = await partiallySignTransactionMessageWithSigners(message as typeof filled)
+  const wire = Buffer.from(getBase64EncodedWireTransaction(signed), 'base64')
+  if (changes.unsigned) wire.fill(0, 1 + SIGNATURE_BYTES, 1 + 2 * SIGNATURE_BYTES)
+  const payload = { transaction: wire.toString('base64') }
+  return encoded({ x402Version: 2, accepted: { ...asked, ...changes.accepted }, payload })
+}
+
+/** A sandbox chain's RPC at an address without credentials, as the protocol's client needs it. */
+export async function openRpcTo(rpcUrl: string): Promise<{ url: string; close: () => void }> {
+  const { host, username, password } = new URL(rpcUrl)
+  const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+  const server = createServer(async (request, response) => {
+    const body = Uint8Array.from(await buffer(request))
+    const headers = { authorization, 'content-type': 'application/json' }
+    const answer = await fetch(`http://${host}`, { method: 'POST', headers, body })
+    response.end(await answer.text())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, close: () => void server.close() }
+}
