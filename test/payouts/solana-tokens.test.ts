@@ -1,7 +1,7 @@
 import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { address, generateKeyPairSigner } from '@solana/kit'
-import { getTransferSolInstruction } from '@solana-program/system'
+import { AccountRole, address, generateKeyPairSigner } from '@solana/kit'
+import { getTransferSolInstruction, SYSTEM_PROGRAM_ADDRESS } from '@solana-program/system'
 import { getCloseAccountInstruction, getTransferCheckedInstruction } from '@solana-program/token'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { associatedTokenAccount } from '../../src/chain/solana/token-accounts.ts'
@@ -250,6 +250,33 @@ test('tokens go to wallets: to no token account, mint, program or account of our
   await world.pay('SOL', shared, 10_000_000n)
   await world.solana.mine(1)
   await expectPaid(tenant, await pay(tenant, USDC, '2', shared))
+})
+
+test('a payee whose account wants a memo with each transfer is refused before anything is signed', async () => {
+  const { payer } = world.solana
+  const tenant = await openShop(PYUSD, 3)
+  const payee = await generateKeyPairSigner()
+  await world.pay(PYUSD, payee.address, USD)
+  await world.solana.mine(1)
+  const { program } = mintOf(PYUSD)
+  const account = {
+    address: address(associatedTokenAccount(payee.address, mintOf(PYUSD))),
+    role: AccountRole.WRITABLE,
+  }
+  const pays = { address: payer.signer.address, role: AccountRole.WRITABLE_SIGNER, signer: payer.signer }
+  const owns = { address: payee.address, role: AccountRole.READONLY_SIGNER, signer: payee }
+  const system = { address: SYSTEM_PROGRAM_ADDRESS, role: AccountRole.READONLY }
+  const programAddress = address(program)
+  // Room for the extension (8), and that it is on.
+  await payer.send([
+    { programAddress, accounts: [account, pays, system, owns], data: Uint8Array.of(29, 8, 0) },
+    { programAddress, accounts: [account, owns], data: Uint8Array.of(30, 0) },
+  ])
+  await world.solana.mine(1)
+  const payout = await pay(tenant, PYUSD, '2', payee.address)
+  await expectFailed(tenant, payout, 'destination_refuses')
+  expect(await world.signedOf(payout.id)).toEqual([])
+  await expectPaid(tenant, await pay(tenant, PYUSD, '3'))
 })
 
 test('what is frozen after it was signed fails for good, frees its nonce and gives the money back', async () => {
