@@ -464,7 +464,7 @@ test('dollars of any issuer are one choice of a new invoice, which shows each ra
   await press(page, 'Create invoice')
   await heading(page, /^Invoice of \$25\.00$/)
   await page
-    .getByText(/^1 US dollars \(/)
+    .getByText(/^\$1\.00 \(/)
     .first()
     .waitFor()
   expect(await page.getByText(/^Rate of USD[CT]$/).count()).toBe(2)

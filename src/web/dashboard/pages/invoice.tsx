@@ -11,7 +11,7 @@ import { Confirm } from '../parts/confirm.tsx'
 import { CopyButton } from '../parts/copy.tsx'
 import { EventSteps } from '../parts/event-steps.tsx'
 import { askedCoins, invoiceAmount, invoiceTitle } from '../parts/invoice-title.ts'
-import { excess, usd } from '../parts/money.ts'
+import { excess, money, usd } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { RawCard } from '../parts/raw.tsx'
@@ -109,7 +109,11 @@ function amountFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
       : [['Exchange rate', `${usd(rate.usd_per_unit)} (${namesOf(rate)})`] as const]),
     // An API of the release before knows none.
     ...(token_rates ?? []).map(
-      (each) => [`Rate of ${each.symbol}`, `${each.usd_per_unit} US dollars (${namesOf(each)})`] as const,
+      (each) =>
+        [
+          `Rate of ${each.symbol}`,
+          `${money({ amount: each.usd_per_unit, currency: 'USD' })} (${namesOf(each)})`,
+        ] as const,
     ),
   ]
 }
