@@ -1,17 +1,17 @@
 // @module-tag chromium
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { type App, makePlace, startApp } from '../support/app.ts'
 import { launchBrowser, photograph } from '../support/browser.ts'
 import { axeFaults, complaintsOf, overflow } from '../support/page-checks.ts'
 
-let folder: Awaited<ReturnType<typeof makeDataDir>>
+let folder: Awaited<ReturnType<typeof makePlace>>
 let app: App
 let browser: Browser
 
 beforeAll(async () => {
-  folder = await makeDataDir()
-  app = await startApp({ dataDir: folder.dataDir, env: { NETWORKS: 'litecoin-test' } })
+  folder = await makePlace()
+  app = await startApp({ ...folder, env: { NETWORKS: 'litecoin-test' } })
   browser = await launchBrowser()
 })
 afterAll(async () => {

@@ -1,18 +1,18 @@
 // @module-tag litecoind
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { type App, makePlace, startApp } from '../support/app.ts'
 import { type EsploraServer, startEsploraServer } from '../support/esplora-server.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'
 import { until } from '../support/until.ts'
 
 const TOLD_MS_MAX = 120_000
 
-let place: Awaited<ReturnType<typeof makeDataDir>>
+let place: Awaited<ReturnType<typeof makePlace>>
 let node: TestNode
 let server: EsploraServer
 let app: App
 beforeAll(async () => {
-  place = await makeDataDir()
+  place = await makePlace()
   node = await startNode('litecoin')
   server = await startEsploraServer(node)
   // Two providers: an Esplora server is followed, and a node confirms what it says.

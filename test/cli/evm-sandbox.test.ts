@@ -2,18 +2,21 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TEST_CARDS } from '../../src/core/card/test-cards.ts'
-import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { type App, makePlace, startApp } from '../support/app.ts'
 import { type Body, invoicesOf } from '../support/app-invoices.ts'
 import { launchBrowser, photograph } from '../support/browser.ts'
 import { complaintsOf } from '../support/page-checks.ts'
 
+let place: Awaited<ReturnType<typeof makePlace>>
 let app: App
 beforeAll(async () => {
-  app = await startApp(await makeDataDir())
+  place = await makePlace()
+  app = await startApp(place)
   await untilAllAreAvailable()
 })
 afterAll(async () => {
   await app.stop()
+  await place.remove()
 })
 
 const {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ANVIL, LITESVM } from '../../src/sandbox/platform-package.ts'
 import { type App, startApp, startRoles } from '../support/app.ts'
 import { invoicesOf } from '../support/app-invoices.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type NpmRegistry, startNpmRegistry } from './npm-registry.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname
@@ -15,12 +16,15 @@ const PATH = [dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].j
 
 let folder: string
 let registry: NpmRegistry
+/** By the name of the data folder. */
+const databases = new Map<string, TestDatabase>()
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'paylink-elsewhere-'))
   registry = await startNpmRegistry(LEFT_OUT)
   await installWithout(LEFT_OUT)
 })
 afterAll(async () => {
+  for (const database of databases.values()) await database.drop()
   await registry.stop()
   await rm(folder, { recursive: true, force: true })
 })
@@ -45,8 +49,11 @@ async function installWithout(names: readonly string[]): Promise<void> {
 }
 
 async function withApp(name: string, work: (app: App) => Promise<void>, registryUrl = registry.url) {
+  const database = databases.get(name) ?? (await createTestDatabase())
+  databases.set(name, database)
   const app = await startApp({
     dataDir: join(folder, name),
+    database,
     program: program(),
     env: { PATH, npm_config_registry: registryUrl },
   })

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type App, makeDataDir, runProgram, startApp } from '../support/app.ts'
+import { type App, makeDataDir, makePlace, runProgram, startApp } from '../support/app.ts'
 
-let place: Awaited<ReturnType<typeof makeDataDir>>
+let place: Awaited<ReturnType<typeof makePlace>>
 let app: App
 beforeAll(async () => {
-  place = await makeDataDir()
-  app = await startApp({ dataDir: place.dataDir })
+  place = await makePlace()
+  app = await startApp(place)
 })
 afterAll(async () => {
   await app?.stop()

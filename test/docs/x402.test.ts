@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { type App, makePlace, startApp } from '../support/app.ts'
 import { readRootFile } from '../support/root-file.ts'
 import { until } from '../support/until.ts'
 
@@ -10,10 +10,10 @@ const ROOT = new URL('../..', import.meta.url).pathname
 const KEY = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
 const WAIT_MS_MAX = 60_000
 
-let place: Awaited<ReturnType<typeof makeDataDir>>
+let place: Awaited<ReturnType<typeof makePlace>>
 let app: App
 beforeAll(async () => {
-  place = await makeDataDir()
+  place = await makePlace()
   app = await startApp({ ...place, env: { X402: '1' } })
 })
 afterAll(async () => {

@@ -4,7 +4,7 @@ import { createWalletClient, defineChain, http, parseEther, parseUnits } from 'v
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
-import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { type App, makePlace, startApp } from '../support/app.ts'
 import { tokenCode } from '../support/evm-payout-world.ts'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
@@ -27,7 +27,7 @@ const TRANSFER_ABI = [
   },
 ] as const
 
-let place: Awaited<ReturnType<typeof makeDataDir>>
+let place: Awaited<ReturnType<typeof makePlace>>
 let ethereum: Anvil
 let base: Anvil
 /** Address of a token like USDC, of which the buyer holds plenty. */
@@ -35,7 +35,7 @@ let token: string
 let receiver: WebhookReceiver
 let app: App
 beforeAll(async () => {
-  place = await makeDataDir()
+  place = await makePlace()
   ethereum = await startAnvil({ chainId: 31_337 })
   base = await startAnvil({ chainId: 31_338 })
   token = await base.deploy(tokenCode(BUYER.address))

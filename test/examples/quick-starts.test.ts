@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { signedHeaders } from '../../src/delivery/send.ts'
-import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { type App, makePlace, startApp } from '../support/app.ts'
 import { describeNeeding } from '../support/describe-needing.ts'
 import { eventExamples } from '../support/event-examples.ts'
 import { freePort } from '../support/free-port.ts'
@@ -32,12 +32,12 @@ const SHOPS: {
 }
 type Order = { reference: string; usd_amount: string; status: string; invoice_id: string }
 
-let place: Awaited<ReturnType<typeof makeDataDir>>
+let place: Awaited<ReturnType<typeof makePlace>>
 let app: App
 let ordersRoot: string
 beforeAll(async () => {
   ordersRoot = await mkdtemp(join(tmpdir(), 'paylink-orders-'))
-  place = await makeDataDir()
+  place = await makePlace()
   app = await startApp({ ...place, env: { WEBHOOK_ALLOW_PRIVATE: '1' } })
 })
 afterAll(async () => {

@@ -1,7 +1,7 @@
 // @module-tag php
 // @module-tag python
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { type App, makePlace, startApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 import {
   createShop,
@@ -15,12 +15,12 @@ import {
 /** The service itself verifies the examples' endpoints and delivers to them, as a merchant sets them up. */
 
 const DELIVERED_MS_MAX = 120_000
-let place: Awaited<ReturnType<typeof makeDataDir>>
+let place: Awaited<ReturnType<typeof makePlace>>
 let app: App
 const shops: { language: LanguageName; shop: Shop; receiver: ExampleReceiver }[] = []
 
 beforeAll(async () => {
-  place = await makeDataDir()
+  place = await makePlace()
   app = await startApp({ ...place, env: { WEBHOOK_ALLOW_PRIVATE: '1' } })
 })
 afterAll(async () => {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createTestDatabase, type TestDatabase } from './database.ts'
 import { expectDeclared } from './declared-answers.ts'
 import { freePort } from './free-port.ts'
 import { makeMemoryFolder } from './memory-folder.ts'
@@ -52,8 +53,28 @@ export async function makeDataDir(): Promise<{ dataDir: string; remove(): Promis
   }
 }
 
+/** The same with a database: a first start without one makes a server, and runs every migration. */
+export async function makePlace(): Promise<{
+  dataDir: string
+  database: TestDatabase
+  remove(): Promise<void>
+}> {
+  const database = await createTestDatabase()
+  const { dataDir, remove } = await makeDataDir()
+  return {
+    dataDir,
+    database,
+    remove: async () => {
+      await database.drop()
+      await remove()
+    },
+  }
+}
+
 type StartOptions = {
   readonly dataDir: string
+  /** Absent: the program has a server of its own in the folder. */
+  readonly database?: TestDatabase
   readonly env?: Environment
   readonly port?: number
   /** Another installation's `dist/main.js`. */
@@ -70,6 +91,7 @@ export async function startApp(options: StartOptions): Promise<App> {
     DATA_DIR: options.dataDir,
     PORT: String(port),
     OPERATOR_PORT: String(operatorPort),
+    ...(options.database === undefined ? {} : { DATABASE_URL: options.database.ownerUrl }),
     ...NO_EXCHANGES,
     ...options.env,
   }
