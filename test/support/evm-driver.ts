@@ -1,6 +1,7 @@
 import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
 import { ASSETS, type AssetId, isToken } from '../../src/core/assets.ts'
 import { isEvmChain } from '../../src/core/chain/evm-networks.ts'
+import type { TokenContracts } from '../../src/core/chain/evm-parameters.ts'
 import { rpcSettingOf } from '../../src/nodes/chain-nodes.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { type Anvil, type AnvilOptions, newEvmAddress, startAnvil } from './anvil.ts'
@@ -31,11 +32,13 @@ export function evmDriver(
     start: async () => {
       const anvil = await startAnvil(node)
       const token = await deployTestToken(anvil)
+      const tokenContracts = { [isToken(asset) ? ASSETS[asset].symbol : 'USDC']: token.contract }
       const options = {
         chain,
         livemode: false,
         setting: rpcSettingOf(network),
-        tokenContracts: { [isToken(asset) ? ASSETS[asset].symbol : 'USDC']: token.contract },
+        // Beside another token there is USDC too: on what looks like a public chain it would be missed.
+        tokenContracts: { USDC: await usdcBeside(anvil, tokenContracts), ...tokenContracts },
         probeIntervalMs: 30,
         ...changes,
       }
@@ -43,6 +46,9 @@ export function evmDriver(
     },
   }
 }
+
+const usdcBeside = async (anvil: Anvil, contracts: TokenContracts): Promise<string> =>
+  contracts.USDC ?? (await deployTestToken(anvil)).contract
 
 function driveAnvil(parts: {
   anvil: Anvil

@@ -10,10 +10,14 @@ import { WatchedOwners } from '../../src/chain/solana/watched-owners.ts'
 import { historyOf } from '../../src/chain/utxo/block-source.ts'
 import { openBlocks } from '../../src/chain/utxo/open-provider.ts'
 import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
+import { ASSETS, type AssetId, isToken } from '../../src/core/assets.ts'
+import { type EvmChain, evmNetworkOf } from '../../src/core/chain/evm-networks.ts'
 import { UTXO_PARAMETERS } from '../../src/core/chain/utxo-parameters.ts'
-import type { ChainNode } from '../../src/nodes/chain-nodes.ts'
+import { type ChainNode, rpcSettingOf } from '../../src/nodes/chain-nodes.ts'
 import { type Clock, systemClock } from '../../src/runtime/clock.ts'
+import { SANDBOX_MINTS } from '../../src/sandbox/solana/sandbox-mints.ts'
 import { CHAIN_PARAMETERS } from '../../src/sandbox/utxo/chain-parameters.ts'
+import { hex } from './anvil.ts'
 import type { ChainDriver, DrivenChain } from './chain-driver.ts'
 import { bytecodeOf, callData } from './evm-contracts.ts'
 import { type DrivenAnvil, evmDriver } from './evm-driver.ts'
@@ -23,8 +27,9 @@ import { type DrivenSandbox, sandboxDriver } from './sandbox-driver.ts'
 import { type DrivenSolana, solanaDriver } from './solana-driver.ts'
 import { utxoAdapterOptions } from './utxo-driver.ts'
 
+const MINTS_GAS = 10_000_000
+const TOKENS_TOGETHER = 20
 const ANSWER_MS_MAX = 2_000
-const SEPOLIA = '0xaa36a7'
 const DEVNET = 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxkrZBG'
 const LITECOIN_TESTNET = UTXO_PARAMETERS.find(({ chain, name }) => chain === 'litecoin' && name === 'test')
 
@@ -133,45 +138,61 @@ async function payLitecoinOften(
 
 const payers = new WeakMap<DrivenAnvil, Promise<string>>()
 
-const ethereum: ReadingFamily<DrivenAnvil> = {
-  driver: evmDriver('ETH', { answerMsMax: ANSWER_MS_MAX }),
-  auditNode: () => ({ chain: 'ethereum', rpcSetting: 'TEST_ETHEREUM_RPC_URL', tokenContracts: {} }),
-  providers: (chain, first, second) => {
-    const watched = new AddressSet()
-    const options = chain.recipe.options as EvmAdapterOptions
-    return [
-      new EvmAdapter({ ...options, ...pick(first), watched }),
-      new EvmAdapter({ ...options, ...pick(second), watched }),
-    ]
-  },
-  history: ({ recipe }, addresses) => {
-    const watched = new AddressSet()
-    watched.add(addresses)
-    const options = recipe.options as EvmAdapterOptions
-    const adapter = new EvmAdapter({ ...options, clock: systemClock, watched, nativeMode: 'traces' })
-    return { history: adapter, close: () => adapter.close() }
-  },
-  disguise: (proxy) => proxy.lie('eth_chainId', () => SEPOLIA),
-  stalls: ['debug_traceBlockByHash'],
-  forgetBlocks: (proxy) => {
-    for (const method of ['debug_traceBlockByHash', 'eth_getBlockReceipts', 'eth_getBalance'])
-      proxy.lie(method, unanswered)
-  },
-  disagree: (proxy) =>
-    proxy.lie(
-      'eth_getBlockByNumber',
-      withHash('hash', () => `0x${elsewhere()}`),
-    ),
-  payOften: async (chain, { address }, amounts) => {
-    const deploying = payers.get(chain) ?? bytecodeOf('BatchPayer').then((code) => chain.anvil.deploy(code))
-    payers.set(chain, deploying)
-    const to = amounts.map(() => address)
-    const value = amounts.reduce((sum, amount) => sum + amount, 0n)
-    const data = callData('pay(address[],uint256[])', to, amounts)
-    await chain.anvil.send({ to: await deploying, value, data })
-  },
-  unit: 10_000_000_000_000n,
-  dust: 1n,
+/** Of an asset of an EVM network. */
+export function evmFamily(asset: AssetId, chain: EvmChain): ReadingFamily<DrivenAnvil> {
+  const { testnet } = evmNetworkOf(chain)
+  const { dustBelow } = ASSETS[asset]
+  const unit = isToken(asset) ? dustBelow : 10n * dustBelow
+  const logs = isToken(asset) ? ['eth_getLogs'] : []
+  return {
+    driver: { ...evmDriver(asset, { answerMsMax: ANSWER_MS_MAX }), amount: 1_000n * unit },
+    auditNode: ({ recipe }) => ({
+      chain,
+      rpcSetting: rpcSettingOf(`${chain}-test`),
+      tokenContracts: (recipe.options as EvmAdapterOptions).tokenContracts ?? {},
+    }),
+    providers: (chain, first, second) => {
+      const watched = new AddressSet()
+      const options = chain.recipe.options as EvmAdapterOptions
+      return [
+        new EvmAdapter({ ...options, ...pick(first), watched }),
+        new EvmAdapter({ ...options, ...pick(second), watched }),
+      ]
+    },
+    history: ({ recipe }, addresses) => {
+      const watched = new AddressSet()
+      watched.add(addresses)
+      const options = recipe.options as EvmAdapterOptions
+      const adapter = new EvmAdapter({ ...options, clock: systemClock, watched, nativeMode: 'traces' })
+      return { history: adapter, close: () => adapter.close() }
+    },
+    disguise: (proxy) => proxy.lie('eth_chainId', () => hex(BigInt(testnet.chainId))),
+    stalls: ['debug_traceBlockByHash', ...logs],
+    forgetBlocks: (proxy) => {
+      for (const method of ['debug_traceBlockByHash', 'eth_getBlockReceipts', 'eth_getBalance', ...logs])
+        proxy.lie(method, unanswered)
+    },
+    disagree: (proxy) =>
+      proxy.lie(
+        'eth_getBlockByNumber',
+        withHash('hash', () => `0x${elsewhere()}`),
+      ),
+    payOften: async (chain, { address }, amounts) => {
+      const to = amounts.map(() => address)
+      if (isToken(asset)) {
+        const data = callData('mintMany(address[],uint256[])', to, amounts)
+        await chain.anvil.send({ to: chain.token.contract, data, gas: MINTS_GAS })
+        return
+      }
+      const deploying = payers.get(chain) ?? bytecodeOf('BatchPayer').then((code) => chain.anvil.deploy(code))
+      payers.set(chain, deploying)
+      const value = amounts.reduce((sum, amount) => sum + amount, 0n)
+      const data = callData('pay(address[],uint256[])', to, amounts)
+      await chain.anvil.send({ to: await deploying, value, data })
+    },
+    unit,
+    dust: 1n,
+  }
 }
 
 const pick = ({ url, clock, openAddresses }: ProviderParts) => ({ url, clock, openAddresses })
@@ -184,16 +205,17 @@ const withHash =
 /** Below all that a history reorganises. */
 const BLOCKS_KEPT = 20
 
-const solana: ReadingFamily<DrivenSolana> = {
+/** Of an asset of Solana. */
+export const solanaFamily = (asset: AssetId): ReadingFamily<DrivenSolana> => ({
   driver: {
-    ...solanaDriver('blocks'),
+    ...solanaDriver('blocks', asset),
     start: async () => {
-      const chain = await solanaDriver('blocks').start()
+      const chain = await solanaDriver('blocks', asset).start()
       chain.payer.lifetimeDepth = BLOCKS_KEPT
       return chain
     },
   },
-  auditNode: () => ({ chain: 'solana', rpcSetting: 'TEST_SOLANA_RPC_URL', tokenContracts: {} }),
+  auditNode: () => ({ chain: 'solana', rpcSetting: 'TEST_SOLANA_RPC_URL', tokenContracts: SANDBOX_MINTS }),
   providers: (chain, first, second) => {
     const watched = new WatchedOwners()
     const open = (parts: ProviderParts) =>
@@ -221,10 +243,25 @@ const solana: ReadingFamily<DrivenSolana> = {
       withHash('blockhash', () => DEVNET),
     ),
   payOften: async ({ payer }, { address }, amounts) => {
-    await payer.send(amounts.map((amount) => payer.transfer(solanaAddress(address), amount)))
+    const to = solanaAddress(address)
+    if (!isToken(asset)) {
+      await payer.send(amounts.map((amount) => payer.transfer(to, amount)))
+      return
+    }
+    // Fewer fit, beside what makes the account.
+    for (let at = 0; at < amounts.length; at += TOKENS_TOGETHER) {
+      const some = await Promise.all(
+        amounts.slice(at, at + TOKENS_TOGETHER).map((amount) => payer.tokens(asset, to, amount)),
+      )
+      await payer.send([...(some[0] ?? []).slice(0, 1), ...some.flatMap((made) => made.slice(1))])
+    }
   },
-  unit: 900_000n,
-  dust: null,
-}
+  unit: isToken(asset) ? 10_000n : 900_000n,
+  dust: isToken(asset) ? 1n : null,
+})
 
-export const READING_FAMILIES = { litecoin, ethereum, solana }
+export const READING_FAMILIES = {
+  litecoin,
+  ethereum: evmFamily('ETH', 'ethereum'),
+  solana: solanaFamily('SOL'),
+}
