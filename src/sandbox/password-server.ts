@@ -12,19 +12,21 @@ const CHANGES_WAIT_MS = 20_000
 
 type HttpAnswer = { readonly status: number; readonly text: string }
 
-/** An HTTP server that answers one POST at a time to whoever has the password, and reports changes; 401 without it. */
+/** An HTTP server that answers one POST at a time to whoever has the password, and reports changes; 401 without it. The path may be the password in place of a header. */
 export function createPasswordServer(options: {
   readonly password: string
   readonly answer: (body: string) => HttpAnswer | Promise<HttpAnswer>
   readonly onError: (error: unknown) => void
   readonly changes: Changes
 }): Server {
-  const expected = digestOf(`Basic ${Buffer.from(`${RPC_USER}:${options.password}`).toString('base64')}`)
+  const expected = digestOf(basicOf(options.password))
   const server = createServer((request, response) => {
     const isOfChanges = request.method === 'GET' && request.url?.startsWith(CHANGES_PATH) === true
     if (request.method !== 'POST' && !isOfChanges)
       return end(response, 405, 'JSONRPC server handles only POST requests')
-    if (!timingSafeEqual(digestOf(request.headers.authorization ?? ''), expected)) {
+    // Some clients send no header of their own: as path it is what hosted nodes take as key.
+    const given = request.headers.authorization ?? basicOf(request.url?.slice(1) ?? '')
+    if (!timingSafeEqual(digestOf(given), expected)) {
       response.setHeader('www-authenticate', 'Basic realm="jsonrpc"')
       return end(response, 401, '')
     }
@@ -77,3 +79,6 @@ function end(response: ServerResponse, status: number, text: string): void {
 }
 
 const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+const basicOf = (password: string): string =>
+  `Basic ${Buffer.from(`${RPC_USER}:${password}`).toString('base64')}`

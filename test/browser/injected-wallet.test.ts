@@ -25,7 +25,6 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { complaintsOf } from '../support/page-checks.ts'
 import { giveTokens, stockClient } from '../support/solana-payer.ts'
 import { until } from '../support/until.ts'
-import { openRpcTo } from '../support/x402-solana-payer.ts'
 
 /** Wallets that announce themselves to the page by EIP-6963 or the Wallet Standard, as extensions of a browser do. */
 
@@ -213,17 +212,13 @@ describe('on the sandbox chains', () => {
     const rpcUrl = `http://sandbox:${password}@127.0.0.1:${port}`
     const payer = await generateKeyPairSigner()
     await giveTokens(rpcUrl, 'USDC_SOLANA', payer.address, 1_000_000_000n)
-    const rpc = await openRpcTo(rpcUrl)
     const network = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1'
+    const client = new ExactSvmScheme(payer, { rpcUrl: `http://127.0.0.1:${port}/${password}` })
     const pay = wrapFetchWithPaymentFromConfig(fetch, {
-      schemes: [{ network, client: new ExactSvmScheme(payer, { rpcUrl: rpc.url }) }],
+      schemes: [{ network, client }],
       spendControls: { maxAmountPerPayment: '$1000', allowedAssets: true },
     })
-    try {
-      expect(await (await pay(url)).json()).toMatchObject({ status: 'settled', payer: payer.address })
-    } finally {
-      rpc.close()
-    }
+    expect(await (await pay(url)).json()).toMatchObject({ status: 'settled', payer: payer.address })
     await untilStatus(invoice.id, 'paid')
     const doctor = await app.command('doctor')
     expect(doctor.stdout).toMatch(/✓ solana-test: the fee payer of x402 payments \w+ has (5|4\.99\d+) SOL/)
