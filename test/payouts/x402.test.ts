@@ -989,19 +989,26 @@ test("what the signer has signed to carry is carried, whatever the API's login c
   expect((await response).status).toBe(200)
 })
 
-test("a key that no seed has, which the API's login may write with a payment, holds up no other", async () => {
+test.each([
+  ['a key that no seed has', `key_index = ${2 ** 40}`, 'checked'],
+  ['a time that no chain has', 'valid_after = 9e77', 'waiting'],
+  [
+    'what payers sign on Solana',
+    `message = 'x', payer = sha256('x'), recipient = sha256('x'), signature = sha512('x')`,
+    'waiting',
+  ],
+])("%s, which the API's login may write with a payment, holds up no other", async (_, changes, status) => {
   const [forged, other] = [await open(), await open()]
   const pay = async ({ url }: Opened) =>
     send(url, (await signPayment(await payerWith(AMOUNT), await requirementsOf(url))).header)
   const unpaid = pay(forged)
   unpaid.catch(() => {})
   await vi.waitFor(async () => expect(await stored(forged)).toHaveLength(1), ANSWER_MS_MAX)
-  await world.database.owner.query('update x402_authorization set key_index = $2 where invoice_id = $1', [
+  await world.database.owner.query(`update x402_authorization set ${changes} where invoice_id = $1`, [
     forged.invoice.id,
-    2 ** 40,
   ])
   expect((await answered(pay(other))).status).toBe(200)
-  expect(await stored(forged)).toMatchObject([{ status: 'checked', transactions: 0 }])
+  expect(await stored(forged)).toMatchObject([{ status, transactions: 0 }])
 })
 
 test('a payment that expires as its transaction is written is carried, so that nothing waits for its nonce', async () => {

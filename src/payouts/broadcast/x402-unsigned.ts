@@ -1,8 +1,10 @@
+import { ChainUnavailable } from '../../chain/adapter.ts'
 import { tenantOf } from '../../core/tenant.ts'
 import { wouldCount } from '../../core/x402/judge-authorization.ts'
 import { loadInvoice } from '../../db/invoices/invoices.ts'
 import { refuseUnsignedX402, type X402Authorization } from '../../db/invoices/x402-authorizations.ts'
 import { isConstraintViolation } from '../../postgres/constraint-violation.ts'
+import { isDatabaseAway } from '../../postgres/database-away.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import { withTransaction } from '../../postgres/transaction.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -30,7 +32,7 @@ export async function refuseUnsigned(
   )
 }
 
-/** One whose rows contradict each other, or about which the node refuses a question, must not hold up the others. */
+/** One whose rows contradict each other or are of no payment, or about which the node refuses a question, must not hold up the others. */
 export async function followAlone(
   parts: { readonly log: Log; readonly providers: { readonly isLast: boolean } },
   { id }: X402Authorization,
@@ -39,7 +41,10 @@ export async function followAlone(
   try {
     await unlessRefused(parts, { about: id, alerts }, work)
   } catch (error) {
-    if (!isConstraintViolation(error)) throw error
-    parts.log.error({ err: error, authorizationId: id }, 'an x402 authorization contradicts another')
+    if (!(error instanceof Error) || error instanceof ChainUnavailable || isDatabaseAway(error)) throw error
+    const message = isConstraintViolation(error)
+      ? 'an x402 authorization contradicts another'
+      : 'an x402 authorization cannot be followed'
+    if (alerts.isNew(id, message)) parts.log.error({ err: error, authorizationId: id }, message)
   }
 }
