@@ -53,7 +53,7 @@ test('transactions, alone and in a block, name every account with its balances',
   expect(await rpc.blockWithAccounts(381_234_567)).toMatchObject({ transactions: [told] })
   outside.give(answer('statuses of signatures'))
   expect(await rpc.statuses(['a', 'b'])).toEqual(
-    new Map([['a', { slot: 381_234_114, failed: false, isFinal: true }]]),
+    new Map([['a', { slot: 381_234_114, failed: false, isConfirmed: true, isFinal: true }]]),
   )
 })
 

@@ -5,6 +5,7 @@ import { getTransferCheckedInstruction } from '@solana-program/token'
 import { decodePaymentResponseHeader, wrapFetchWithPaymentFromConfig } from '@x402/fetch'
 import { ExactSvmScheme } from '@x402/svm'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
 import { associatedTokenAccount } from '../../src/chain/solana/token-accounts.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import { saveAssetPrices } from '../../src/db/invoices/asset-prices.ts'
@@ -14,6 +15,7 @@ import { signX402 } from '../../src/payouts/sign/sign-x402.ts'
 import type { SigningContext, SigningPoint } from '../../src/payouts/sign/signing-context.ts'
 import { loadX402FeePayer } from '../../src/payouts/store/x402-fee-payer.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
+import { newId } from '../../src/runtime/new-id.ts'
 import { sandboxMintOf } from '../../src/sandbox/solana/sandbox-mints.ts'
 import { invoiceToken } from '../../src/secrets/checkout-token.ts'
 import { anyAddress } from '../support/any-address.ts'
@@ -195,6 +197,7 @@ const tips = (feePays: boolean) => async (payer: KeyPairSigner) => {
       }
     : tip
 }
+const MEMO = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr'
 const BUDGET = 'invalid_exact_svm_payload_transaction_instructions_compute'
 const HOSTILE: readonly [string, string, (payer: KeyPairSigner) => Promise<SolanaChanges>][] = [
   ['less', 'invalid_exact_svm_payload_amount_mismatch', async () => ({ amount: AMOUNT - 1n })],
@@ -257,6 +260,16 @@ const HOSTILE: readonly [string, string, (payer: KeyPairSigner) => Promise<Solan
     'an older version',
     'invalid_exact_svm_payload_transaction_could_not_be_decoded',
     async () => ({ version: 'legacy' }),
+  ],
+  [
+    'a token account that nobody may write to',
+    'invalid_exact_svm_payload_transaction',
+    async () => ({ readonly: true }),
+  ],
+  [
+    'a memo that is no text',
+    'invalid_exact_svm_payload_unknown_fourth_instruction',
+    async () => ({ last: [{ programAddress: address(MEMO), data: Uint8Array.of(0xff) }] }),
   ],
   ['no signature', 'invalid_exact_svm_payload_signature_invalid', async () => ({ unsigned: true })],
 ]
@@ -394,6 +407,51 @@ test.each([
   )
   expect((await asked).status).toBe(402)
   expect(await world.holds(feePayer)).toBe(SOL)
+})
+
+test('nothing is signed for x402 under the name of a payout, which would be signed no more', async () => {
+  const opened = await open()
+  const asked = send(opened.url, await sign(await payerWith(AMOUNT), opened))
+  await isStored(opened)
+  await world.tracker().pass()
+  const payoutId = newId('payout', new Date())
+  const { rows } = await world.database.owner.query<{ id: string }>(
+    'update x402_authorization set id = $2 where invoice_id = $1 returning status',
+    [opened.invoice.id, payoutId],
+  )
+  expect(rows).toEqual([{ status: 'checked' }])
+  await signX402(await world.signer())
+  expect(await stored(opened)).toMatchObject([{ status: 'checked', transactions: 0 }])
+  await world.database.owner.query(
+    `update x402_authorization set status = 'refused', reason = 'gone', done_at = now() where id = $1`,
+    [payoutId],
+  )
+  expect((await asked).status).toBe(503)
+})
+
+test('a block that is not confirmed may leave the chain: nobody is told that it has the payment', async () => {
+  const opened = await open()
+  const asked = send(opened.url, await sign(await payerWith(AMOUNT), opened))
+  await isStored(opened)
+  class AheadOfVotes extends SolanaRpc {
+    override async statuses(signatures: readonly string[]) {
+      const found = await super.statuses(signatures)
+      return new Map(
+        [...found].map(([txid, each]) => [txid, { ...each, isConfirmed: false, isFinal: false }]),
+      )
+    }
+  }
+  const ahead = new AheadOfVotes(world.solana.url, 'the test')
+  for (let count = 0; count < 5; count++) {
+    world.now = new Date()
+    await world.tracker(world.broadcaster(ahead)).pass()
+    await signX402(await world.signer())
+    await world.solana.mine(1)
+  }
+  expect(await received(opened)).toBe(AMOUNT)
+  expect(await stored(opened)).toEqual([{ status: 'checked', reason: null, transactions: 1 }])
+  await ahead.close()
+  expect((await answered(asked)).status).toBe(200)
 })
 
 test('nothing is offered while the fee payer lacks SOL, was not read lately, or costs more than is paid', async () => {

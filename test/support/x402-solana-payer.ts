@@ -2,6 +2,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import {
+  type AccountMeta,
+  AccountRole,
   type Address,
   type AddressesByLookupTableAddress,
   address,
@@ -44,6 +46,8 @@ export type SolanaChanges = {
   readonly last?: readonly Instruction[]
   readonly tables?: AddressesByLookupTableAddress
   readonly version?: 'legacy'
+  /** No account that holds tokens may be written to. */
+  readonly readonly?: true
   /** The payer's signature is left empty. */
   readonly unsigned?: true
   readonly accepted?: Partial<SolanaRequirements>
@@ -52,6 +56,9 @@ export type SolanaChanges = {
 const BUDGET = address('ComputeBudget111111111111111111111111111111')
 const MEMO = address('MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr')
 const SIGNATURE_BYTES = 64
+
+const unwritten = <Meta extends AccountMeta>(meta: Meta): Meta =>
+  meta.role === AccountRole.WRITABLE ? { ...meta, role: AccountRole.READONLY } : meta
 
 /** A payment header made by hand: the same as a client of the protocol makes it, but for the changes. */
 export async function signSolanaPayment(
@@ -81,7 +88,7 @@ export async function signSolanaPayment(
     ...(changes.first ?? []),
     { programAddress: BUDGET, data: Uint8Array.from(limit) },
     { programAddress: BUDGET, data: Uint8Array.from(data) },
-    transfer,
+    changes.readonly ? { ...transfer, accounts: transfer.accounts.map(unwritten) } : transfer,
     ...(changes.last ?? [{ programAddress: MEMO, data: Uint8Array.from(Buffer.from('a memo')) }]),
   ]
   const filled = pipe(

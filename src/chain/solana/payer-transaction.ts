@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import {
   type Address,
@@ -35,6 +36,8 @@ type NoPayment = { readonly refusal: `invalid_exact_svm_${string}` }
 
 const SIGNATURE_BYTES = 64
 const SIGNATURES = 2
+/** No node takes more. */
+const PACKET_BYTES = 1_232
 const COMPUTE_BUDGET_PROGRAM = 'ComputeBudget111111111111111111111111111111'
 const MEMO_PROGRAM = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr'
 /** Of their programs' instructions. */
@@ -49,7 +52,8 @@ const no = (refusal: NoPayment['refusal']): NoPayment => ({ refusal })
 export function splitPayerTransaction(base64: string): SignedMessage | null {
   const wire = Buffer.from(base64, 'base64')
   const messageAt = 1 + SIGNATURES * SIGNATURE_BYTES
-  if (wire[0] !== SIGNATURES || wire.length <= messageAt || wire.toString('base64') !== base64) return null
+  if (wire[0] !== SIGNATURES || wire.length <= messageAt || wire.length > PACKET_BYTES) return null
+  if (wire.toString('base64') !== base64) return null
   return { message: wire.subarray(messageAt), signature: wire.subarray(1 + SIGNATURE_BYTES, messageAt) }
 }
 
@@ -90,10 +94,13 @@ export function judgePayerTransaction(
   const refusal =
     budgetRefusal(limit, price) ??
     transferRefusal(transfer, { ...terms, payer }) ??
-    (memo === undefined || (memo.program === MEMO_PROGRAM && memo.accounts.length === 0)
+    (memo === undefined || (memo.program === MEMO_PROGRAM && memo.accounts.length === 0 && isUtf8(memo.data))
       ? null
       : no(`${PAYLOAD}_unknown_fourth_instruction`))
   if (refusal !== null) return refusal
+  // It would fail once its token account was paid for.
+  if (!isWritable(message, transfer.accounts[0]) || !isWritable(message, transfer.accounts[2]))
+    return no(`${PAYLOAD}_transaction`)
   const named = new Set([...instructions.flatMap((each) => [each.program, ...each.accounts]), feePayer])
   if (named.size < accounts.length) return no(`${PAYLOAD}_transaction`)
   if (!isSigned(bytes, signature, payer)) return no(`${PAYLOAD}_signature_invalid`)
@@ -119,6 +126,16 @@ function decoded(
     // No message at all: the caller says so.
     return null
   }
+}
+
+/** Of accounts that do not sign. */
+function isWritable(
+  { staticAccounts, header }: CompiledTransactionMessage,
+  account: Address | undefined,
+): boolean {
+  if (account === undefined) return false
+  const place = staticAccounts.indexOf(account)
+  return place >= SIGNATURES && place < staticAccounts.length - header.numReadonlyNonSignerAccounts
 }
 
 function budgetRefusal(limit: Instruction, price: Instruction): NoPayment | null {

@@ -81,7 +81,13 @@ export class SolanaCallFailed extends ChainUnavailable {
 
 type Commitment = 'confirmed' | 'finalized'
 
-export type TransactionStatus = { readonly slot: number; readonly failed: boolean; readonly isFinal: boolean }
+export type TransactionStatus = {
+  readonly slot: number
+  readonly failed: boolean
+  /** By two thirds of the stake; until then its block is one of those that leave the chain now and then. */
+  readonly isConfirmed: boolean
+  readonly isFinal: boolean
+}
 
 /**
  * A Solana node's RPC through `@solana/kit`, every answer parsed. Failures are `ChainUnavailable`; an error that the
@@ -234,7 +240,8 @@ export class SolanaRpc {
         const status = value[index]
         if (status == null) continue
         const isFinal = status.confirmationStatus === 'finalized'
-        found.set(signature, { slot: status.slot, failed: status.err != null, isFinal })
+        const isConfirmed = isFinal || status.confirmationStatus === 'confirmed'
+        found.set(signature, { slot: status.slot, failed: status.err != null, isConfirmed, isFinal })
       }
     }
     return found

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type KeyFamily, keyFamilyOfNetwork, NETWORKS } from '../../core/assets.ts'
+import { isIdOf } from '../../core/ids.ts'
 import { tenantOf } from '../../core/tenant.ts'
 import { x402AssetOn } from '../../core/x402/x402-assets.ts'
 import {
@@ -18,6 +19,7 @@ import { networksSetBack } from './lost-payouts.ts'
 import { isJournaled } from './payout-journal.ts'
 import type { SigningContext } from './signing-context.ts'
 import { SOLANA_X402 } from './solana/solana-x402-signer.ts'
+import { unlessFailing } from './unless-failing.ts'
 import type { X402Signer } from './x402-signer.ts'
 
 /** How each family of chains carries what payers signed. */
@@ -69,12 +71,17 @@ const digestOf = (of: X402Authorization): Buffer =>
     )
     .digest()
 
+/** Whoever hands one in may choose its id: with a payout's id its signature in the journal would block that payout. */
 async function signOne(
   signer: SigningContext,
   how: X402Signer,
   authorization: X402Authorization,
 ): Promise<void> {
   const { journal, pool, clock } = signer
+  if (!isIdOf('x402Authorization', authorization.id)) {
+    alert(signer, authorization, 'an x402 authorization has the id of something else, and is not signed')
+    return
+  }
   const signed = journal.entriesOf(authorization.id)
   const digest = digestOf(authorization)
   if (!areSignedOver(signed, digest)) {
@@ -90,7 +97,8 @@ async function signOne(
   const last = signed.at(-1)
   if (!how.isDue(authorization, last, clock().getTime())) return
   if (last === undefined && (await isOverLimit(signer, how, authorization))) return
-  const made = await how.build(signer, authorization, { last, digest })
+  const build = () => how.build(signer, authorization, { last, digest })
+  const made = await unlessFailing(signer, authorization, build, null)
   if (made === null) return
   await signer.reached?.('before_journal')
   await journal.append(made)

@@ -111,6 +111,8 @@ export class SolanaX402 {
         await this.#end(authorization, FAILED)
       return
     }
+    // Its block may leave the chain, and who was told that it has paid would be told the contrary.
+    if (!status.isConfirmed) return
     const isFinal = status.isFinal && (await providers.anotherSays(authorization.id, saysSo))
     if (authorization.status === 'settled' && !isFinal) return
     const doneAt = isFinal ? clock() : null

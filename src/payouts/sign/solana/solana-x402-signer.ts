@@ -11,7 +11,6 @@ import { loadSolanaSignerAccounts } from '../../store/solana-accounts.ts'
 import { alert } from '../alert.ts'
 import type { JournalEntry, X402SolanaEntry } from '../journal-lines.ts'
 import type { SigningContext } from '../signing-context.ts'
-import { unlessFailing } from '../unless-failing.ts'
 import type { X402Signer } from '../x402-signer.ts'
 import { signerAccountsOf, signWithBlockhash } from './solana-accounts.ts'
 import { createAccount, readTokenTerms } from './token-instructions.ts'
@@ -24,8 +23,7 @@ export const SOLANA_X402: X402Signer = {
   // Each may cost a token account's rent, forty times what a payment costs on a cheap EVM network.
   perHourMax: 200,
   isDue: (_, last) => last === undefined,
-  build: (signer, authorization, { digest }) =>
-    unlessFailing(signer, authorization, () => build(signer, authorization, digest), null),
+  build: (signer, authorization, { digest }) => build(signer, authorization, digest),
   creationOf: (entry) => {
     const creation = 'creation' in entry ? entry.creation : undefined
     return creation === undefined ? null : { txid: creation.txid, raw: Buffer.from(creation.raw, 'hex') }
