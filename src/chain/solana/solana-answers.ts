@@ -160,6 +160,12 @@ export const statusesSchema = z.object({
         err: z.unknown(),
         confirmationStatus: z.enum(['processed', 'confirmed', 'finalized']).nullish(),
       })
+      .transform(({ slot, err, confirmationStatus: reached }) => ({
+        slot,
+        failed: err != null,
+        isConfirmed: reached === 'confirmed' || reached === 'finalized',
+        isFinal: reached === 'finalized',
+      }))
       .nullable(),
   ),
 })

@@ -238,10 +238,7 @@ export class SolanaRpc {
       )
       for (const [index, signature] of batch.entries()) {
         const status = value[index]
-        if (status == null) continue
-        const isFinal = status.confirmationStatus === 'finalized'
-        const isConfirmed = isFinal || status.confirmationStatus === 'confirmed'
-        found.set(signature, { slot: status.slot, failed: status.err != null, isConfirmed, isFinal })
+        if (status != null) found.set(signature, status)
       }
     }
     return found
