@@ -173,8 +173,13 @@ test('the public client pays without SOL, to a token account that is missing; se
   expect((await world.rpc.statuses([told.transaction])).get(told.transaction)).toMatchObject({
     failed: false,
   })
-  const replay = await send(opened.url, header)
-  expect(await replay.json()).toMatchObject({ status: 'settled', transaction: told.transaction })
+  // Even where the fee payer has nothing left for another: who paid still hears of it.
+  for (const lack of ['lamports = 0', `read_at = now() - interval '6 minutes'`]) {
+    await world.database.owner.query(`update x402_fee_payer set ${lack}`)
+    const replay = await send(opened.url, header)
+    expect(await replay.json()).toMatchObject({ status: 'settled', transaction: told.transaction })
+    await turn()
+  }
   for (let count = 0; count < 3; count++) await turn()
   expect(await stored(opened)).toEqual(SETTLED)
   expect(await received(opened)).toBe(AMOUNT)

@@ -98,7 +98,7 @@ async function answer(deps: X402Deps, limit: ConcurrencyLimit, request: Request)
   const { invoice } = found
   if (!isPayableByAuthorization(invoice, deps.clock().getTime()))
     return stateOf(found, invoice.payments.some((payment) => !payment.dust && isLive(payment)) ? 200 : 409)
-  if (offer === null || offer.isDear) return notNow()
+  if (offer === null || offer.isClosed) return notNow()
   return required(deps, { offer, path, error: 'PAYMENT-SIGNATURE header is required' })
 }
 
@@ -128,13 +128,13 @@ async function pay(deps: X402Deps, { found, offer, path, header }: Payment): Pro
   const { tenant, invoice } = found
   const { payer } = judged
   // Terms are not shown of an invoice that cannot be paid in this way.
-  const turnedDown = (reason: string): Response =>
-    isPayableByAuthorization(invoice, deps.clock().getTime())
-      ? refused(deps, { offer, path, reason, payer })
-      : stateOf(found, 409)
+  const turnedDown = (reason: string): Response => {
+    if (!isPayableByAuthorization(invoice, deps.clock().getTime())) return stateOf(found, 409)
+    return offer.isClosed ? notNow() : refused(deps, { offer, path, reason, payer })
+  }
   if (judged.kind === 'refused') return turnedDown(judged.reason)
   const { transfer, lateness } = judged
-  const isLate = lateness !== null || offer.isDear
+  const isLate = lateness !== null || offer.isClosed
   const submitted = await submitX402Authorization(deps, { tenant, invoiceId: invoice.id, transfer, isLate })
   // Its caller waits for the block: who signs and who carries it must not rest meanwhile.
   deps.notifier.activity()

@@ -13,7 +13,7 @@ import type { OfferOf } from './x402-offer.ts'
 /** How old the watcher's last reading of the hot wallet may be. */
 const WALLET_AGE_MS_MAX = 5 * 60_000
 
-/** On account-based chains the hot wallet pays the gas. Null while none was read lately, it has no ether, or there is no token. */
+/** On account-based chains the hot wallet pays the gas. Null while none was ever read, or there is no token. */
 export const evmOffer: OfferOf = async ({ pool, now, staging }, { tenant, invoice, network }) => {
   const { asset: id, livemode } = invoice
   const read = await withTransaction(pool, tenant, async (tx) => {
@@ -25,9 +25,9 @@ export const evmOffer: OfferOf = async ({ pool, now, staging }, { tenant, invoic
   const { chainId } = wallet
   const token = hotTokenOf(wallet, id)
   if (token?.domain == null) return null
-  if (now.getTime() - wallet.updatedAt.getTime() > WALLET_AGE_MS_MAX) return null
+  const isOld = now.getTime() - wallet.updatedAt.getTime() > WALLET_AGE_MS_MAX
   const price = gasPriceOf(wallet)
-  if (wallet.balance < gasCostOf(tokenSweepGasAt(price, wallet), price, wallet)) return null
+  const isPoor = wallet.balance < gasCostOf(tokenSweepGasAt(price, wallet), price, wallet)
   const asset = encodeEvmAddress(token.contract)
   const known = { asset: id, contract: asset.toLowerCase() }
   if (!isKnownContract(network, realmOfMode(livemode, staging), known)) return null
@@ -35,7 +35,7 @@ export const evmOffer: OfferOf = async ({ pool, now, staging }, { tenant, invoic
   const terms = { network: `eip155:${chainId}`, asset, payTo: invoice.address, amount: invoice.amount, extra }
   return {
     terms,
-    isDear: cost > invoice.amount,
+    isClosed: isOld || isPoor || cost > invoice.amount,
     judge: ({ accepted, payload }) => {
       if (!isEvmPayload(payload)) return null
       const { authorization } = payload

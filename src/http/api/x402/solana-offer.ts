@@ -26,8 +26,8 @@ const NETWORK_NAMES: { readonly [realm in Realm]: string } = {
 }
 
 /**
- * On Solana the payer signs a transaction whose fee an account of the signer's pays. Null while that lacks SOL, it was not read
- * lately, or the token cannot be moved whole.
+ * On Solana the payer signs a transaction whose fee an account of the signer's pays. Null while that was never read, or the
+ * token cannot be moved whole.
  */
 export const solanaOffer: OfferOf = async ({ pool, now, staging }, { tenant, invoice, network }) => {
   const { asset: id, livemode, amount, address: payTo } = invoice
@@ -43,7 +43,7 @@ export const solanaOffer: OfferOf = async ({ pool, now, staging }, { tenant, inv
   const { feePayer, reading, token, cost, worth } = read
   const isOld = [reading, token].some(({ readAt }) => now.getTime() - readAt.getTime() > READING_AGE_MS_MAX)
   // What must stay on an account is less than what a token account must hold.
-  if (isOld || reading.lamports < cost + reading.accountRent) return null
+  const isPoor = reading.lamports < cost + reading.accountRent
   const realm = realmOfMode(livemode, staging)
   const { symbol, decimals } = ASSETS[id]
   const mints = solanaMintsOf(network, realm, { [symbol]: token.mint })
@@ -53,7 +53,7 @@ export const solanaOffer: OfferOf = async ({ pool, now, staging }, { tenant, inv
   const terms = { network: NETWORK_NAMES[realm], asset: mint.mint, payTo, amount, extra }
   return {
     terms,
-    isDear: worth > amount,
+    isClosed: isOld || isPoor || worth > amount,
     judge: ({ accepted, payload }) => {
       if (isEvmPayload(payload)) return null
       const signed = splitPayerTransaction(payload.transaction)

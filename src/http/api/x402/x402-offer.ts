@@ -25,8 +25,11 @@ type Judged =
 /** How an invoice can be paid now. */
 export type X402Offer = {
   readonly terms: X402Terms
-  /** Whether carrying it costs more now than it brings: nothing new is taken meanwhile. */
-  readonly isDear: boolean
+  /**
+   * Whether nothing new is taken now: carrying it costs more than it brings, or who pays for that has no coins or was not read
+   * lately. Whoever has paid still hears what became of it.
+   */
+  readonly isClosed: boolean
   /** Null where the payload is of no kind that this chain has. */
   judge(payment: X402Payment): Judged | null
   /** As the chain writes it. */
