@@ -459,6 +459,25 @@ test('a block that is not confirmed may leave the chain: nobody is told that it 
   expect((await answered(asked)).status).toBe(200)
 })
 
+test.each([2n ** 63n - 1n, -1n])('a height that no journal holds, %s, stops no signer', async (height) => {
+  const [forged, other] = [await open(), await open()]
+  const heldUp = send(forged.url, await sign(await payerWith(AMOUNT), forged))
+  await isStored(forged)
+  await world.tracker().pass()
+  await world.database.owner.query(
+    'update x402_authorization set last_valid_height = $2 where invoice_id = $1',
+    [forged.invoice.id, height],
+  )
+  await signX402(await world.signer())
+  expect(await stored(forged)).toMatchObject([{ status: 'checked', transactions: 0 }])
+  expect((await answered(send(other.url, await sign(await payerWith(AMOUNT), other)))).status).toBe(200)
+  await world.database.owner.query(
+    'update x402_authorization set last_valid_height = 1 where invoice_id = $1',
+    [forged.invoice.id],
+  )
+  expect((await answered(heldUp)).status).toBe(402)
+})
+
 test('nothing is offered while the fee payer lacks SOL, was not read lately, or costs more than is paid', async () => {
   const { url } = await open()
   expect((await fetch(url)).status).toBe(402)

@@ -14,7 +14,7 @@ import { isConstraintViolation } from '../../postgres/constraint-violation.ts'
 import { withTransaction } from '../../postgres/transaction.ts'
 import { alert } from './alert.ts'
 import { EVM_X402 } from './evm/evm-x402-signer.ts'
-import { areSignedOver, type JournalEntry } from './journal-lines.ts'
+import { areSignedOver, type JournalEntry, UnreadableLine } from './journal-lines.ts'
 import { networksSetBack } from './lost-payouts.ts'
 import { isJournaled } from './payout-journal.ts'
 import type { SigningContext } from './signing-context.ts'
@@ -45,8 +45,8 @@ export async function signX402(signer: SigningContext): Promise<void> {
       try {
         await signOne(signer, how, authorization)
       } catch (error) {
-        // One whose rows contradict each other must not hold up the others.
-        if (!isConstraintViolation(error)) throw error
+        // One whose rows contradict each other, or say what no journal can hold, must not hold up the others.
+        if (!isConstraintViolation(error) && !(error instanceof UnreadableLine)) throw error
         alert(signer, authorization, 'an x402 authorization contradicts what the database holds', error)
       }
     }
