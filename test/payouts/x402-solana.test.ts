@@ -25,7 +25,6 @@ import { seedMerchant } from '../support/seed.ts'
 import { SolanaPayoutWorld } from '../support/solana-payout-world.ts'
 import { decoded } from '../support/x402-payer.ts'
 import {
-  openRpcTo,
   type SolanaChanges,
   type SolanaRequirements,
   signSolanaPayment,
@@ -154,7 +153,7 @@ const reasonOf = (response: Response): string | undefined =>
 test('the public client pays without SOL, to a token account that is missing; sent again, it pays no more', async () => {
   const opened = await open()
   const payer = await payerWith(AMOUNT * 2n)
-  const rpc = await openRpcTo(world.solana.url)
+  const { origin, password } = new URL(world.solana.url)
   let header = ''
   const recorded: typeof fetch = (input, init) => {
     const request = new Request(input, init)
@@ -162,11 +161,10 @@ test('the public client pays without SOL, to a token account that is missing; se
     return fetch(request)
   }
   const pay = wrapFetchWithPaymentFromConfig(recorded, {
-    schemes: [{ network: DEVNET, client: new ExactSvmScheme(payer, { rpcUrl: rpc.url }) }],
+    schemes: [{ network: DEVNET, client: new ExactSvmScheme(payer, { rpcUrl: `${origin}/${password}` }) }],
     spendControls: { allowedAssets: true, maxAmountPerPayment: '$100' },
   })
   const response = await answered(pay(opened.url))
-  rpc.close()
   expect([response.status, await response.clone().json()]).toMatchObject([200, { status: 'settled' }])
   const told = decodePaymentResponseHeader(response.headers.get('payment-response') ?? '')
   expect(told).toMatchObject({ success: true, network: DEVNET, payer: payer.address })

@@ -1,6 +1,3 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { buffer } from 'node:stream/consumers'
 import {
   type AccountMeta,
   AccountRole,
@@ -110,19 +107,4 @@ export async function signSolanaPayment(
   if (changes.unsigned) wire.fill(0, 1 + SIGNATURE_BYTES, 1 + 2 * SIGNATURE_BYTES)
   const payload = { transaction: wire.toString('base64') }
   return encoded({ x402Version: 2, accepted: { ...asked, ...changes.accepted }, payload })
-}
-
-/** A sandbox chain's RPC at an address without credentials, as the protocol's client needs it. */
-export async function openRpcTo(rpcUrl: string): Promise<{ url: string; close: () => void }> {
-  const { host, username, password } = new URL(rpcUrl)
-  const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
-  const server = createServer(async (request, response) => {
-    const body = Uint8Array.from(await buffer(request))
-    const headers = { authorization, 'content-type': 'application/json' }
-    const answer = await fetch(`http://${host}`, { method: 'POST', headers, body })
-    response.end(await answer.text())
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, close: () => void server.close() }
 }
