@@ -10,7 +10,19 @@ import { Button } from '../parts/button.tsx'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { typeLabel } from '../parts/entry-types.ts'
 import { CoinFilter } from '../parts/filter.tsx'
-import { byCoin, coinAmount, coinAndSymbol, coinName, coins, money, symbolOf, usd } from '../parts/money.ts'
+import {
+  byToken,
+  coinAmount,
+  coinAndSymbol,
+  coinName,
+  coins,
+  money,
+  networkName,
+  plainName,
+  sumOf,
+  symbolOf,
+  usd,
+} from '../parts/money.ts'
 import { Card, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { Read } from '../parts/read.tsx'
@@ -133,30 +145,56 @@ function FundsByCoin() {
         <div className="stack">
           <Total balances={data} />
           <ul className="tiles">
-            {byCoin(data.filter((balance) => isHeld(balance) || isAccepted(balance.asset))).map((balance) => (
-              <li key={balance.asset}>
-                <span className="quiet">{coinName(balance.asset)}</span>
-                <strong>{coinAndSymbol(balance.available, balance.asset)}</strong>
-                <small className="quiet">{['available', ...besides(balance)].join(', ')}</small>
-                {balance.frozen.map(({ invoice_id, deposit_address_id, amount }) => (
-                  <small key={invoice_id ?? deposit_address_id}>
-                    {coinAmount(amount, balance.asset)} of it is frozen by its issuer:{' '}
-                    {invoice_id === null ? (
-                      'at a permanent address'
-                    ) : (
-                      <Link to="/invoices/$id" params={{ id: invoice_id }}>
-                        the invoice
-                      </Link>
-                    )}
-                  </small>
-                ))}
-              </li>
-            ))}
+            {byToken(data.filter((balance) => isHeld(balance) || isAccepted(balance.asset))).map(
+              (networks) => (
+                <TokenTile key={networks[0].asset} networks={networks} />
+              ),
+            )}
           </ul>
         </div>
       )}
     </Read>
   )
+}
+
+/** One coin on all of its networks, and under the sum what is where: a payout leaves one of them. */
+function TokenTile({ networks }: { networks: readonly [Balance, ...Balance[]] }) {
+  const [first, ...others] = networks
+  const held = networks.filter(isHeld)
+  return (
+    <li>
+      <span className="quiet">{others.length === 0 ? coinName(first.asset) : plainName(first.asset)}</span>
+      <strong>{coinAndSymbol(sumOf(networks.map(({ available }) => available)), first.asset)}</strong>
+      {others.length === 0 || held.length === 0 ? (
+        <small className="quiet">{['available', ...besides(first)].join(', ')}</small>
+      ) : (
+        held.map((balance) => (
+          <small className="quiet" key={balance.asset}>
+            {networkName(balance.asset)}:{' '}
+            {[`${coinAmount(balance.available, balance.asset)} available`, ...besides(balance)].join(', ')}
+          </small>
+        ))
+      )}
+      {networks.map((balance) => (
+        <Frozen key={balance.asset} balance={balance} />
+      ))}
+    </li>
+  )
+}
+
+function Frozen({ balance: { asset, frozen } }: { balance: Balance }) {
+  return frozen.map(({ invoice_id, deposit_address_id, amount }) => (
+    <small key={invoice_id ?? deposit_address_id}>
+      {coinAmount(amount, asset)} of it is frozen by its issuer:{' '}
+      {invoice_id === null ? (
+        'at a permanent address'
+      ) : (
+        <Link to="/invoices/$id" params={{ id: invoice_id }}>
+          the invoice
+        </Link>
+      )}
+    </small>
+  ))
 }
 
 const ACCOUNTS: { readonly [account in BalanceEntry['account']]: string } = {

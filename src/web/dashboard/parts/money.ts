@@ -89,6 +89,24 @@ export function byCoin<Row extends { readonly asset: PaidAssetName }>(rows: read
   return [...ours, ...rows.filter(({ asset }) => isMissent(asset))]
 }
 
+/** Rows of one coin on its networks together; what no invoice asks for stays by itself. */
+export function byToken<Row extends { readonly asset: PaidAssetName }>(
+  rows: readonly Row[],
+): readonly (readonly [Row, ...Row[]])[] {
+  const groups = new Map<string, [Row, ...Row[]]>()
+  for (const row of byCoin(rows)) {
+    const name = isMissent(row.asset) ? row.asset : symbolOf(row.asset)
+    const group = groups.get(name)
+    if (group === undefined) groups.set(name, [row])
+    else group.push(row)
+  }
+  return [...groups.values()]
+}
+
+/** What a coin is called on all of its networks: `Ether`; and the network by itself. */
+export const plainName = (coin: PaidAssetName): string => ALL_ASSETS[coin].name
+export const networkName = (coin: PaidAssetName): string => ALL_ASSETS[coin].networkName
+
 /** `0.015`; of a dollar coin `5.50`. */
 export const coinAmount = (amount: string, coin: PaidAssetName): string =>
   readableAmount(amount, ALL_COINS[coin].symbol)
@@ -114,3 +132,10 @@ export function excess(amount: string, price: string): string {
   if (more === null || less === null) throw new Error(`no amounts of a coin: ${amount} and ${price}`)
   return formatCoinAmount(more - less, DECIMALS_MAX)
 }
+
+/** Coin amounts of the API of one coin, added. */
+export const sumOf = (amounts: readonly string[]): string =>
+  formatCoinAmount(
+    amounts.reduce((sum, amount) => sum + (parseCoinAmount(amount, DECIMALS_MAX) ?? 0n), 0n),
+    DECIMALS_MAX,
+  )
