@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -8,6 +9,8 @@ import { WatchedChain } from '../support/watched-chain.ts'
 
 /** Longer than any test: what is seen sooner was reported by the node, or found by asking it in short intervals. */
 const NEVER_MS = 600_000
+/** Time enough for a block and a payment between two looks. */
+const BETWEEN_LOOKS_MS = 3_000
 
 const watched: WatchedChain<DrivenNode>[] = []
 const adapters: UtxoAdapter[] = []
@@ -23,8 +26,12 @@ async function open(chain: 'litecoin' | 'bitcoin'): Promise<WatchedChain<DrivenN
   return opened
 }
 
-async function watchAtTip(on: WatchedChain<DrivenNode>, zmqUrl = on.chain.node.zmqUrl) {
-  const options = utxoAdapterOptions(on.chain.node.chain, on.chain.node.rpcUrl)
+async function watchAtTip(
+  on: WatchedChain<DrivenNode>,
+  zmqUrl = on.chain.node.zmqUrl,
+  timing: { readonly probeIntervalMs?: number } = {},
+) {
+  const options = { ...utxoAdapterOptions(on.chain.node.chain, on.chain.node.rpcUrl), ...timing }
   const adapter = new UtxoAdapter({ ...options, zmqUrl, clock: systemClock })
   adapters.push(adapter)
   return on.watchAtTip({ adapter, changes: { pollIntervalMs: NEVER_MS, upkeepIntervalMs: 0 } })
@@ -76,6 +83,24 @@ describe('a node that publishes by ZeroMQ', { tags: ['bitcoind'] }, () => {
       })
       proxy.aim(Number(new URL(bitcoin.chain.node.zmqUrl ?? '').port))
       await until(isHeardAgain, { what: 'the node is heard again', timeoutMs: 60_000 })
+    } finally {
+      await proxy.close()
+    }
+  })
+
+  test('an unreported payment is seen, though a block was reported since the last look', async () => {
+    const proxy = await startTcpProxy(Number(new URL(bitcoin.chain.node.zmqUrl ?? '').port))
+    try {
+      const timing = { probeIntervalMs: BETWEEN_LOOKS_MS }
+      const watcher = await watchAtTip(bitcoin, `tcp://127.0.0.1:${proxy.port}`, timing)
+      // After the first look, which compares with nothing.
+      await pause(BETWEEN_LOOKS_MS * 1.2)
+      const invoice = await bitcoin.openInvoice([watcher])
+      await bitcoin.chain.mine(1)
+      await bitcoin.untilRead()
+      proxy.cut()
+      await bitcoin.chain.pay(invoice.address, bitcoin.driver.amount)
+      await bitcoin.untilStatus(invoice.id, 'payment_detected')
     } finally {
       await proxy.close()
     }

@@ -120,7 +120,8 @@ export class NodeListener {
     const awaited = this.#awaited
     this.#awaited = 0
     if (last === null || now === null) return false
-    if (now.tip !== last.tip) return now.tip === this.#reportedTip
+    // How many transactions a block took out is not known: each that is there now may have come without a word.
+    if (now.tip !== last.tip) return now.tip === this.#reportedTip && now.size === 0
     const grown = Math.max(1, now.size - last.size)
     // What was heard while the node answered may be what it answered; the rest belongs to the next look.
     const heard = additions + this.#additions
