@@ -432,7 +432,7 @@ test('nothing is signed for x402 under the name of a payout, which would be sign
   expect((await asked).status).toBe(503)
 })
 
-test('a block that is not confirmed may leave the chain: nobody is told that it has the payment', async () => {
+test('a block that is not confirmed may leave the chain: no payer hears that it has paid', async () => {
   const opened = await open()
   const asked = send(opened.url, await sign(await payerWith(AMOUNT), opened))
   await isStored(opened)

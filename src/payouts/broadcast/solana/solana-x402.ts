@@ -111,7 +111,7 @@ export class SolanaX402 {
         await this.#end(authorization, FAILED)
       return
     }
-    // Its block may leave the chain, and who was told that it has paid would be told the contrary.
+    // Its block may leave the chain, and the payer would hear first that it has paid, then that it has not.
     if (!status.isConfirmed) return
     const isFinal = status.isFinal && (await providers.anotherSays(authorization.id, saysSo))
     if (authorization.status === 'settled' && !isFinal) return
