@@ -35,7 +35,7 @@ const start = (port: number): Promise<App> =>
   startApp({
     dataDir: place.dataDir,
     port,
-    env: { DATABASE_URL: database.ownerUrl, RATE_LIMIT_TEST: '5000' },
+    env: { DATABASE_URL: database.ownerUrl, RATE_LIMIT_TEST: '5000', OPEN_INVOICES_MAX: '1000000' },
   })
 
 /** The invoice that the shop has for a key, whatever dies meanwhile; a repeat is answered as the first request was. */
