@@ -1,3 +1,5 @@
+import { BASE32 } from './ids.ts'
+
 /**
  * Cells: whole installations that share one address, so that a merchant is in exactly one of them. What a caller holds (a
  * key, a link, a token) carries the number of its cell, and a proxy routes by it without asking anybody. Cell 0 is the
@@ -8,17 +10,14 @@ export const CELL_MAX = 1_023
 /** Says in a 421 which cell the request is for. */
 export const CELL_HEADER = 'paylink-cell'
 
-const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
-
 /** Two base32 characters for each cell: `03` is cell 3. */
-export const cellTag = (cell: number): string => `${ALPHABET[cell >> 5]}${ALPHABET[cell & 31]}`
+export const cellTag = (cell: number): string => `${BASE32[cell >> 5]}${BASE32[cell & 31]}`
 
-/** The number of a tag; null where it is none, or the first cell's, which nothing carries. */
-export function cellOfTag(tag: string): number | null {
-  const [high, low] = [...tag].map((character) => ALPHABET.indexOf(character))
-  if (tag.length !== 2 || high === undefined || low === undefined || high < 0 || low < 0) return null
-  const cell = high * 32 + low
-  return cell === 0 ? null : cell
+/** The number of a tag: of the first cell where there is none; null where it is no tag, or one that nothing carries. */
+export function cellOfTag(tag: string | undefined): number | null {
+  if (tag === undefined) return 0
+  const [high = -1, low = -1] = [...tag].map((character) => BASE32.indexOf(character))
+  return tag.length === 2 && high >= 0 && low >= 0 ? high * 32 + low || null : null
 }
 
 const VERSION_7 = 0x70

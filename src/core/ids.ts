@@ -41,7 +41,8 @@ export function idPattern(prefix: string): RegExp {
   return new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`)
 }
 
-const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+/** Crockford's base32, in lower case. */
+export const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz'
 
 /** 16 bytes as 26 base32 characters, most significant first; the first character carries three bits. */
 export function encodeBase32(bytes: Uint8Array): string {
@@ -54,7 +55,7 @@ export function encodeBase32(bytes: Uint8Array): string {
     heldBits += 8
     while (heldBits >= 5) {
       heldBits -= 5
-      text += ALPHABET[(held >> heldBits) & 31]
+      text += BASE32[(held >> heldBits) & 31]
     }
     held &= 31
   }
@@ -66,7 +67,7 @@ export function decodeBase32(text: string): Uint8Array | null {
   if (text.length !== 26) return null
   let value = 0n
   for (const character of text) {
-    const digit = ALPHABET.indexOf(character)
+    const digit = BASE32.indexOf(character)
     if (digit < 0) return null
     value = (value << 5n) | BigInt(digit)
   }

@@ -1,4 +1,3 @@
-import { cellTag } from '../core/cells.ts'
 import { type BuyerAmountFault, buyerAmountFault } from '../core/checkout/buyer-amount.ts'
 import { ownCharge, type PaymentLink, type TotalFault, totalFault } from '../core/checkout/payment-link.ts'
 import { PICTURE_UNKNOWN, picturesOf, tillFault } from '../core/checkout/till.ts'
@@ -8,7 +7,7 @@ import { hasPictures } from '../db/checkout/till-pictures.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
 import { newId } from '../runtime/new-id.ts'
-import { ownCell } from '../runtime/own-cell.ts'
+import { ownTag } from '../runtime/own-cell.ts'
 import { randomBase62 } from '../secrets/random-base62.ts'
 
 const SLUG_LENGTH = 10
@@ -49,8 +48,7 @@ export async function createPaymentLink(
 }
 
 function newSlug(): string {
-  const cell = ownCell()
-  const tag = cell === 0 ? '' : `${cellTag(cell)}-`
+  const tag = ownTag('-')
   return `pl_${tag}${randomBase62(SLUG_LENGTH - tag.length)}`
 }
 

@@ -10,6 +10,9 @@ export function setOwnCell(number: number): void {
   cell = number
 }
 
+/** Its tag and what ends it, at the front of a key or slug; nothing in the first cell, whose keys and slugs carry none. */
+export const ownTag = (end: string): string => (cell === 0 ? '' : `${cellTag(cell)}${end}`)
+
 /** Where the dashboard is for somebody who follows a link, and whose browser may not know yet which cell is theirs. */
 export const dashboardUrl = (baseUrl: string): string =>
   cell === 0 ? `${baseUrl}/dashboard` : `${baseUrl}/cells/${cellTag(cell)}/dashboard`

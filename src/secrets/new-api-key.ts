@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { cellTag } from '../core/cells.ts'
-import { ownCell } from '../runtime/own-cell.ts'
+import { ownTag } from '../runtime/own-cell.ts'
 import { randomBase62 } from './random-base62.ts'
 
 /** 43 characters of base 62 carry 256 bits. */
@@ -11,9 +10,7 @@ export const API_KEY_PATTERN = /^sk_(?:test|live)_(?:([0-9a-z]{2})_)?[0-9A-Za-z]
 
 /** A new key, `sk_test_…` or `sk_live_…`: 256 random bits in base 62, after the tag of the cell, `sk_test_03_…`. */
 export function newApiKey(livemode: boolean): string {
-  const cell = ownCell()
-  const tag = cell === 0 ? '' : `${cellTag(cell)}_`
-  return `${livemode ? 'sk_live' : 'sk_test'}_${tag}${randomBase62(SECRET_LENGTH)}`
+  return `${livemode ? 'sk_live' : 'sk_test'}_${ownTag('_')}${randomBase62(SECRET_LENGTH)}`
 }
 
 export const OPERATOR_KEY_PATTERN = /^op_[0-9A-Za-z]{43}$/

@@ -122,7 +122,12 @@ test('a link into a dashboard sets the cell that the browser is led to, and lead
   const [plain, other] = [await keysAt(), await keysAt({ cookie })]
   expect(other).not.toBe(plain)
   expect(await (await fetch(`${third.baseUrl}/.well-known/paylink-receipts.json`)).text()).toBe(other)
-  for (const path of ['/cells/03//evil.example', '/cells/03/%2Fevil.example', '/cells/03/api/v1/invoices'])
+  for (const path of [
+    '/cells/il/dashboard/',
+    '/cells/03//evil.example',
+    '/cells/03/%2Fevil.example',
+    '/cells/03/api/v1/invoices',
+  ])
     expect([path, (await get(path)).headers.get('location')]).toEqual([path, null])
 })
 

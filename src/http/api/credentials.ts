@@ -70,7 +70,7 @@ const unauthenticated = (code: 'api_key_missing' | 'api_key_invalid'): ApiProble
 
 /** A key of another cell is not looked up: the answer is the same whether or not it exists. */
 function refuseOtherCell(tag: string | undefined): void {
-  const cell = tag === undefined ? 0 : cellOfTag(tag)
+  const cell = cellOfTag(tag)
   if (cell === null) throw unauthenticated('api_key_invalid')
   if (cell !== ownCell()) throw new ApiProblem('cell_wrong', { headers: { [CELL_HEADER]: cellTag(cell) } })
 }

@@ -21,13 +21,12 @@ const CELL_PATH = /^\/cells\/([0-9a-z]{2})(\/dashboard(?:\/.*)?)$/
  * answer says whether anything exists.
  */
 export function createCellPart(ownCell: number): HttpPart {
-  const isElsewhere = (path: string) => {
-    const cell = cellOfPath(path)
-    return cell !== null && cell !== ownCell
-  }
   return {
     name: 'cells',
-    owns: (path) => isElsewhere(path) || CELL_PATH.test(path),
+    owns: (path) => {
+      const cell = cellOfPath(path)
+      return cell !== null && (cell !== ownCell || CELL_PATH.test(path))
+    },
     fetch: (request) => {
       const { pathname, search } = new URL(request.url)
       const cell = cellOfPath(pathname) ?? ownCell
@@ -55,7 +54,7 @@ const misdirected = (cell: number): Response =>
 /** The cell of what a path names; null where it names nothing of any cell. */
 function cellOfPath(path: string): number | null {
   const link = SLUG_PATTERN.exec(LINK_PATH.exec(path)?.[1] ?? '')
-  if (link !== null) return cellOf(link[1])
+  if (link !== null) return cellOfTag(link[1])
   const cell = CELL_PATH.exec(path)?.[1]
   if (cell !== undefined) return cell === cellTag(0) ? 0 : cellOfTag(cell)
   const invoice = INVOICE_PATH.exec(path)?.[1]
@@ -65,6 +64,3 @@ function cellOfPath(path: string): number | null {
   }
   return cellOfUnsubscribeToken(UNSUBSCRIBE_PATH.exec(path)?.[1] ?? '')
 }
-
-/** The cell of a tag that may be missing, as in the first cell's. */
-const cellOf = (tag: string | undefined): number | null => (tag === undefined ? 0 : cellOfTag(tag))

@@ -32,7 +32,7 @@ export type SolanaSignerAccountKeys = {
   readonly feePayer: KeyPairSigner
   readonly vault: KeyPairSigner
   readonly nonceAccounts: readonly Address[]
-  /** Signs what strangers wrote, as far as sign-x402 lets it: it pays for nothing else, and owns nothing but some SOL. */
+  /** The fee payer of x402 payments, which signs payers' own transactions (sign-x402) and no others. It holds only some SOL. */
   readonly x402FeePayer: KeyPairSigner
 }
 
