@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { AccountRole, type Address, address, generateKeyPairSigner, type KeyPairSigner } from '@solana/kit'
 import { getAdvanceNonceAccountInstruction, getTransferSolInstruction } from '@solana-program/system'
 import { getTransferCheckedInstruction } from '@solana-program/token'
@@ -29,9 +28,9 @@ import {
   type SolanaRequirements,
   signSolanaPayment,
 } from '../support/x402-solana-payer.ts'
+import { ANSWER_MS_MAX, storedX402, takingTurns } from '../support/x402-turns.ts'
 
 const AMOUNT = 25_000_000n
-const ANSWER_MS_MAX = 30_000
 const NETWORK = 'solana-test'
 const DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1'
 const SOL = 10n ** 9n
@@ -115,33 +114,9 @@ async function turn(changes: Partial<SigningContext> = {}): Promise<void> {
   await world.solana.mine(1)
 }
 
-async function turnsUntil(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const until = performance.now() + ANSWER_MS_MAX
-  while (!(await isSo()) && performance.now() < until) {
-    await turn()
-    await pause(20)
-  }
-}
+const { answered } = takingTurns(turn)
 
-/** Answers, while everybody takes their turns. */
-async function answered<Answer>(asked: Promise<Answer>): Promise<Answer> {
-  let isAnswered = false
-  const done = asked.finally(() => {
-    isAnswered = true
-  })
-  done.catch(() => {})
-  await turnsUntil(() => isAnswered)
-  return done
-}
-
-const stored = async ({ invoice }: Opened) =>
-  (
-    await world.database.owner.query<{ status: string; reason: string | null; transactions: number }>(
-      `select a.status, a.reason, (select count(*)::int from x402_transaction t where t.authorization_id = a.id) as transactions
-       from x402_authorization a where a.invoice_id = $1 order by a.id`,
-      [invoice.id],
-    )
-  ).rows
+const stored = ({ invoice }: Opened) => storedX402(world.database.owner, invoice.id)
 const SETTLED = [{ status: 'settled', reason: null, transactions: 1 }]
 
 const received = ({ invoice }: Opened) => world.holdsTokens('USDC_SOLANA', invoice.address)

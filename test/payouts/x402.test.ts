@@ -30,11 +30,11 @@ import {
   type Requirements,
   signPayment,
 } from '../support/x402-payer.ts'
+import { ANSWER_MS_MAX, storedX402, takingTurns } from '../support/x402-turns.ts'
 
 const AMOUNT = 25_000_000n
 const HOUR_MS = 3_600_000
 const MINUTE_MS = 60_000
-const ANSWER_MS_MAX = 30_000
 
 let world: EvmPayoutWorld
 let tenant: Tenant
@@ -145,34 +145,9 @@ async function turn(changes: Partial<SigningContext> = {}): Promise<void> {
   await readToTip()
 }
 
-/** Everybody takes their turns until it is so: what is settled is looked at every few seconds only. */
-async function turnsUntil(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const until = performance.now() + ANSWER_MS_MAX
-  while (!(await isSo()) && performance.now() < until) {
-    await turn()
-    await pause(20)
-  }
-}
+const { turnsUntil, answered } = takingTurns(turn)
 
-/** Answers, while everybody takes their turns. */
-async function answered<Answer>(asked: Promise<Answer>): Promise<Answer> {
-  let isAnswered = false
-  const done = asked.finally(() => {
-    isAnswered = true
-  })
-  done.catch(() => {})
-  await turnsUntil(() => isAnswered)
-  return done
-}
-
-const stored = async (of: Opened) =>
-  (
-    await world.database.owner.query<{ status: string; reason: string | null; transactions: number }>(
-      `select a.status, a.reason, (select count(*)::int from x402_transaction t where t.authorization_id = a.id) as transactions
-       from x402_authorization a where a.invoice_id = $1 order by a.id`,
-      [of.invoice.id],
-    )
-  ).rows
+const stored = ({ invoice }: Opened) => storedX402(world.database.owner, invoice.id)
 
 const received = (of: Opened) => world.holds('USDC_BASE', of.invoice.addressBytes)
 
