@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { ASSETS, CHAINS, COINS } from './assets.ts'
+import { readableAmount } from './money.ts'
 import { TOKEN_SYMBOLS } from './token-symbols.ts'
 import { isX402Asset } from './x402/x402-assets.ts'
 
@@ -48,4 +49,9 @@ test('each asset has a place of its own among the sums of a block, and keeps it'
     USDC_ETHEREUM: -7,
     WSOL: -8,
   })
+})
+
+test('an amount of every token reads as dollars do, with two decimals at least', () => {
+  for (const symbol of TOKEN_SYMBOLS) expect([symbol, readableAmount('5', symbol)]).toEqual([symbol, '5.00'])
+  expect(readableAmount('5', 'LTC')).toBe('5')
 })

@@ -74,9 +74,12 @@ export function formatCoinAmount(units: bigint, decimals: number): string {
   return decimals === 0 ? fixed : fixed.replace(/\.?0+$/, '')
 }
 
+/** Tickers of dollar coins. Beside the registry, which would make the script of every checkout page longer. */
+const DOLLAR_COINS: ReadonlySet<string> = new Set(['USDC', 'USDT', 'PYUSD'])
+
 /** A coin amount as it is read: a dollar coin's with at least two decimals, `5.50`, and every digit that it has. */
 export function readableAmount(amount: string, symbol: string): string {
-  if (symbol !== 'USDC' && symbol !== 'USDT') return amount
+  if (!DOLLAR_COINS.has(symbol)) return amount
   const [whole, fraction = ''] = amount.split('.')
   return `${whole}.${fraction.padEnd(2, '0')}`
 }
