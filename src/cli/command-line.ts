@@ -5,6 +5,7 @@ import { ConfigError } from '../config/config-values.ts'
 import { describeError } from '../runtime/log.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { addBackup } from './add-backup.ts'
+import { addCells } from './add-cells.ts'
 import { addFees, addOperators } from './add-fees.ts'
 import { addListen } from './add-listen.ts'
 import { addSetup } from './add-setup.ts'
@@ -93,6 +94,7 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
   addOperators(program, output, done)
   addFees(program, output, done)
   addBackup(program, output, done)
+  addCells(program, output, done)
   addCompletion(program, output)
   return program
 }

@@ -61,7 +61,7 @@ test.each(SAID)('%s says the number of the code: %s', async (doc, said, constant
 test('the alarms that the guide to webhooks names have the limits of the alerts', async () => {
   const guide = await readRootFile('docs/operating-webhooks.md')
   const alerts = await readRootFile('deploy/prometheus/alerts.yaml')
-  const limits = [...alerts.matchAll(/max\((paylink_delivery_\w+_seconds)\) > (\d+)/g)]
+  const limits = [...alerts.matchAll(/max by \(cell\) \((paylink_delivery_\w+_seconds)\) > (\d+)/g)]
   expect(limits).toHaveLength(2)
   for (const [, metric = '', limit = ''] of limits) {
     const row = guide.split('\n').find((line) => line.startsWith(`| \`${metric}\` |`)) ?? ''
