@@ -14,6 +14,9 @@ export const urlOf = (...protocols: string[]) =>
   z
     .string()
     .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), { abort: true })
+export const postgresUrl = urlOf('postgres:', 'postgresql:').refine(
+  (text) => new URL(text).pathname.length > 1,
+)
 export const httpUrl = urlOf('http:', 'https:')
 /** An origin: what precedes the path of a URL, as in `https://pay.example.com`. */
 export const origin = httpUrl

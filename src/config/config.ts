@@ -17,6 +17,7 @@ import {
   readBackup,
   readTarget,
 } from './config-backup.ts'
+import { DIRECTORY_VARIABLES, type DirectoryConfig, readDirectory } from './config-directory.ts'
 import { NETWORK_VARIABLE, type NetworksConfig, readNetworks } from './config-networks.ts'
 import { ONRAMP_VARIABLES, readOnramps } from './config-onramps.ts'
 import { readTokenContracts } from './config-staging.ts'
@@ -29,6 +30,7 @@ import {
   listenAddress,
   must,
   origin,
+  postgresUrl,
   readerOf,
   secretKey,
   urlOf,
@@ -45,6 +47,8 @@ export type Config = {
   readonly roleDatabaseUrls: { readonly [role in DatabaseRole]: string | null }
   /** A standby of the database, which answers lists and statistics of the API; null: the primary does. */
   readonly standbyDatabaseUrl: string | null
+  /** Null: each cell is by itself. */
+  readonly directory: DirectoryConfig | null
   /** Absolute path of the folder that holds everything this program keeps outside the database. */
   readonly dataDir: string
   readonly host: string
@@ -133,7 +137,6 @@ const rateLimit = wholeNumber(1, RATE_LIMIT_MAX)
 const openInvoices = wholeNumber(1, OPEN_INVOICES_LIMIT)
 const depositAddresses = wholeNumber(1, DEPOSIT_ADDRESSES_LIMIT)
 const basisPoints = wholeNumber(0, SERVICE_FEE_BPS_MAX)
-const postgresUrl = urlOf('postgres:', 'postgresql:').refine((text) => new URL(text).pathname.length > 1)
 /** A comma-separated list of names, each at most once. */
 const namesOf = <Name extends string>(names: readonly [Name, ...Name[]]) =>
   z
@@ -203,6 +206,7 @@ export function loadConfig(env: Environment): Config {
     databaseUrl: read(env, 'DATABASE_URL') ?? null,
     roleDatabaseUrls: readRoleUrls(env),
     standbyDatabaseUrl: read(env, 'STANDBY_DATABASE_URL') ?? null,
+    directory: readDirectory(env),
     dataDir,
     host: read(env, 'HOST') ?? '127.0.0.1',
     port,
@@ -296,6 +300,7 @@ const isOurs = (name: string): boolean =>
   name in VARIABLES ||
   NETWORK_VARIABLE.test(name) ||
   BACKUP_VARIABLES.includes(name) ||
+  DIRECTORY_VARIABLES.includes(name) ||
   ONRAMP_VARIABLES.includes(name)
 
 /** Every setting that this process was given, as text: what a backup keeps. */
