@@ -6,6 +6,7 @@ import { ROLE_NAMES, type RoleName } from '../roles/role.ts'
 import { openDataDir } from '../runtime/data-dir.ts'
 import { markFolder, refuseOtherFolder } from '../runtime/data-dir-kind.ts'
 import { createLogger, describeError, type Log } from '../runtime/log.ts'
+import { dashboardUrl } from '../runtime/own-cell.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { urlHost } from '../runtime/url-host.ts'
 import type { Output } from './command-context.ts'
@@ -216,7 +217,7 @@ Paylink is ready (${(start.startedMs / 1_000).toFixed(1)} s)
 
   Base URL       ${baseUrl}
   API reference  ${baseUrl}/docs
-  Dashboard      ${baseUrl}/dashboard/   (sign up, or look around in the demo shop:)
+  Dashboard      ${dashboardUrl(baseUrl)}/   (sign up, or look around in the demo shop:)
   Demo owner     ${sandbox.email}   password ${sandbox.password}
   Test API key   ${sandbox.apiKey}
   Open checkout  ${sandbox.checkoutUrl}

@@ -291,8 +291,9 @@ function processEnvironment(): Environment {
 
 /** The configuration of this process; `under` are settings that its own environment comes before. */
 export function loadProcessConfig(under: Environment = {}): Config {
-  const config = loadConfig({ ...under, ...processEnvironment() })
-  setOwnCell(config.cell)
+  const env = { ...under, ...processEnvironment() }
+  const config = loadConfig(env)
+  setOwnCell(config.cell, (env.CELL ?? '') !== '')
   return config
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Clock } from '../runtime/clock.ts'
+import { ownCell } from '../runtime/own-cell.ts'
 import { openKeyring, SealBroken } from '../secrets/keyring.ts'
 import type { KeySource } from './key-source.ts'
 import { createPrivateFile, readPrivateFile, replacePrivateFile } from './private-file.ts'
@@ -18,6 +19,8 @@ const seedFileSchema = z.strictObject({
   created_at: z.string(),
   /** AES-256-GCM, as secrets/keyring writes it. */
   sealed: z.string().regex(BASE64),
+  /** Whose addresses come from it; absent in the first cell. */
+  cell: z.int().optional(),
 })
 
 /** What all keys come from. */
@@ -25,7 +28,10 @@ export const newEntropy = (): Uint8Array => randomBytes(ENTROPY_BYTES)
 
 export const seedFilePath = (folder: string): string => join(folder, 'seed.json')
 
-/** The entropy that all keys come from, or null if there is none yet. Throws `SignerRefused` if it cannot be decrypted. */
+/**
+ * The entropy that all keys come from, or null if there is none yet. Throws `SignerRefused` if it cannot be decrypted, or
+ * another cell's: two cells with one seed would give one deposit address to two merchants.
+ */
 export async function openSeed(folder: string, keySource: KeySource): Promise<Uint8Array | null> {
   const path = seedFilePath(folder)
   const content = await readPrivateFile(path)
@@ -36,8 +42,10 @@ export async function openSeed(folder: string, keySource: KeySource): Promise<Ui
   }
   try {
     const file = seedFileSchema.parse(JSON.parse(content.toString('utf8')))
+    refuseOtherCell(path, file.cell ?? 0)
     return openKeyring(key).open(Buffer.from(file.sealed, 'base64'), SEED_CONTEXT)
   } catch (error) {
+    if (error instanceof SignerRefused) throw error
     if (error instanceof SealBroken) {
       throw new SignerRefused(
         `${path} does not open with the key ${keySource.description}: restore the right pair`,
@@ -46,6 +54,13 @@ export async function openSeed(folder: string, keySource: KeySource): Promise<Ui
     }
     throw new SignerRefused(`${path} is damaged: restore it from a backup`, { cause: error })
   }
+}
+
+function refuseOtherCell(path: string, cell: number): void {
+  if (cell === ownCell()) return
+  throw new SignerRefused(
+    `${path} is the seed of cell ${cell}, and CELL is ${ownCell()}: give each cell a seed of its own, for two with one would show the same addresses`,
+  )
 }
 
 /**
@@ -86,6 +101,7 @@ function sealedFile(entropy: Uint8Array, key: Uint8Array, clock: Clock): string 
     version: 1,
     created_at: clock().toISOString(),
     sealed: openKeyring(key).seal(entropy, SEED_CONTEXT).toString('base64'),
+    ...(ownCell() === 0 ? {} : { cell: ownCell() }),
   }
   return `${JSON.stringify(file)}\n`
 }

@@ -12,6 +12,14 @@ import { until } from '../support/until.ts'
 
 /** Two whole installations behind the proxy of docs/scaling.md, as its file sets it up: the first cell, and cell 3. */
 
+/** Only cell 3 sells for cards. */
+const CARDS = {
+  MOONPAY_API_KEY: 'pk_live_a',
+  MOONPAY_SECRET_KEY: 'sk_live_b',
+  MOONPAY_WEBHOOK_KEY: 'c',
+  MOONPAY_URL: 'http://127.0.0.1:9',
+}
+
 let folder: string
 let places: Awaited<ReturnType<typeof makeDataDir>>[]
 let first: App
@@ -23,8 +31,11 @@ beforeAll(async () => {
   places = [await makeDataDir(), await makeDataDir()]
   site = `http://127.0.0.1:${await freePort()}`
   const start = (place: number, env: { readonly [name: string]: string }) =>
-    startApp({ dataDir: places[place]?.dataDir ?? '', env: { BASE_URL: site, ...env } })
-  ;[first, third] = await Promise.all([start(0, {}), start(1, { CELL: '3' })])
+    startApp({
+      dataDir: places[place]?.dataDir ?? '',
+      env: { BASE_URL: site, COMPAT_APIS: 'btcpay,coinbase_commerce', ...env },
+    })
+  ;[first, third] = await Promise.all([start(0, {}), start(1, { CELL: '3', ...CARDS })])
   proxy = await startProxy()
 })
 afterAll(async () => {
@@ -44,8 +55,8 @@ async function startProxy(): Promise<ChildProcess> {
     .replace(/bind :443 .*/, `bind ${new URL(site).host}`)
     .replaceAll('/etc/haproxy/cells.map', map)
     .replaceAll(/ {4}server b .*\n?/g, '')
-    .replace(/10\.0\.0\.10:3000/, atFirst ?? '')
-    .replace(/10\.3\.0\.10:3000/, atThird ?? '')
+    .replaceAll('10.0.0.10:3000', atFirst ?? '')
+    .replaceAll('10.3.0.10:3000', atThird ?? '')
   const path = join(folder, 'cells.cfg')
   await writeFile(path, config)
   execFileSync('haproxy', ['-c', '-q', '-f', path])
@@ -113,15 +124,21 @@ test('the wrong cell answers 421 with the right one, whether or not what was ask
 })
 
 test('a link into a dashboard sets the cell that the browser is led to, and leads nowhere else', async () => {
-  const keysAt = async (headers = {}) =>
-    await (await get('/.well-known/paylink-receipts.json', headers)).text()
   const led = await get('/cells/03/dashboard/verify-email?token=a')
   expect([led.status, led.headers.get('location')]).toEqual([303, '/dashboard/verify-email?token=a'])
   const cookie = led.headers.get('set-cookie')?.split(';')[0] ?? ''
   expect(cookie).toBe('paylink_cell=03')
-  const [plain, other] = [await keysAt(), await keysAt({ cookie })]
-  expect(other).not.toBe(plain)
-  expect(await (await fetch(`${third.baseUrl}/.well-known/paylink-receipts.json`)).text()).toBe(other)
+  const [, email = '', password = ''] =
+    /Demo owner +(\S+) +password (\S+)/.exec(third.stdout())?.map((one) => one ?? '') ?? []
+  const signedIn = await fetch(`${site}/api/auth/sign-in/email`, {
+    method: 'POST',
+    headers: { cookie, origin: site, 'content-type': 'application/json' },
+    body: JSON.stringify({ email, password }),
+  })
+  expect(signedIn.status).toBe(200)
+  const session = signedIn.headers.getSetCookie().map((one) => one.split(';')[0])
+  const shop = await get('/api/v1/merchant', { cookie: [cookie, ...session].join('; ') })
+  expect(await shop.json()).toMatchObject({ id: expect.stringMatching(/^mer_.{10}g03/) })
   for (const path of [
     '/cells/il/dashboard/',
     '/cells/03//evil.example',
@@ -131,18 +148,68 @@ test('a link into a dashboard sets the cell that the browser is led to, and lead
     expect([path, (await get(path)).headers.get('location')]).toEqual([path, null])
 })
 
+test('a browser of one cell opens what any other gave out, and is led back to the first', async () => {
+  const cookie = 'paylink_cell=03'
+  const invoice = await made(first.apiKey, '/invoices', { usd_amount: '12.50', asset: 'LTC' })
+  const link = await made(first.apiKey, '/payment-links', { usd_amount: '5.00', name: 'Tea' })
+  const { pathname } = new URL(invoice.checkout_url)
+  const statusOf = async (path: string, headers = {}) => (await get(path, { cookie, ...headers })).status
+  expect([await statusOf(pathname), await statusOf(new URL(link.url).pathname)]).toEqual([200, 200])
+  const authorization = `Bearer ${first.apiKey}`
+  expect(await statusOf('/api/v1/invoices', { authorization })).toBe(200)
+  const foreign = await made(third.apiKey, '/invoices', { usd_amount: '12.50', asset: 'LTC' })
+  // A key is of its own cell, whatever the path names.
+  expect(await statusOf(`/api/v1/invoices/${foreign.id}`, { authorization })).toBe(404)
+  const back = await get('/cells/00/dashboard/', { cookie })
+  expect([back.status, back.headers.get('set-cookie')?.split(';')[0]]).toEqual([303, 'paylink_cell=00'])
+})
+
+test("each cell's receipt keys, audit and card notices have an address of their own", async () => {
+  for (const [app, tag] of [
+    [first, '00'],
+    [third, '03'],
+  ] as const) {
+    const keys = '/.well-known/paylink-receipts.json'
+    const own = await (await fetch(`${app.baseUrl}${keys}`)).text()
+    expect(await (await get(`/cells/${tag}${keys}`)).text()).toBe(own)
+    expect((await get(`/cells/${tag}/audit`)).status).toBe(200)
+  }
+  const sentTo = async (tag: string) =>
+    (await fetch(`${site}/cells/${tag}/onramp/moonpay/webhook`, { method: 'POST', body: '{}' })).status
+  // Text is no notice: it is refused where the provider is known.
+  expect([await sentTo('00'), await sentTo('03')]).toEqual([404, 415])
+})
+
+test("a key of BitPay's older API, in a query or body, goes to its cell", async () => {
+  for (const { apiKey } of [first, third]) {
+    const body = JSON.stringify({ token: apiKey, price: 5, currency: 'USD', orderId: 'S1' })
+    const headers = { 'content-type': 'application/json' }
+    const paid = await fetch(`${site}/compat/btcpay/invoices`, { method: 'POST', headers, body })
+    const { data } = (await paid.json()) as { data: { id: string } }
+    expect(paid.status).toBe(200)
+    expect((await get(`/compat/btcpay/invoices/${data.id}?token=${apiKey}`)).status).toBe(200)
+  }
+})
+
 test('a dead cell costs its own merchants only, and its database opens as no other cell', async () => {
-  await third.stop()
-  const sale = { usd_amount: '12.50', asset: 'LTC' }
-  const authorization = `Bearer ${third.apiKey}`
+  await first.stop()
+  const authorization = `Bearer ${first.apiKey}`
   await until(async () => (await get('/api/v1/invoices', { authorization })).status === 503)
   const answer = await get('/api/v1/invoices', { authorization })
   expect([answer.headers.get('retry-after'), await answer.json()]).toEqual([
     '5',
     { error: expect.objectContaining({ code: 'service_unavailable' }) },
   ])
-  await made(first.apiKey, '/invoices', sale)
+  await made(third.apiKey, '/invoices', { usd_amount: '12.50', asset: 'LTC' })
+  // Shops of every cell have this script in their pages, at one address.
+  for (let turn = 0; turn < 2; turn += 1) expect((await get('/embed.js')).status).toBe(200)
+  await third.stop()
   const env = { DATA_DIR: places[1]?.dataDir ?? '', BASE_URL: site }
+  const ofSeed = (cell: string) => runProgram(['signer', 'export-xpubs'], { ...env, CELL: cell })
+  expect((await ofSeed('3')).code).toBe(0)
+  expect((await ofSeed('4')).stderr).toContain('seed.json is the seed of cell 3, and CELL is 4')
+  const atFirst = { DATA_DIR: places[0]?.dataDir ?? '', CELL: '4' }
+  expect((await runProgram(['signer', 'export-xpubs'], atFirst)).stderr).toContain('the seed of cell 0')
   for (const cell of ['0', '4']) {
     const { code, stderr } = await runProgram(['migrate'], { ...env, CELL: cell })
     expect(code).not.toBe(0)
