@@ -68,7 +68,7 @@ async function measure(
   const told = each.zmq ? 'ZeroMQ' : 'polling'
   printFigure({
     name: `Broadcast on a ${each.daemon} → payment_detected webhook, p50, ${told}`,
-    target: '≤150 ms',
+    target: each.zmq ? '≤20 ms' : '≤100 ms',
     measured: `${median(detectedMs).toFixed(0)} ms`,
     detail: detail(detectedMs),
   })

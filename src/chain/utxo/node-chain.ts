@@ -12,6 +12,7 @@ import {
   type HeaderAnswer,
   hashSchema,
   headerSchema,
+  mempoolSchema,
   parseHex,
 } from './node-answers.ts'
 import { isPruned, RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
@@ -27,6 +28,13 @@ const BLOCK_REQUESTS_IN_FLIGHT = 4
 const ANSWER_BYTES = 1_000_000
 /** So many of the largest blocks, of 8 MB of hex, are still an answer that is taken. */
 const BLOCKS_PER_BATCH_MAX = 8
+
+const LOOK = [
+  { method: 'getbestblockhash', params: [] },
+  { method: 'getmempoolinfo', params: [] },
+]
+/** Transactions in the mempool, and their virtual bytes. */
+export type NodeLook = { readonly tip: string; readonly size: number; readonly bytes: number }
 
 /** What a node of Bitcoin Core's family knows of its chain, checked as far as one node's word can be checked. */
 export class NodeChain implements BlockSource {
@@ -58,6 +66,21 @@ export class NodeChain implements BlockSource {
 
   bestHash(): Promise<string> {
     return this.#rpc.call('getbestblockhash', [], hashSchema)
+  }
+
+  /** The tip, and the extent of the mempool. */
+  async look(): Promise<NodeLook> {
+    const both = this.#servesBatches ? await this.#rpc.callTogether(LOOK) : null
+    if (both === null) {
+      const [tip, mempool] = await Promise.all([
+        this.bestHash(),
+        this.#rpc.call('getmempoolinfo', [], mempoolSchema),
+      ])
+      this.#servesBatches = false
+      return { tip, ...mempool }
+    }
+    const tip = this.#rpc.parseResult('getbestblockhash', both[0], hashSchema)
+    return { tip, ...this.#rpc.parseResult('getmempoolinfo', both[1], mempoolSchema) }
   }
 
   hashAt(height: number): Promise<string> {

@@ -2,8 +2,7 @@ import { Subscriber } from 'zeromq'
 import { z } from 'zod'
 import { ChainUnavailable } from '../adapter.ts'
 import type { AddressSet } from '../address-set.ts'
-import { mempoolSchema } from './node-answers.ts'
-import type { NodeChain } from './node-chain.ts'
+import type { NodeChain, NodeLook } from './node-chain.ts'
 import { RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
 import { scanTransaction } from './scan-block.ts'
 import { MalformedBytes } from './transaction-reader.ts'
@@ -39,9 +38,6 @@ type NodeParts = {
   readonly intervalMs: number
 }
 
-/** The node's tip and the extent of its mempool. */
-type Look = { readonly tip: string; readonly size: number; readonly bytes: number }
-
 /** What a notification is about. */
 type Heard = {
   readonly isForUs: boolean
@@ -52,8 +48,8 @@ type Heard = {
 }
 
 /**
- * Wakes the watcher when something on a node may concern us: by its notifications, and by polling it with two cheap
- * calls. It polls even with notifications, since these can stop silently. What was already notified, for us or not,
+ * Wakes the watcher when something on a node may concern us: by its notifications, and by polling it with one cheap
+ * request. It polls even with notifications, since these can stop silently. What was already notified, for us or not,
  * wakes nobody again.
  */
 export class NodeListener {
@@ -62,7 +58,7 @@ export class NodeListener {
   readonly #closeZmq: () => void
   #timer: NodeJS.Timeout
   #isStopped = false
-  #last: Look | null = null
+  #last: NodeLook | null = null
   /** Notifications heard since the last look began, and those of them about what came into the mempool. */
   #heard = 0
   #additions = 0
@@ -104,7 +100,7 @@ export class NodeListener {
     const last = this.#last
     this.#heard = 0
     this.#additions = 0
-    const now = await lookAtNode(this.#parts)
+    const now = await lookAt(this.#parts.node)
     if (this.#isStopped) return
     this.#last = now
     const isChanged = now?.tip !== last?.tip || now?.size !== last?.size || now?.bytes !== last?.bytes
@@ -116,7 +112,7 @@ export class NodeListener {
   }
 
   /** Whether all that changed between two looks was heard: one notification says nothing of another that was lost. */
-  #isReported(last: Look | null, now: Look | null, additions: number): boolean {
+  #isReported(last: NodeLook | null, now: NodeLook | null, additions: number): boolean {
     const awaited = this.#awaited
     this.#awaited = 0
     if (last === null || now === null) return false
@@ -182,13 +178,9 @@ export async function publishedTopics(rpc: RpcClient): Promise<readonly string[]
 }
 
 /** Null where the node does not answer. */
-async function lookAtNode({ rpc, node }: NodeParts): Promise<Look | null> {
+async function lookAt(node: NodeChain): Promise<NodeLook | null> {
   try {
-    const [tip, { size, bytes }] = await Promise.all([
-      node.bestHash(),
-      rpc.call('getmempoolinfo', [], mempoolSchema),
-    ])
-    return { tip, size, bytes }
+    return await node.look()
   } catch (error) {
     // The woken watcher asks the node itself, and reports to the operator what is wrong with it.
     if (error instanceof ChainUnavailable) return null

@@ -38,6 +38,7 @@ const answerSchema = z.object({
   error: z.object({ code: z.number(), message: z.string() }).nullish(),
 })
 type Answer = z.infer<typeof answerSchema>
+type RpcCall = { readonly method: string; readonly params: readonly unknown[] }
 const batchSchema = z.array(answerSchema.extend({ id: z.number() }))
 
 /** JSON-RPC over HTTP with a node of Bitcoin Core's family. Every failure is a `ChainUnavailable` that names the fix. */
@@ -62,33 +63,42 @@ export class RpcClient {
 
   /** Calls a method and parses its result. Throws `RpcError` where the node refuses, else `ChainUnavailable`. */
   async call<Result>(method: string, params: readonly unknown[], schema: z.ZodType<Result>): Promise<Result> {
-    return this.#parseResult(method, await this.callRaw(method, params), schema)
+    return this.parseResult(method, await this.callRaw(method, params), schema)
   }
 
   /**
-   * Calls a method once for each of these parameters, all in one request (JSON-RPC 2.0, section 6); results in their
-   * order. Throws as `call` does, for the first that failed. Null where what answers serves no batches, as some
-   * that stand before a node do not.
+   * Calls a method once for each of these parameters, all in one request; results in their order. Throws and is null as
+   * `callTogether`.
    */
   async callEach<Result>(
     method: string,
     each: readonly (readonly unknown[])[],
     schema: z.ZodType<Result>,
   ): Promise<Result[] | null> {
+    const results = await this.callTogether(each.map((params) => ({ method, params })))
+    return results?.map((result) => this.parseResult(method, result, schema)) ?? null
+  }
+
+  /**
+   * Several calls in one request (JSON-RPC 2.0, section 6); results in their order, whose form the caller checks. Throws
+   * as `call` does, for the first that failed. Null where what answers serves no batches, as some that stand before a
+   * node do not.
+   */
+  async callTogether(calls: readonly RpcCall[]): Promise<unknown[] | null> {
     const firstId = this.#lastId + 1
-    this.#lastId += each.length
-    const calls = each.map((params, index) => ({ jsonrpc: '1.0', id: firstId + index, method, params }))
-    const { status, text } = await this.#connection.postJson(JSON.stringify(calls))
+    this.#lastId += calls.length
+    const numbered = calls.map((call, index) => ({ jsonrpc: '1.0', id: firstId + index, ...call }))
+    const { status, text } = await this.#connection.postJson(JSON.stringify(numbered))
     this.#refuseStatus(status)
     const batch = batchSchema.safeParse(parsedOrNull(text))
     if (!batch.success) return null
     const answers = new Map(batch.data.map((answer) => [answer.id, answer]))
-    return calls.map(({ id }) => {
+    return numbered.map(({ id, method }) => {
       const answer = answers.get(id)
       if (answer === undefined) {
         throw new ChainUnavailable(`${this.#where} left out an answer of several to ${method}`)
       }
-      return this.#parseResult(method, this.#resultOf(method, answer), schema)
+      return this.#resultOf(method, answer)
     })
   }
 
@@ -113,7 +123,8 @@ export class RpcClient {
     throw new RpcError(method, error.code, error.message)
   }
 
-  #parseResult<Result>(method: string, result: unknown, schema: z.ZodType<Result>): Result {
+  /** Throws `ChainUnavailable` where a result has another form. */
+  parseResult<Result>(method: string, result: unknown, schema: z.ZodType<Result>): Result {
     const parsed = schema.safeParse(result)
     if (parsed.success) return parsed.data
     throw new ChainUnavailable(

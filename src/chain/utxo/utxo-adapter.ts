@@ -29,7 +29,8 @@ import {
   verdictByReason,
 } from './transaction-outcome.ts'
 
-const PROBE_INTERVAL_MS = 200
+/** Pause between two looks at a node that says nothing by itself, and at one whose notifications may fall silent. */
+const PROBE_MS = { alone: 100, besideZmq: 200 } as const
 
 type UtxoAdapterOptions = {
   readonly chain: UtxoChain
@@ -161,7 +162,8 @@ export class UtxoAdapter implements ChainProvider {
   }
 
   subscribe(wake: () => void): () => void {
-    const { zmqUrl, rpcSetting, probeIntervalMs: intervalMs = PROBE_INTERVAL_MS } = this.#options
+    const { zmqUrl, rpcSetting } = this.#options
+    const intervalMs = this.#options.probeIntervalMs ?? PROBE_MS[zmqUrl === null ? 'alone' : 'besideZmq']
     const zmqSetting = rpcSetting.replace('RPC', 'ZMQ')
     const parts = { rpc: this.#rpc, node: this.#node, watched: this.watched, zmqUrl, zmqSetting, intervalMs }
     const listener = new NodeListener(parts, wake)
