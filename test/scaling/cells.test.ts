@@ -1,14 +1,14 @@
 // @module-tag haproxy
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newApiKey } from '../../src/secrets/new-api-key.ts'
 import { type App, askApi, makeDataDir, runProgram, startApp } from '../support/app.ts'
 import { freePort } from '../support/free-port.ts'
-import { readRootFile } from '../support/root-file.ts'
 import { until } from '../support/until.ts'
+import { writeCellsProxy } from './cells-proxy.ts'
 
 /** Two whole installations behind the proxy of docs/scaling.md, as its file sets it up: the first cell, and cell 3. */
 
@@ -45,21 +45,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** The file as it is shipped, with this machine's addresses, and without encryption. */
 async function startProxy(): Promise<ChildProcess> {
-  const map = join(folder, 'cells.map')
-  await writeFile(map, await readRootFile('deploy/haproxy/cells.map'))
-  const [atFirst, atThird] = [first, third].map(({ baseUrl }) => new URL(baseUrl).host)
-  const shipped = await readRootFile('deploy/haproxy/cells.cfg')
-  const config = shipped
-    .replace(/bind :443 .*/, `bind ${new URL(site).host}`)
-    .replaceAll('/etc/haproxy/cells.map', map)
-    .replaceAll(/ {4}server b .*\n?/g, '')
-    .replaceAll('10.0.0.10:3000', atFirst ?? '')
-    .replaceAll('10.3.0.10:3000', atThird ?? '')
-  const path = join(folder, 'cells.cfg')
-  await writeFile(path, config)
-  execFileSync('haproxy', ['-c', '-q', '-f', path])
+  const cells = [
+    { number: 0, servers: [new URL(first.baseUrl).host] },
+    { number: 3, servers: [new URL(third.baseUrl).host] },
+  ]
+  const path = await writeCellsProxy(folder, new URL(site).host, cells)
   const started = spawn('haproxy', ['-db', '-f', path], { stdio: 'ignore' })
   await until(async () => (await fetch(`${site}/healthz`).catch(() => null))?.status === 200)
   return started

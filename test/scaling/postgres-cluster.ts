@@ -2,7 +2,9 @@ import { execFile } from 'node:child_process'
 import { chown, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import pg from 'pg'
 import { stringify } from 'yaml'
+import { identityOf } from '../support/debian-postgres.ts'
 import { until } from '../support/until.ts'
 import type { RunningProgram, TestMachine, TestNetwork } from './test-network.ts'
 
@@ -29,10 +31,7 @@ export async function startPostgresCluster(
   const machines = []
   for (const name of ['db1', 'db2', 'db3']) machines.push(await network.machine(name))
   const members = machines.map(({ name, address }) => `${name}=http://${address}:2380`).join(',')
-  const identity = {
-    uid: Number((await run('id', ['-u', 'postgres'])).stdout),
-    gid: Number((await run('id', ['-g', 'postgres'])).stdout),
-  }
+  const identity = await identityOf('postgres')
   for (const machine of machines) startEtcd(machine, members, join(folder, `etcd-${machine.name}`))
   const endpoints = machines.map(({ address }) => `${address}:2379`)
   const nodes: DatabaseNode[] = []
@@ -154,5 +153,26 @@ async function ask({ address }: TestMachine, path: string): Promise<boolean> {
     return answer.status === 200
   } catch {
     return false
+  }
+}
+
+/** One statement, asked of this machine's server as its owner. */
+export async function askServer(
+  { address }: TestMachine,
+  statement: string,
+  database = 'postgres',
+): Promise<pg.QueryResult> {
+  const client = new pg.Client({
+    connectionString: `postgresql://postgres:postgres@${address}:5432/${database}`,
+    connectionTimeoutMillis: 2_000,
+    query_timeout: 10_000,
+  })
+  // The connection may be lost with its server; what is asked then fails and is asked again.
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return await client.query(statement)
+  } finally {
+    await client.end()
   }
 }

@@ -32,7 +32,7 @@ export type TestMachine = {
   cut(): Promise<void>
   mend(): Promise<void>
   /** Starts a program there; `user` other than root where it must be. Its output goes to a file of that name. */
-  start(program: StartedProgram): RunningProgram
+  start(program: StartedProgram): StartedChild
   /** The same, started again a second after it ended, as a supervisor does, until the network is closed. */
   keep(program: StartedProgram): RunningProgram
   /** Runs a program to its end, in two minutes at most. */
@@ -53,7 +53,7 @@ export type RunningProgram = {
   kill(): Promise<void>
 }
 
-type StartedChild = RunningProgram & { isRunning(): boolean }
+export type StartedChild = RunningProgram & { isRunning(): boolean }
 
 const SUBNET = '10.231.77'
 

@@ -102,7 +102,8 @@ async function own(path: string, { uid, gid }: { uid?: number; gid?: number }): 
   if (uid !== undefined && gid !== undefined) await chown(path, uid, gid)
 }
 
-async function identityOf(user: string): Promise<{ uid: number; gid: number }> {
+/** A user's numbers, as the system knows them. */
+export async function identityOf(user: string): Promise<{ uid: number; gid: number }> {
   const [uid, gid] = await Promise.all([run('id', ['-u', user]), run('id', ['-g', user])])
   return { uid: Number(uid.stdout), gid: Number(gid.stdout) }
 }

@@ -1,0 +1,140 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { writeCellsProxy } from '../test/scaling/cells-proxy.ts'
+import { runProgram } from '../test/support/app.ts'
+import { createTestDatabase } from '../test/support/database.ts'
+import { freePort } from '../test/support/free-port.ts'
+import { startOwnPostgres } from '../test/support/postgres-server.ts'
+import { until } from '../test/support/until.ts'
+import { median, printFigure, spread } from './support/figure.ts'
+import { driveHttp } from './support/http-load.ts'
+import { startPaylink } from './support/paylink.ts'
+import { createProcessorGroup, type ProcessorGroup, parentOf } from './support/processor-quota.ts'
+import { createSignedPool, openNetwork } from './support/signed-pool.ts'
+
+/**
+ * Each cell with a PostgreSQL of its own in a share of a processor, so small that all of them, HAProxy and the load
+ * together leave room on two cores: what a cell does is then limited by its own share.
+ */
+const COUNTS = [1, 2, 4]
+const CORES_OF_EACH = Number(process.env.CELL_CORES ?? 0.3)
+const ROUNDS = Number(process.env.CELL_ROUNDS ?? 3)
+const ROUND_SECONDS = 10
+/** Of each cell. */
+const CLIENTS = 8
+const ADDRESSES = 30_000
+
+type Cell = {
+  readonly number: number
+  readonly port: number
+  readonly key: string
+  readonly group: ProcessorGroup
+}
+
+test('creating invoices with one, two and four cells behind one address', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'paylink-bench-'))
+  const ends: (() => unknown)[] = [() => rm(folder, { recursive: true, force: true })]
+  try {
+    const ours = createProcessorGroup('load')
+    ends.push(ours.close)
+    const port = await freePort()
+    const cells: Cell[] = []
+    for (let number = 0; number < Math.max(...COUNTS); number++)
+      cells.push(await startCell(number, `http://127.0.0.1:${port}`, join(folder, String(number)), ends))
+    const proxy = await startProxy(folder, port, cells)
+    ends.push(() => proxy.kill())
+    for (const pid of [process.pid, proxy.pid ?? 0]) ours.add(pid)
+
+    const rates = new Map<number, number[]>(COUNTS.map((count) => [count, []]))
+    await load(port, cells)
+    const before = cells.map(({ group }) => group.periods())
+    for (let round = 1; round <= ROUNDS; round++)
+      for (const [count, measured] of rates) measured.push(await load(port, cells.slice(0, count)))
+    const [first] = before
+    const after = cells[0]?.group.periods()
+    const stopped = ((after?.stopped ?? 0) - (first?.stopped ?? 0)) / ((after?.all ?? 0) - (first?.all ?? 0))
+    const alone = rates.get(1) ?? []
+    for (const [count, measured] of rates) {
+      const ratios = measured.map((rate, round) => rate / (alone[round] ?? Number.NaN) / count)
+      printFigure({
+        name: `create-invoice with ${count} cells of ${CORES_OF_EACH} cores ÷ ${count} times one cell`,
+        target: '≥ 0.9',
+        measured: median(ratios).toFixed(2),
+        detail: `spread ${spread(ratios)}; ${median(measured).toFixed(0)}/s (${spread(measured)}), the first at its share in ${(stopped * 100).toFixed(0)} % of all periods`,
+      })
+    }
+  } finally {
+    for (const end of ends.reverse()) await end()
+  }
+})
+
+/** A PostgreSQL and an API process with a merchant, in a group of their own. */
+async function startCell(
+  number: number,
+  baseUrl: string,
+  folder: string,
+  ends: (() => unknown)[],
+): Promise<Cell> {
+  await mkdir(folder)
+  const group = createProcessorGroup(`cell${number}`, CORES_OF_EACH)
+  ends.push(group.close)
+  const server = await startOwnPostgres()
+  ends.push(server.stop)
+  const database = await createTestDatabase(server.ownerUrl, 'template1')
+  ends.push(database.drop)
+  const port = await freePort()
+  const env = {
+    DATABASE_URL: database.ownerUrl,
+    API_DATABASE_URL: database.urls.api,
+    WATCHER_DATABASE_URL: database.urls.watcher,
+    DELIVERY_DATABASE_URL: database.urls.delivery,
+    SIGNER_DATABASE_URL: database.urls.signer,
+    DATA_DIR: folder,
+    PORT: String(port),
+    OPERATOR_PORT: String(await freePort()),
+    BASE_URL: baseUrl,
+    CELL: String(number),
+    RATE_LIMIT_TEST: '100000',
+    OPEN_INVOICES_MAX: '1000000',
+  }
+  expect((await runProgram(['migrate'], env)).code).toBe(0)
+  const paylink = await startPaylink(['api'], env)
+  ends.push(paylink.stop)
+  const { key } = await paylink.createKey()
+  await openNetwork(database)
+  await (await createSignedPool(folder)).fill(database, ADDRESSES)
+  // A connection's parent is the server itself.
+  const { rows } = await database.owner.query('select pg_backend_pid() as pid')
+  const [{ pid } = { pid: 0 }] = z.array(z.object({ pid: z.number() })).parse(rows)
+  group.add(parentOf(pid) ?? 0)
+  group.add(paylink.pid)
+  return { number, port, key, group }
+}
+
+async function startProxy(folder: string, port: number, cells: readonly Cell[]): Promise<ChildProcess> {
+  const proxied = cells.map(({ number, port: at }) => ({ number, servers: [`127.0.0.1:${at}`] }))
+  const config = await writeCellsProxy(folder, `127.0.0.1:${port}`, proxied)
+  const proxy = spawn('haproxy', ['-db', '-f', config], { stdio: 'ignore' })
+  await until(async () => (await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => null))?.status === 200)
+  return proxy
+}
+
+/** Invoices a second of all these cells together, through the proxy. */
+async function load(port: number, cells: readonly Cell[]): Promise<number> {
+  const body = '{"usd_amount":"49.99","asset":"LTC","external_reference":"order-1","metadata":{"cart":"A"}}'
+  const requestOf = (key: string) => () =>
+    `POST /api/v1/invoices HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\n` +
+    `idempotency-key: ${randomBytes(12).toString('hex')}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  const each = await Promise.all(
+    cells.map(({ key }) =>
+      driveHttp({ port, connections: CLIENTS, durationMs: ROUND_SECONDS * 1000, request: requestOf(key) }),
+    ),
+  )
+  for (const { statuses } of each) expect([...statuses.keys()]).toEqual([201])
+  return each.reduce((sum, { perSecond }) => sum + perSecond, 0)
+}

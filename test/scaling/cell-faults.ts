@@ -1,0 +1,100 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Random } from '../support/random.ts'
+import type { PaylinkMachines } from './paylink-machines.ts'
+import type { PostgresPair } from './postgres-pair.ts'
+import type { Shop } from './shop.ts'
+import type { TestMachine } from './test-network.ts'
+
+export type Cell = {
+  readonly number: number
+  readonly database: PostgresPair
+  readonly paylink: PaylinkMachines
+  readonly shops: readonly Shop[]
+}
+
+export type Site = {
+  readonly cells: readonly Cell[]
+  readonly proxy: { kill(): Promise<void>; start(): void }
+}
+
+export type Fault = {
+  readonly name: string
+  /** Whose requests it may cost: of this cell's shops, of all, or of none. */
+  readonly costs: 'its cell' | 'all' | 'none'
+  /** Breaks something, and repairs it. */
+  carryOut(cell: Cell, site: Site, random: Random): Promise<void>
+}
+
+const machinesOf = ({ database, paylink }: Cell): readonly TestMachine[] => [
+  ...database.machines,
+  ...paylink.machines,
+]
+const aWhile = (random: Random) => pause(3_000 + random.below(6_000))
+
+/** Everything that is broken: a new one is a row here. A short run has the first ones. */
+export const FAULTS: readonly Fault[] = [
+  {
+    name: 'primary killed, standby promoted',
+    costs: 'its cell',
+    carryOut: async ({ database }, _site, random) => {
+      await database.crashPrimary()
+      await pause(random.below(3_000))
+      await database.promoteStandby()
+    },
+  },
+  {
+    name: 'proxy killed',
+    costs: 'all',
+    carryOut: async (_cell, { proxy }, random) => {
+      await proxy.kill()
+      await pause(500 + random.below(3_000))
+      proxy.start()
+    },
+  },
+  {
+    name: 'cell cut off',
+    costs: 'its cell',
+    carryOut: async (cell, _site, random) => {
+      for (const machine of machinesOf(cell)) await machine.cut()
+      await aWhile(random)
+      for (const machine of machinesOf(cell)) await machine.mend()
+    },
+  },
+  {
+    name: 'process killed',
+    costs: 'its cell',
+    carryOut: ({ paylink }, _site, random) => random.pick(paylink.processes).kill(),
+  },
+  {
+    name: 'standby killed',
+    costs: 'its cell',
+    carryOut: async ({ database }, _site, random) => {
+      await database.crashStandby()
+      await aWhile(random)
+      await database.restartStandby()
+    },
+  },
+  {
+    name: 'cell killed',
+    costs: 'its cell',
+    carryOut: async ({ database, paylink }, _site, random) => {
+      await Promise.all([
+        database.crashPrimary(),
+        database.crashStandby(),
+        ...paylink.processes.map((process_) => process_.kill()),
+      ])
+      await aWhile(random)
+      await database.restartPrimary()
+      await database.restartStandby()
+    },
+  },
+  {
+    name: 'primary killed, started again',
+    costs: 'its cell',
+    carryOut: async ({ database }, _site, random) => {
+      await database.crashPrimary()
+      await pause(random.below(3_000))
+      await database.restartPrimary()
+    },
+  },
+]

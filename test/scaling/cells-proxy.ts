@@ -1,0 +1,46 @@
+import { execFileSync } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { mapCellCommand } from '../../src/cli/cells-commands.ts'
+import { cellTag } from '../../src/core/cells.ts'
+import { readRootFile } from '../support/root-file.ts'
+
+/** A cell, and where its API processes are, as `host:port`. */
+export type ProxiedCell = { readonly number: number; readonly servers: readonly string[] }
+
+/**
+ * The proxy's file as it is shipped, without encryption, with these cells in place of its own, and their map; HAProxy has
+ * checked it. Returns its path.
+ */
+export async function writeCellsProxy(
+  folder: string,
+  bind: string,
+  cells: readonly ProxiedCell[],
+): Promise<string> {
+  const [map, path] = [join(folder, 'cells.map'), join(folder, 'cells.cfg')]
+  const sections = (await readRootFile('deploy/haproxy/cells.cfg')).split(/\n(?=backend )/)
+  const backend = sections.find((section) => section.startsWith('backend cell_00')) ?? ''
+  const lines = backend.split('\n').filter((line) => !/^ *server |^$/.test(line))
+  const backends = cells.map(({ number, servers }) =>
+    [
+      ...lines.map((line) => line.replace('cell_00', `cell_${cellTag(number)}`)),
+      ...servers.map((server, at) => `    server ${'ab'[at]} ${server}`),
+      '',
+    ].join('\n'),
+  )
+  const any = cells.map(({ number, servers: [server] }) => {
+    const tag = cellTag(number)
+    return `    server ${tag}a ${server} track cell_${tag}/a`
+  })
+  const config = [sections[0], ...backends, 'backend cell_any', ...any, ''].join('\n')
+  await writeFile(
+    path,
+    config.replace(/bind :443 .*/, `bind ${bind}`).replaceAll('/etc/haproxy/cells.map', map),
+  )
+  const mapped: string[] = []
+  for (const { number } of cells)
+    if (number > 0) mapCellCommand(String(number), { line: (line) => void mapped.push(line) })
+  await writeFile(map, mapped.map((line) => `${line}\n`).join(''))
+  execFileSync('haproxy', ['-c', '-q', '-f', path])
+  return path
+}
