@@ -4,13 +4,14 @@ import { join } from 'node:path'
 /** Where version 1 of Linux's control groups keeps processors, and version 2 everything. */
 const [V1, V2] = ['/sys/fs/cgroup/cpu', '/sys/fs/cgroup']
 const PERIOD_US = 100_000
+export const PERIODS_PER_SECOND = 1_000_000 / PERIOD_US
 
 /** Some processes, and what processor time they may use together. */
 export type ProcessorGroup = {
   /** Adds a process with all that it started, and will start. */
   add(pid: number): void
-  /** Periods of a tenth of a second in which they ran, and those in which they were stopped at their quota. */
-  periods(): { readonly all: number; readonly stopped: number }
+  /** In how many periods they were stopped at their quota until now. */
+  stoppedPeriods(): number
   /** Lets them go; needs nothing of what they do. */
   close(): void
 }
@@ -26,21 +27,20 @@ export function createProcessorGroup(name: string, cores?: number): ProcessorGro
   const write = (file: string, value: string | number) => writeFileSync(join(folder, file), String(value))
   if (!isV1) writeFileSync(join(V2, 'cgroup.subtree_control'), '+cpu')
   mkdirSync(folder)
-  write(isV1 ? 'cpu.shares' : 'cpu.weight', 10_000)
+  // A hundred times what everything has by itself.
+  if (isV1) write('cpu.shares', 102_400)
+  else write('cpu.weight', 10_000)
   if (cores !== undefined) {
     const quota = Math.round(cores * PERIOD_US)
     if (isV1) write('cpu.cfs_quota_us', quota)
     else write('cpu.max', `${quota} ${PERIOD_US}`)
   }
-  const numberOf = (field: string): number => {
-    const stat = readFileSync(join(folder, 'cpu.stat'), 'utf8')
-    return Number(new RegExp(`^${field} (\\d+)$`, 'm').exec(stat)?.[1])
-  }
   return {
     add: (pid) => {
       for (const each of treeOf(pid)) moveTo(folder, each)
     },
-    periods: () => ({ all: numberOf('nr_periods'), stopped: numberOf('nr_throttled') }),
+    stoppedPeriods: () =>
+      Number(/^nr_throttled (\d+)$/m.exec(readFileSync(join(folder, 'cpu.stat'), 'utf8'))?.[1]),
     close: () => {
       const left = readFileSync(join(folder, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean)
       for (const pid of left) moveTo(root, Number(pid))

@@ -38,8 +38,8 @@ export async function writeCellsProxy(
     config.replace(/bind :443 .*/, `bind ${bind}`).replaceAll('/etc/haproxy/cells.map', map),
   )
   const mapped: string[] = []
-  for (const { number } of cells)
-    if (number > 0) mapCellCommand(String(number), { line: (line) => void mapped.push(line) })
+  const output = { line: (line: string) => void mapped.push(line), problem: () => {} }
+  for (const { number } of cells) if (number > 0) mapCellCommand(String(number), output)
   await writeFile(map, mapped.map((line) => `${line}\n`).join(''))
   execFileSync('haproxy', ['-c', '-q', '-f', path])
   return path

@@ -1,4 +1,5 @@
 // @module-tag haproxy
+// @module-tag postgresql
 import { randomInt } from 'node:crypto'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
