@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Tenant } from '../core/tenant.ts'
 import { isDatabaseAway } from './database-away.ts'
-import type { Pool } from './pool.ts'
+import type { Pool, Queryable } from './pool.ts'
 import { type Tx, withTransaction } from './transaction.ts'
 
-/** How long a read waits for the standby to have replayed what the primary has; then the primary answers. */
+/** How long a read waits for a standby to have replayed what the primary has, or to say anything; then the primary answers. */
 const WAIT_MS_MAX = 100
 const LOOK_EVERY_MS = 5
 /** A standby that lagged or failed is left alone for this long: reads do not all wait for it in vain. */
@@ -14,11 +14,15 @@ const TOOK_TOO_LONG = '57014'
 
 /** A standby that answers reads, and how many it did answer. */
 export type Standby = {
-  readonly pool: Pool
-  /** Whether it has all that the primary has acknowledged up to now. */
-  hasAll(primary: Pool): Promise<boolean>
-  /** Leaves it alone for a while. */
-  rest(): void
+  /**
+   * What `work` returns in a transaction on the standby, or null where the primary has to answer: the standby does not have
+   * all that the primary has acknowledged up to now, says nothing, or breaks off. `work` may then run a second time.
+   */
+  read<Result>(
+    primary: Pool,
+    tenant: Tenant,
+    work: (tx: Tx) => Promise<Result>,
+  ): Promise<{ readonly result: Result } | null>
   readonly reads: { standby: number; primary: number }
 }
 
@@ -29,51 +33,70 @@ export function createStandby(pool: Pool): Standby {
     restsUntil = performance.now() + REST_MS
   }
   return {
-    pool,
     reads,
-    rest,
-    hasAll: async (primary) => {
-      if (performance.now() < restsUntil) return false
+    read: async (primary, tenant, work) => {
+      if (performance.now() < restsUntil) return null
+      const state: { turn: 'waiting' | 'reading' | 'given up' } = { turn: 'waiting' }
       try {
-        const isReached = await readPosition(primary)
-        const until = performance.now() + WAIT_MS_MAX
-        while (!(await isReached(pool))) {
-          if (performance.now() > until) {
-            rest()
-            return false
+        const position = await readPosition(primary)
+        // Asked on the connection that then reads: behind one address may be several standbys.
+        const reading = withTransaction(pool, tenant, async (tx) => {
+          while (state.turn === 'waiting') {
+            const reached = await hasReached(tx, position)
+            if (reached === null) return null
+            if (reached) break
+            await pause(LOOK_EVERY_MS)
           }
-          await pause(LOOK_EVERY_MS)
-        }
-        return true
+          if (state.turn !== 'waiting') return null
+          state.turn = 'reading'
+          return { result: await work(tx) }
+        })
+        const late = pause(WAIT_MS_MAX).then(() => {
+          if (state.turn === 'reading') return reading
+          state.turn = 'given up'
+          return null
+        })
+        const answer = await Promise.race([reading, late])
+        if (answer === null) rest()
+        return answer
       } catch (error) {
-        if (!(error instanceof Error)) throw error
-        rest()
-        return false
+        const isReading = state.turn === 'reading'
+        if (isReading && isTooLong(error)) throw error
+        // Where the statement itself is at fault, the primary says so again.
+        if (!isReading || isAway(error)) rest()
+        return null
       }
     },
   }
 }
 
-/**
- * Where the primary is now: the end of its flushed log, behind which no acknowledged commit lies, and its timeline. A
- * standby that still follows an earlier primary may have a longer log; its timeline is another one. What its control file
- * says of that is as old as its last restart point, so one that has changed its primary is asked again only after that.
- */
-async function readPosition(primary: Pool): Promise<(standby: Pool) => Promise<boolean>> {
-  const { rows } = await primary.query<{ lsn: string; timeline: number }>(
+/** The end of the primary's flushed log, behind which no acknowledged commit lies, and its timeline. */
+type Position = { readonly lsn: string; readonly timeline: number }
+
+async function readPosition(primary: Pool): Promise<Position> {
+  const { rows } = await primary.query<Position>(
     // A log file's name begins with the timeline; the control file has it only after the first checkpoint.
     `select lsn::text, ('x' || left(pg_walfile_name(lsn), 8))::bit(32)::integer as timeline
      from pg_current_wal_flush_lsn() as lsn`,
   )
-  const { lsn, timeline } = rows[0] ?? {}
-  return async (standby) => {
-    const answer = await standby.query<{ reached: boolean }>(
-      `select pg_is_in_recovery() and pg_last_wal_replay_lsn() >= $1::pg_lsn and timeline_id = $2 as reached
-       from pg_control_checkpoint()`,
-      [lsn, timeline],
-    )
-    return answer.rows[0]?.reached === true
-  }
+  const [position] = rows
+  if (position === undefined) throw new Error('the primary does not say where its log ends')
+  return position
+}
+
+/**
+ * Whether a standby has replayed that much; null where it never will. One that still follows an earlier primary may have a
+ * longer log; its timeline is another one. What its control file says of that is as old as its last restart point, so one
+ * that has changed its primary is asked again only after that.
+ */
+async function hasReached(standby: Queryable, { lsn, timeline }: Position): Promise<boolean | null> {
+  const { rows } = await standby.query<{ reached: boolean | null }>(
+    `select case when pg_is_in_recovery() and timeline_id = $2
+       then coalesce(pg_last_wal_replay_lsn() >= $1::pg_lsn, false) end as reached
+     from pg_control_checkpoint()`,
+    [lsn, timeline],
+  )
+  return rows[0]?.reached ?? null
 }
 
 /** What reads are answered from. */
@@ -90,20 +113,12 @@ export async function withReadTransaction<Result>(
   work: (tx: Tx) => Promise<Result>,
 ): Promise<Result> {
   if (standby === undefined) return withTransaction(pool, tenant, work)
-  if (await standby.hasAll(pool)) {
-    try {
-      const result = await withTransaction(standby.pool, tenant, work)
-      standby.reads.standby += 1
-      return result
-    } catch (error) {
-      if (!isStandbysFault(error)) throw error
-      standby.rest()
-    }
-  }
-  standby.reads.primary += 1
-  return withTransaction(pool, tenant, work)
+  const read = await standby.read(pool, tenant, work)
+  standby.reads[read === null ? 'primary' : 'standby'] += 1
+  return read === null ? withTransaction(pool, tenant, work) : read.result
 }
 
-/** It went away, or what it replays is in the way of the statement. */
-const isStandbysFault = (error: unknown): boolean =>
-  error instanceof Error && isDatabaseAway(error) && !('code' in error && error.code === TOOK_TOO_LONG)
+const isAway = (error: unknown): boolean => error instanceof Error && isDatabaseAway(error)
+
+const isTooLong = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === TOOK_TOO_LONG

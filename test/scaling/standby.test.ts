@@ -6,6 +6,7 @@ import { createStandby, type Standby } from '../../src/postgres/standby.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { type DebianPostgres, openDebianPostgres } from '../support/debian-postgres.ts'
 import { makeTemplate } from '../support/postgres-server.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
 /** Lists that a streaming standby answers: nobody may miss what was acknowledged, whatever becomes of the standby. */
@@ -17,7 +18,9 @@ const RESTED_MS = 1_100
 let postgres: DebianPostgres
 let second: string
 let standby: Standby
+let port: number
 let pools: Pool[] = []
+let proxies: TcpProxy[] = []
 let api: TestApi
 let shop: TestMerchant
 let onStandby: Pool
@@ -28,40 +31,53 @@ beforeAll(async () => {
   second = `${postgres.folder}/second`
   // Its database is not there yet: it streams from the one that the API is started on.
   const late: Standby = {
-    get pool() {
-      return standby.pool
-    },
     get reads() {
       return standby.reads
     },
-    hasAll: (from) => standby.hasAll(from),
-    rest: () => standby.rest(),
+    read: (...of) => standby.read(...of),
   }
   api = await createTestApi({ standby: late }, { server: primary.url('postgres') })
   await postgres.program('pg_basebackup', '-d', primary.url('postgres'), '-D', second, '-R', '-c', 'fast')
-  const { port } = await postgres.start(second)
-  const open = (url: string, guarded = false) => {
-    const at = new URL(url)
-    at.port = String(port)
-    const pool = openPool({
-      connectionString: at.href,
-      applicationName: 'test',
-      max: 5,
-      onError: () => {},
-      guarded,
-    })
-    pools = [...pools, pool]
-    return pool
-  }
-  standby = createStandby(open(api.database.urls.api, true))
-  onStandby = open(api.database.ownerUrl)
+  port = (await postgres.start(second)).port
+  standby = createStandby(openAt(port, api.database.urls.api))
+  onStandby = openAt(port, api.database.ownerUrl)
   shop = await api.addMerchant()
 })
 afterAll(async () => {
+  // First, since a pool waits for connections that were cut.
+  await Promise.all(proxies.map((proxy) => proxy.close()))
   await Promise.all(pools.map((pool) => pool.end()))
   await api?.drop()
   await postgres?.remove()
 })
+
+function openAt(place: number, url: string): Pool {
+  const at = new URL(url)
+  at.port = String(place)
+  const guarded = url === api.database.urls.api
+  const pool = openPool({
+    connectionString: at.href,
+    applicationName: 'test',
+    max: 6,
+    onError: () => {},
+    guarded,
+  })
+  pools = [...pools, pool]
+  return pool
+}
+
+async function proxyTo(place: number): Promise<TcpProxy> {
+  const proxy = await startTcpProxy(place)
+  proxies = [...proxies, proxy]
+  return proxy
+}
+
+async function stopReplaying(place: Pool): Promise<void> {
+  await place.query('select pg_wal_replay_pause()')
+  const isPaused = async () =>
+    (await place.query('select pg_get_wal_replay_pause_state() as is')).rows[0]?.is === 'paused'
+  await until(isPaused)
+}
 
 const sell = async (): Promise<string> => {
   // Ids sort by time.
@@ -89,16 +105,68 @@ test('a list that a standby answers has every invoice that was acknowledged befo
   await sellAndList(SALES)
   // On a busy machine it may be passed over for a while.
   expect(standby.reads.standby).toBeGreaterThan(before.standby)
-  for (const path of ['/events', '/payouts', '/balances/entries', '/deposits', '/deposit-addresses'])
-    expect((await api.call('GET', path, { key: shop.testKey })).status).toBe(200)
+  for (const path of ['/events', '/payouts', '/balances/entries', '/deposits', '/deposit-addresses']) {
+    const isAnswered = async () => {
+      const earlier = standby.reads.standby
+      expect((await api.call('GET', path, { key: shop.testKey })).status).toBe(200)
+      return standby.reads.standby > earlier
+    }
+    await until(isAnswered, { what: `the standby answers ${path}` })
+  }
+})
+
+test('of several standbys behind one address, none that lags answers for one that does not', async () => {
+  const third = `${postgres.folder}/third`
+  const from = new URL(api.database.ownerUrl)
+  await postgres.program('pg_basebackup', '-d', from.href, '-D', third, '-R', '-c', 'fast')
+  const lagging = (await postgres.start(third)).port
+  await stopReplaying(openAt(lagging, api.database.ownerUrl))
+  const balancer = await proxyTo(port)
+  const own = standby
+  const balanced = openAt(balancer.port, api.database.urls.api)
+  standby = createStandby(balanced)
+  // Three connections to each.
+  const clients = await Promise.all(
+    [port, port, port, lagging, lagging, lagging].map(async (to, at) => {
+      await pause(at * 50)
+      balancer.aim(to)
+      return balanced.connect()
+    }),
+  )
+  for (const client of clients) client.release()
+  for (let round = 0; round < 5; round += 1) {
+    const id = await sell()
+    expect(await Promise.all(Array.from({ length: 12 }, () => newest()))).toEqual(Array(12).fill(id))
+    await pause(RESTED_MS)
+  }
+  standby = own
+  await postgres.crash(third)
+})
+
+test('one that falls silent keeps nobody waiting for its answer', async () => {
+  const cable = await proxyTo(port)
+  const own = standby
+  standby = createStandby(openAt(cable.port, api.database.urls.api))
+  await until(async () => {
+    await sellAndList(1)
+    return standby.reads.standby > 0
+  })
+  cable.cut()
+  let answered = 0
+  const listing = async () => {
+    for (; answered < 3; answered += 1) {
+      await sellAndList(1)
+      await pause(RESTED_MS)
+    }
+  }
+  // A connection that was cut is given up after 35 seconds.
+  await Promise.race([listing(), pause(20_000)])
+  expect(answered).toBe(3)
+  standby = own
 })
 
 test('one that has stopped replaying costs a tenth of a second and no invoice', async () => {
-  await onStandby.query('select pg_wal_replay_pause()')
-  await until(
-    async () =>
-      (await onStandby.query('select pg_get_wal_replay_pause_state() as is')).rows[0]?.is === 'paused',
-  )
+  await stopReplaying(onStandby)
   const before = { ...standby.reads }
   await sellAndList(10)
   expect(standby.reads).toEqual({ standby: before.standby, primary: before.primary + 10 })
