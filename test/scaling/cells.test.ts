@@ -148,6 +148,9 @@ test('a browser of one cell opens what any other gave out, and is led back to th
   expect([await statusOf(pathname), await statusOf(new URL(link.url).pathname)]).toEqual([200, 200])
   const authorization = `Bearer ${first.apiKey}`
   expect(await statusOf('/api/v1/invoices', { authorization })).toBe(200)
+  // As some mail programs write it.
+  const encoded = await made(third.apiKey, '/payment-links', { usd_amount: '5.00', name: 'Tea' })
+  expect(await statusOf(`/l/${encoded.slug.replace('-', '%2D')}`)).toBe(200)
   const foreign = await made(third.apiKey, '/invoices', { usd_amount: '12.50', asset: 'LTC' })
   // A key is of its own cell, whatever the path names.
   expect(await statusOf(`/api/v1/invoices/${foreign.id}`, { authorization })).toBe(404)
@@ -173,7 +176,9 @@ test("each cell's receipt keys, audit and card notices have an address of their 
 
 test("a key of BitPay's older API, in a query or body, goes to its cell", async () => {
   for (const { apiKey } of [first, third]) {
-    const body = JSON.stringify({ token: apiKey, price: 5, currency: 'USD', orderId: 'S1' })
+    const other = apiKey === first.apiKey ? third.apiKey : first.apiKey
+    const order = { price: 5, currency: 'USD', orderId: 'S1', itemDesc: `"token":"${other}"` }
+    const body = JSON.stringify({ token: apiKey, ...order }, null, 2)
     const headers = { 'content-type': 'application/json' }
     const paid = await fetch(`${site}/compat/btcpay/invoices`, { method: 'POST', headers, body })
     const { data } = (await paid.json()) as { data: { id: string } }
