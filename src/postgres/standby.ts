@@ -70,13 +70,17 @@ export function createStandby(pool: Pool): Standby {
   }
 }
 
-/** The end of the primary's flushed log, behind which no acknowledged commit lies, and its timeline. */
-type Position = { readonly lsn: string; readonly timeline: number }
+/** The end of the primary's flushed log, behind which no acknowledged commit lies, its timeline, and which database it is. */
+type Position = { readonly lsn: string; readonly timeline: number; readonly database: string }
+
+/** The same on a primary and its standbys, and on nothing else. */
+const DATABASE = `(select system_identifier || '/' || oid from pg_control_system(), pg_database
+  where datname = current_database())`
 
 async function readPosition(primary: Pool): Promise<Position> {
   const { rows } = await primary.query<Position>(
     // A log file's name begins with the timeline; the control file has it only after the first checkpoint.
-    `select lsn::text, ('x' || left(pg_walfile_name(lsn), 8))::bit(32)::integer as timeline
+    `select lsn::text, ('x' || left(pg_walfile_name(lsn), 8))::bit(32)::integer as timeline, ${DATABASE} as database
      from pg_current_wal_flush_lsn() as lsn`,
   )
   const [position] = rows
@@ -85,16 +89,19 @@ async function readPosition(primary: Pool): Promise<Position> {
 }
 
 /**
- * Whether a standby has replayed that much; null where it never will. One that still follows an earlier primary may have a
+ * Whether a standby has replayed that much; null where it never will, as one of another database. One that still follows an earlier primary may have a
  * longer log; its timeline is another one. What its control file says of that is as old as its last restart point, so one
  * that has changed its primary is asked again only after that.
  */
-async function hasReached(standby: Queryable, { lsn, timeline }: Position): Promise<boolean | null> {
+async function hasReached(
+  standby: Queryable,
+  { lsn, timeline, database }: Position,
+): Promise<boolean | null> {
   const { rows } = await standby.query<{ reached: boolean | null }>(
-    `select case when pg_is_in_recovery() and timeline_id = $2
+    `select case when pg_is_in_recovery() and timeline_id = $2 and ${DATABASE} = $3
        then coalesce(pg_last_wal_replay_lsn() >= $1::pg_lsn, false) end as reached
      from pg_control_checkpoint()`,
-    [lsn, timeline],
+    [lsn, timeline, database],
   )
   return rows[0]?.reached ?? null
 }

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openPool, type Pool } from '../../src/postgres/pool.ts'
 import { createStandby, type Standby } from '../../src/postgres/standby.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
+import { createTestDatabase } from '../support/database.ts'
 import { type DebianPostgres, openDebianPostgres } from '../support/debian-postgres.ts'
 import { makeTemplate } from '../support/postgres-server.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
@@ -54,7 +55,7 @@ afterAll(async () => {
 function openAt(place: number, url: string): Pool {
   const at = new URL(url)
   at.port = String(place)
-  const guarded = url === api.database.urls.api
+  const guarded = at.username !== new URL(api.database.ownerUrl).username
   const pool = openPool({
     connectionString: at.href,
     applicationName: 'test',
@@ -65,6 +66,8 @@ function openAt(place: number, url: string): Pool {
   pools = [...pools, pool]
   return pool
 }
+
+const nameOf = (url: string): string => new URL(url).pathname.slice(1)
 
 async function proxyTo(place: number): Promise<TcpProxy> {
   const proxy = await startTcpProxy(place)
@@ -134,13 +137,30 @@ test('of several standbys behind one address, none that lags answers for one tha
     }),
   )
   for (const client of clients) client.release()
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < 3; round += 1) {
     const id = await sell()
     expect(await Promise.all(Array.from({ length: 12 }, () => newest()))).toEqual(Array(12).fill(id))
     await pause(RESTED_MS)
   }
   standby = own
   await postgres.crash(third)
+})
+
+test('the standby of another database, set by mistake, answers nothing', async () => {
+  const other = await createTestDatabase(new URL(api.database.ownerUrl).href)
+  const own = standby
+  standby = createStandby(openAt(port, other.urls.api))
+  const isThere = async () =>
+    (await onStandby.query('select from pg_database where datname = $1', [nameOf(other.ownerUrl)]))
+      .rowCount === 1
+  await until(isThere)
+  for (let sale = 0; sale < 3; sale += 1) {
+    await sellAndList(1)
+    await pause(RESTED_MS)
+  }
+  expect(standby.reads).toEqual({ standby: 0, primary: 3 })
+  standby = own
+  await other.drop()
 })
 
 test('one that falls silent keeps nobody waiting for its answer', async () => {
