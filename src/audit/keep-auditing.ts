@@ -19,6 +19,8 @@ const LOOK_INTERVAL_MS = 60_000
 
 type KeptAuditDeps = {
   readonly pool: Pool
+  /** Reads what is stored, in place of the primary; absent or null where there is none. */
+  readonly standby?: Pool | null
   readonly nodes: readonly ChainNode[]
   readonly addressKeysFile: string | null
   /** What seals how an audit ended; null where the process was given none. */
@@ -77,7 +79,7 @@ async function auditFrom(
   stop: AbortSignal,
 ): Promise<readonly CheckResult[]> {
   const { pool, clock, log, sealKey } = deps
-  const results = await auditUntil(deps, stop)
+  const { results, standbyAt } = await auditUntil(deps, stop)
   const run = summarise(results)
   for (const { name, rule, findings } of results) {
     if (findings.length === 0) continue
@@ -87,7 +89,7 @@ async function auditFrom(
     )
   }
   const { checks, discrepancies, notChecked } = run
-  log.info({ checks, discrepancies, notChecked }, 'the books were audited')
+  log.info({ checks, discrepancies, notChecked, standbyAt }, 'the books were audited')
   const finishedAt = clock()
   const seal = sealKey === null ? null : sealAudit(sealKey, { startedAt, finishedAt, ...run })
   await finishAuditRun(pool, startedAt, finishedAt, run, seal)
@@ -96,13 +98,14 @@ async function auditFrom(
 
 /** Ends within a moment of the stop: the statement that the database works at is cancelled, and nodes are hung up on. */
 async function auditUntil(
-  { pool, nodes, log, addressKeysFile }: KeptAuditDeps,
+  { pool, standby = null, nodes, log, addressKeysFile }: KeptAuditDeps,
   stop: AbortSignal,
-): Promise<readonly CheckResult[]> {
-  let backend: number | null = null
+): Promise<{ results: readonly CheckResult[]; standbyAt: string | null }> {
+  let backend: { pid: number; pool: Pool } | null = null
+  let standbyAt: string | null = null
   const cancel = (): void => {
     if (backend === null) return
-    cancelStatement(pool, backend).catch((error: unknown) =>
+    cancelStatement(backend.pool, backend.pid).catch((error: unknown) =>
       log.warn({ err: error }, 'the audit could not be ended at once'),
     )
   }
@@ -111,15 +114,21 @@ async function auditUntil(
   }
   stop.addEventListener('abort', cancel)
   try {
-    const onBackend = (pid: number | null): void => {
-      backend = pid
-    }
-    return await runAudit(pool, nodes, {
+    const results = await runAudit(pool, nodes, {
       onProgress: requireService,
-      onBackend,
+      onBackend: (working) => {
+        backend = working
+      },
+      standby,
+      onRead: (from) => {
+        standbyAt = from.standbyAt
+        if (from.passedOver !== null)
+          log.warn({ err: from.passedOver }, 'the standby was not audited; the primary is')
+      },
       stop,
       addressKeysFile,
     })
+    return { results, standbyAt }
   } finally {
     stop.removeEventListener('abort', cancel)
   }

@@ -11,7 +11,8 @@ import {
 } from '../db/ledger/audit.ts'
 import { type ChainNode, isEvmNode, isSolanaNode, isUtxoNode } from '../nodes/chain-nodes.ts'
 import type { Pool } from '../postgres/pool.ts'
-import { type Tx, withOneMoment } from '../postgres/transaction.ts'
+import { type ReadFrom, withReadMoment } from '../postgres/standby.ts'
+import type { Tx } from '../postgres/transaction.ts'
 import { readAddressKeys } from '../secrets/address-keys.ts'
 import { auditAccess } from './audit-access.ts'
 import { type AddressAudit, auditAddresses } from './audit-addresses.ts'
@@ -68,8 +69,12 @@ export const auditParts = (nodes: readonly ChainNode[]): number =>
 
 type AuditOptions = {
   readonly onProgress?: AuditProgress
-  /** Given the database's process that works, for who wants to end it; null once none does. */
-  readonly onBackend?: (pid: number | null) => void
+  /** Given the database's process that works, and where, for who wants to end it; null once none does. */
+  readonly onBackend?: (backend: { readonly pid: number; readonly pool: Pool } | null) => void
+  /** Reads what is stored, in place of the primary. */
+  readonly standby?: Pool | null
+  /** Given where what is stored is read, as often as the reading begins. */
+  readonly onRead?: (from: ReadFrom) => void
   /** Ends the calls to nodes that wait for an answer: what they were asked for counts as not checked. */
   readonly stop?: AbortSignal
   /** Where the signer wrote its public keys; null leaves their check out. */
@@ -92,12 +97,13 @@ export async function runAudit(
 ): Promise<CheckResult[]> {
   const { onProgress = () => {}, onBackend = () => {}, stop = new AbortController().signal } = options
   const { addressKeysFile = null, checkMinutesMax = CHECK_MINUTES_MAX } = options
-  const { eventPagesMax = EVENT_PAGES_MAX } = options
+  const { eventPagesMax = EVENT_PAGES_MAX, standby = null, onRead = () => {} } = options
   const addressKeys = addressKeysFile === null ? null : await readAddressKeys(addressKeysFile)
   const total = auditParts(nodes)
   const progress = (done: number, note: string) => onProgress(done, total, note)
-  const { results, records } = await withOneMoment(pool, checkMinutesMax, async (tx) => {
-    onBackend(await prepareAudit(tx))
+  const { results, records } = await withReadMoment({ pool, standby }, checkMinutesMax, async (tx, from) => {
+    onRead(from)
+    onBackend({ pid: await prepareAudit(tx), pool: from.pool })
     const results = await checkDatabase(tx, await listEventParts(tx, eventPagesMax), progress)
     if (addressKeysFile !== null) {
       const addresses = await auditAddresses(tx, addressKeys, FINDINGS_MAX)

@@ -6,6 +6,8 @@ import { finishAuditRun } from '../db/ledger/audit-runs.ts'
 import { merchantExists } from '../db/people/merchants.ts'
 import { configuredNodes } from '../nodes/chain-nodes.ts'
 import { openSandboxNodes } from '../nodes/open-sandbox-nodes.ts'
+import { openPool, type Pool } from '../postgres/pool.ts'
+import type { ReadFrom } from '../postgres/standby.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { createLogger } from '../runtime/log.ts'
 import { sealAudit } from '../secrets/audit-seal.ts'
@@ -14,6 +16,7 @@ import { type Output, withOwnerPool } from './command-context.ts'
 import { EXIT_FAILED } from './exit-codes.ts'
 import { openSealsForAudit } from './open-seals.ts'
 import { createProgress, type ProgressStream } from './progress-bar.ts'
+import { standbyUrlFor } from './role-pools.ts'
 import { UsageError } from './usage-error.ts'
 
 /** `paylink audit`: exit code 1 and a list where anything disagrees. */
@@ -23,18 +26,22 @@ export async function auditCommand(
   stream: ProgressStream = process.stderr,
   given?: Config,
 ): Promise<number> {
+  const reads: ReadFrom[] = []
   const results = await withOwnerPool(
-    async (pool, config) => {
+    async (pool, config, ownerUrl) => {
       const log = createLogger('error', 'stderr')
       const seals = await openSealsForAudit(config, pool)
       const sandboxes = await openSandboxNodes(config, { clock: systemClock, log })
       const nodes = [...configuredNodes(config), ...sandboxes]
+      const standby = openStandbyOf(config, ownerUrl)
       const progress = createProgress(stream, auditParts(nodes))
       try {
         const startedAt = systemClock()
         const found = await runAudit(pool, nodes, {
           onProgress: (done, _total, note) => progress.update(done, note),
           addressKeysFile: config.addressKeysFile,
+          standby,
+          onRead: (from) => reads.push(from),
           ...(seals === null ? {} : { seals }),
         })
         // The public page and the metrics show this run, too.
@@ -44,15 +51,34 @@ export async function auditCommand(
         return found
       } finally {
         progress.end()
+        await standby?.end()
         for (const { sandbox } of sandboxes) await sandbox?.stop()
       }
     },
     given === undefined ? {} : { config: given },
   )
   const agrees = results.every(({ findings }) => findings.length === 0)
-  if (options.json) output.line(JSON.stringify({ ok: agrees, checks: results.map(toJson) }))
-  else print(results, output)
+  const { standbyAt = null, passedOver = null } = reads.at(-1) ?? {}
+  if (passedOver !== null) output.problem(`the standby was not read, the primary was: ${passedOver.message}`)
+  if (options.json)
+    output.line(JSON.stringify({ ok: agrees, standby_at: standbyAt, checks: results.map(toJson) }))
+  else {
+    print(results, output)
+    if (standbyAt !== null)
+      output.line(`Read on the standby, with all that the primary had written up to ${standbyAt}.`)
+  }
   return agrees ? 0 : 1
+}
+
+/** Connections to the standby as the owner, who audits; null where none is configured. */
+function openStandbyOf({ standbyDatabaseUrl }: Config, ownerUrl: string): Pool | null {
+  if (standbyDatabaseUrl === null) return null
+  return openPool({
+    connectionString: standbyUrlFor(standbyDatabaseUrl, ownerUrl),
+    applicationName: 'paylink-command',
+    max: 1,
+    onError: () => {},
+  })
 }
 
 function toJson({ name, rule, findings, notChecked }: CheckResult): object {

@@ -41,12 +41,8 @@ export function openStandby(
   { config, urls, log, metrics }: Pick<RoleContext, 'config' | 'urls' | 'log' | 'metrics'>,
   stops: StopList,
 ): { readonly standby?: Standby } {
-  if (config.standbyDatabaseUrl === null) return {}
-  const [url, own] = [new URL(config.standbyDatabaseUrl), new URL(urls.api)]
-  url.username = own.username
-  url.password = own.password
-  const pool = openRolePool('api', url.href, log)
-  stops.add('the connections to the standby', () => pool.end())
+  const pool = openStandbyPool('api', { config, urls, log }, stops)
+  if (pool === null) return {}
   const standby = createStandby(pool)
   metrics.gauge(
     'paylink_reads',
@@ -54,6 +50,26 @@ export function openStandby(
     async () => Object.entries(standby.reads).map(([label, value]) => ({ label, value })),
   )
   return { standby }
+}
+
+/** Connections of a role to the standby; null where none is configured. */
+export function openStandbyPool(
+  role: DatabaseRole,
+  { config, urls, log }: Pick<RoleContext, 'config' | 'urls' | 'log'>,
+  stops: StopList,
+): Pool | null {
+  if (config.standbyDatabaseUrl === null) return null
+  const pool = openRolePool(role, standbyUrlFor(config.standbyDatabaseUrl, urls[role]), log)
+  stops.add(`the connections of the ${role} to the standby`, () => pool.end())
+  return pool
+}
+
+/** The standby's URL with the login of another one. */
+export function standbyUrlFor(standby: string, login: string): string {
+  const [url, own] = [new URL(standby), new URL(login)]
+  url.username = own.username
+  url.password = own.password
+  return url.href
 }
 
 function openRolePool(role: DatabaseRole, connectionString: string, log: Log): Pool {

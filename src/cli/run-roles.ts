@@ -40,7 +40,7 @@ import { writePublicKeyFile } from '../secrets/public-key-file.ts'
 import { followActivity } from './follow-activity.ts'
 import { listenOrRefuse } from './listen-or-refuse.ts'
 import { openPrices } from './open-prices.ts'
-import { createRolePools, openStandby } from './role-pools.ts'
+import { createRolePools, openStandby, openStandbyPool } from './role-pools.ts'
 import { startSignerProcess } from './signer-process.ts'
 import { StopList } from './stop-list.ts'
 
@@ -152,8 +152,9 @@ async function startWorkers(
     const notifier = createNotifier(context.poolOf('watcher'), (error) => logLost(log, error))
     stops.add("the watcher's notifications", () => notifier.close())
     const outcomeKey = await findOutcomeKey(config)
+    const standby = openStandbyPool('watcher', context, stops)
     const { startWatcherRole } = await import('../roles/watcher.ts')
-    const watcher = startWatcherRole({ ...context, notifier, outcomeKey })
+    const watcher = startWatcherRole({ ...context, notifier, outcomeKey, standby })
     stops.add('the watcher', () => watcher.stop())
   }
   return keyring

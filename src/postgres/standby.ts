@@ -2,13 +2,15 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Tenant } from '../core/tenant.ts'
 import { isDatabaseAway } from './database-away.ts'
 import type { Pool, Queryable } from './pool.ts'
-import { type Tx, withTransaction } from './transaction.ts'
+import { type Tx, withOneMoment, withTransaction } from './transaction.ts'
 
 /** How long a read waits for a standby to have replayed what the primary has, or to say anything; then the primary answers. */
 const WAIT_MS_MAX = 100
 const LOOK_EVERY_MS = 5
 /** A standby that lagged or failed is left alone for this long: reads do not all wait for it in vain. */
 const REST_MS = 1_000
+/** An audit reads for minutes or hours: it waits longer. */
+const MOMENT_WAIT_MS_MAX = 5_000
 /** SQLSTATE query_canceled: the statement's own limit of time, which the primary would only meet again. */
 const TOOK_TOO_LONG = '57014'
 
@@ -123,6 +125,56 @@ export async function withReadTransaction<Result>(
   const read = await standby.read(pool, tenant, work)
   standby.reads[read === null ? 'primary' : 'standby'] += 1
   return read === null ? withTransaction(pool, tenant, work) : read.result
+}
+
+/** Where a moment was read. */
+export type ReadFrom = {
+  /** Whose processes work at it. */
+  readonly pool: Pool
+  /** The end of the primary's log when it began, all of which was read; null where the primary itself was. */
+  readonly standbyAt: string | null
+  /** Why a standby that is there was not read. */
+  readonly passedOver: Error | null
+}
+
+/**
+ * One moment of everything, for what may read for hours. A standby gives it once it has replayed all that the primary had
+ * acknowledged. Where it does not, or breaks off, the primary gives it, and `work` runs a second time from its beginning.
+ */
+export async function withReadMoment<Result>(
+  { pool, standby }: { readonly pool: Pool; readonly standby: Pool | null },
+  statementMinutesMax: number,
+  work: (tx: Tx, from: ReadFrom) => Promise<Result>,
+): Promise<Result> {
+  let passedOver: Error | null = null
+  if (standby !== null) {
+    let hasBegun = false
+    try {
+      const position = await readPosition(pool)
+      const from = { pool: standby, standbyAt: position.lsn, passedOver: null }
+      const begin = (tx: Tx) => {
+        hasBegun = true
+        return work(tx, from)
+      }
+      return await withOneMoment(standby, statementMinutesMax, begin, (db) => reach(db, position))
+    } catch (error) {
+      if (!(error instanceof Error) || (hasBegun && !isAway(error))) throw error
+      passedOver = error
+    }
+  }
+  const from = { pool, standbyAt: null, passedOver }
+  return withOneMoment(pool, statementMinutesMax, (tx) => work(tx, from))
+}
+
+async function reach(standby: Queryable, position: Position): Promise<void> {
+  const until = performance.now() + MOMENT_WAIT_MS_MAX
+  for (;;) {
+    const reached = await hasReached(standby, position)
+    if (reached === true) return
+    if (reached === null) throw new Error('it is no standby of this primary, or follows an earlier one')
+    if (performance.now() > until) throw new Error('it did not replay in time what the primary has')
+    await pause(LOOK_EVERY_MS)
+  }
 }
 
 const isAway = (error: unknown): boolean => error instanceof Error && isDatabaseAway(error)

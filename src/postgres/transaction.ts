@@ -153,16 +153,18 @@ export function withQueueTransaction<Result>(pool: Pool, work: (tx: Tx) => Promi
 
 /**
  * A read-only transaction that sees one snapshot of everything, so that a running service cannot make it disagree
- * with itself. Its statements may take `statementMinutesMax`, longer than the pool allows others.
+ * with itself. Its statements may take `statementMinutesMax`, longer than the pool allows others. `before` is asked on the
+ * same connection, before the snapshot.
  */
 export function withOneMoment<Result>(
   pool: Pool,
   statementMinutesMax: number,
   work: (tx: Tx) => Promise<Result>,
+  before: (db: Queryable) => Promise<void> = async () => {},
 ): Promise<Result> {
   const timeoutMs = statementMinutesMax * 60_000
   const begin = `begin isolation level repeatable read, read only; set local statement_timeout = ${timeoutMs}`
-  return runTransaction(pool, begin, work, { answerMsMax: timeoutMs + 5_000 })
+  return runTransaction(pool, begin, work, { answerMsMax: timeoutMs + 5_000, before })
 }
 
 /** Where a statement fails inside, the transaction goes on from before it, with what `recover` makes of the error. */
@@ -211,7 +213,13 @@ async function runTransaction<Result>(
     together = false,
     isKept = () => true,
     answerMsMax,
-  }: { together?: boolean; isKept?: (result: Result) => boolean; answerMsMax?: number } = {},
+    before,
+  }: {
+    together?: boolean
+    isKept?: (result: Result) => boolean
+    answerMsMax?: number
+    before?: (db: Queryable) => Promise<void>
+  } = {},
 ): Promise<Result> {
   const client = await pool.connect()
   let broken: Error | undefined
@@ -221,6 +229,7 @@ async function runTransaction<Result>(
     if (!isAborted(error)) atFault = error
   }
   try {
+    await before?.(client)
     const sent = client.query(begin)
     sent.catch(note)
     const begun = outcomeOf(sent)

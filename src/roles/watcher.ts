@@ -9,6 +9,7 @@ import { OutcomeSealer } from '../payouts/broadcast/outcome-sealer.ts'
 import { startPayoutTrackers } from '../payouts/broadcast/payout-tracker.ts'
 import { loadSolanaSignerAccounts } from '../payouts/store/solana-accounts.ts'
 import type { Notifier } from '../postgres/notify.ts'
+import type { Pool } from '../postgres/pool.ts'
 import { repeat } from '../runtime/repeat.ts'
 import type { SigningKey } from '../secrets/signing-key.ts'
 import { exposeMetrics } from '../watcher/expose-metrics.ts'
@@ -24,6 +25,8 @@ type WatcherContext = RoleContext & {
   readonly notifier: Notifier
   /** What it seals outcomes with; null where the process was given no key for that. */
   readonly outcomeKey: SigningKey | null
+  /** What audits read; null where there is none. */
+  readonly standby: Pool | null
 }
 
 /** Follows every network that has a node, broadcasts and follows its payouts, and keeps its address pool filled. */
@@ -37,7 +40,8 @@ export function startWatcherRole(context: WatcherContext): RunningRole {
   const payouts = startPayoutTrackers(opened.map(({ tracked }) => tracked))
   const supply = supplyAddresses({ pool, networks, clock, log, pause: activity.pause })
   const { addressKeysFile } = config
-  const audits = keepAuditing({ pool, nodes, clock, log, addressKeysFile, sealKey: context.outcomeKey })
+  const { outcomeKey: sealKey, standby } = context
+  const audits = keepAuditing({ pool, standby, nodes, clock, log, addressKeysFile, sealKey })
   const releases = releasesOfDecided(context)
   exposeMetrics({ metrics, pool, networks, clock, auditKey: context.outcomeKey?.publicKey ?? null })
   return {

@@ -1,8 +1,9 @@
 // @module-tag postgresql
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runAudit } from '../../src/audit/run-audit.ts'
 import { openPool, type Pool } from '../../src/postgres/pool.ts'
-import { createStandby, type Standby } from '../../src/postgres/standby.ts'
+import { createStandby, type ReadFrom, type Standby } from '../../src/postgres/standby.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { type DebianPostgres, openDebianPostgres } from '../support/debian-postgres.ts'
@@ -161,6 +162,51 @@ test('the standby of another database, set by mistake, answers nothing', async (
   expect(standby.reads).toEqual({ standby: 0, primary: 3 })
   standby = own
   await other.drop()
+})
+
+test('an audit reads a standby that has all, and the primary where that lags or breaks off', async () => {
+  const id = await sell()
+  const { owner } = api.database
+  const audit = async (change: (pid: number, done: number) => Promise<unknown>) => {
+    const reads: ReadFrom[] = []
+    const working: number[] = []
+    const results = await runAudit(owner, [], {
+      standby: onStandby,
+      onRead: (from) => reads.push(from),
+      onBackend: (backend) => working.push(backend?.pid ?? 0),
+      onProgress: (done) => void change(working[0] ?? 0, done),
+    })
+    // The API's test pool was filled without a signer, which the audit says too.
+    const found = results.flatMap(({ findings }) => findings.map(({ subject }) => subject))
+    const servers = reads.map(({ pool }) => (pool === onStandby ? 'standby' : 'primary'))
+    const invoices = found.filter((subject) => subject.startsWith('inv_'))
+    return { last: reads.at(-1), servers, invoices, checks: results.length }
+  }
+  const leave = async () => {}
+  for (let round = 0; round < 2; round += 1) {
+    await owner.query(`update invoice set status = 'paid' where id = $1`, [id])
+    const broken = await audit(leave)
+    expect([broken.servers, broken.invoices]).toEqual([['standby'], [id]])
+    await owner.query(`update invoice set status = 'awaiting_payment' where id = $1`, [id])
+    const whole = await audit(leave)
+    expect([whole.servers, whole.invoices]).toEqual([['standby'], []])
+    expect(whole.last?.standbyAt).toMatch(/^[0-9A-F]+\/[0-9A-F]+$/)
+  }
+  await owner.query(`update invoice set status = 'paid' where id = $1`, [id])
+  let isEnded = false
+  const ended = await audit(async (pid, done) => {
+    if (done !== 5 || isEnded) return
+    isEnded = true
+    await onStandby.query('select pg_terminate_backend($1)', [pid])
+  })
+  expect([ended.servers, ended.invoices]).toEqual([['standby', 'primary'], [id]])
+  await stopReplaying(onStandby)
+  await owner.query(`update invoice set status = 'awaiting_payment' where id = $1`, [id])
+  const lagged = await audit(leave)
+  expect([lagged.servers, lagged.invoices, lagged.last?.standbyAt]).toEqual([['primary'], [], null])
+  expect(lagged.last?.passedOver?.message).toContain('did not replay in time')
+  expect(ended.checks).toBe(lagged.checks)
+  await onStandby.query('select pg_wal_replay_resume()')
 })
 
 test('one that falls silent keeps nobody waiting for its answer', async () => {
