@@ -56,16 +56,18 @@ export class HttpConnection {
     )
   }
 
+  /** The same for who passes the answer on: its bytes as they came. */
+  async postForBytes(body: string | Buffer, signal: AbortSignal): Promise<{ status: number; body: Buffer }> {
+    return this.#request({ method: 'POST', path: this.#path, body }, 'application/json', readBytes, signal)
+  }
+
   /** Asks for a path of the server, in place of the URL's own. */
   async requestPath(
     method: 'GET' | 'POST',
     path: string,
     body?: string,
   ): Promise<{ status: number; body: Buffer }> {
-    return this.#request({ method, path, ...(body === undefined ? {} : { body }) }, null, async (answer) => ({
-      status: answer.statusCode,
-      body: Buffer.from(await answer.body.arrayBuffer()),
-    }))
+    return this.#request({ method, path, ...(body === undefined ? {} : { body }) }, null, readBytes)
   }
 
   close(): Promise<void> {
@@ -92,6 +94,11 @@ export class HttpConnection {
     }
   }
 }
+
+const readBytes = async ({ statusCode, body }: Dispatcher.ResponseData) => ({
+  status: statusCode,
+  body: Buffer.from(await body.arrayBuffer()),
+})
 
 /** HTTP Basic from the credentials of a URL (RFC 7617); null where it has none. */
 function basicAuthorization(url: URL): string | null {

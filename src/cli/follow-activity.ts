@@ -1,6 +1,6 @@
 import { listenFor } from '../postgres/notify.ts'
 import type { RoleUrls } from '../postgres/open-database.ts'
-import type { RoleName } from '../roles/role.ts'
+import { needsDatabase, type RoleName } from '../roles/role.ts'
 import { Activity } from '../runtime/activity.ts'
 import type { Log } from '../runtime/log.ts'
 import type { StopList } from './stop-list.ts'
@@ -19,8 +19,8 @@ export function followActivity(
   stops: StopList,
 ): Activity {
   const activity = new Activity()
-  const own = [...roles].find((role) => role !== 'sandbox' && (role !== 'signer' || roles.size === 1))
-  if (own === undefined || own === 'sandbox') return activity
+  const own = [...roles].filter(needsDatabase).find((role) => role !== 'signer' || roles.size === 1)
+  if (own === undefined) return activity
   const listener = listenFor(urls[DATABASE_ROLES_OF[own]], {
     onActivity: activity.stir,
     onConnect: activity.stir,

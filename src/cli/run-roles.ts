@@ -131,7 +131,7 @@ async function openNodes(options: RunOptions, clock: Clock, stops: StopList): Pr
   return [...configuredNodes(config), ...sandbox.nodes]
 }
 
-/** Starts the watcher and the delivery worker. Returns the keys of the site, null where there is none. */
+/** Starts the watcher, the delivery worker and the reader. Returns the keys of the site, null where there is none. */
 async function startWorkers(
   context: RoleContext,
   options: RunOptions,
@@ -147,6 +147,11 @@ async function startWorkers(
     const { startDeliveryRole } = await import('../roles/delivery.ts')
     const delivery = await startDeliveryRole({ ...context, clock: systemClock, keyring: opener })
     stops.add('the deliveries', () => delivery.stop())
+  }
+  if (roles.has('reader')) {
+    const { startReaderRole } = await import('../roles/reader.ts')
+    const reader = await startReaderRole(context)
+    stops.add('the reader', () => reader.stop())
   }
   if (roles.has('watcher')) {
     const notifier = createNotifier(context.poolOf('watcher'), (error) => logLost(log, error))

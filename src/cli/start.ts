@@ -2,7 +2,7 @@ import { refuseHalfRestored } from '../backup/restoring.ts'
 import { type Config, loadProcessConfig } from '../config/config.ts'
 import { STAGING_NOTICE } from '../core/staging.ts'
 import { type OpenDatabase, type OpenOptions, openDatabase } from '../postgres/open-database.ts'
-import { ROLE_NAMES, type RoleName } from '../roles/role.ts'
+import { needsDatabase, ROLE_NAMES, type RoleName } from '../roles/role.ts'
 import { openDataDir } from '../runtime/data-dir.ts'
 import { markFolder, refuseOtherFolder } from '../runtime/data-dir-kind.ts'
 import { createLogger, describeError, type Log } from '../runtime/log.ts'
@@ -118,13 +118,13 @@ async function runnerOf(roles: ReadonlySet<RoleName>): Promise<(options: RunOpti
   return (await import('./run-roles.ts')).runRoles
 }
 
-/** The sandbox chains by themselves are files and need no database. */
+/** The sandbox chains by themselves are files, and the reader keeps nothing. */
 async function openIfNeeded(
   roles: ReadonlySet<RoleName>,
   config: Config,
   options: OpenOptions,
 ): Promise<OpenDatabase> {
-  if (roles.size > 1 || !roles.has('sandbox')) return await openDatabase(config, options)
+  if ([...roles].some(needsDatabase)) return await openDatabase(config, options)
   return {
     ownerUrl: null,
     roleUrls: { api: '', watcher: '', delivery: '', signer: '' },
@@ -136,7 +136,8 @@ function rolesOf(names: readonly string[]): ReadonlySet<RoleName> {
   const wanted = names.length === 0 ? ['all'] : names
   const roles = new Set<RoleName>()
   for (const name of wanted) {
-    const known = ROLE_NAMES.filter((role) => name === 'all' || role === name)
+    // One reader serves several installations, and none needs it.
+    const known = ROLE_NAMES.filter((role) => (name === 'all' ? role !== 'reader' : role === name))
     if (known.length === 0) throw new UsageError(`${name} is no role: use ${ROLE_NAMES.join(', ')} or all`)
     for (const role of known) roles.add(role)
   }

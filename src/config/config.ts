@@ -20,6 +20,7 @@ import {
 import { DIRECTORY_VARIABLES, type DirectoryConfig, readDirectory } from './config-directory.ts'
 import { NETWORK_VARIABLE, type NetworksConfig, readNetworks } from './config-networks.ts'
 import { ONRAMP_VARIABLES, readOnramps } from './config-onramps.ts'
+import { READER_VARIABLES, type ReaderConfig, readReader } from './config-reader.ts'
 import { readTokenContracts } from './config-staging.ts'
 import {
   ConfigError,
@@ -112,6 +113,7 @@ export type Config = {
    * of this machine serve them among themselves.
    */
   readonly sandboxHost: string | null
+  readonly reader: ReaderConfig
   /** Null where none is configured. */
   readonly backup: BackupConfig | null
   /** No live network is configured: a demo shop is seeded, and metrics are on. */
@@ -251,6 +253,7 @@ export function loadConfig(env: Environment): Config {
     onramps: readOnramps(env, staging),
     smtpUrl: read(env, 'SMTP_URL') ?? null,
     sandboxHost: read(env, 'SANDBOX_HOST') ?? null,
+    reader: readReader(env),
     backup: readBackup(env),
     sandbox,
   }
@@ -302,7 +305,8 @@ const isOurs = (name: string): boolean =>
   NETWORK_VARIABLE.test(name) ||
   BACKUP_VARIABLES.includes(name) ||
   DIRECTORY_VARIABLES.includes(name) ||
-  ONRAMP_VARIABLES.includes(name)
+  ONRAMP_VARIABLES.includes(name) ||
+  READER_VARIABLES.includes(name)
 
 /** Every setting that this process was given, as text: what a backup keeps. */
 export const givenSettings = (): { readonly [name: string]: string } =>

@@ -8,8 +8,11 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import type { Metrics } from '../runtime/metrics.ts'
 
-export const ROLE_NAMES = ['api', 'checkout', 'watcher', 'delivery', 'signer', 'sandbox'] as const
+export const ROLE_NAMES = ['api', 'checkout', 'watcher', 'delivery', 'signer', 'sandbox', 'reader'] as const
 export type RoleName = (typeof ROLE_NAMES)[number]
+
+export const needsDatabase = (role: RoleName): role is Exclude<RoleName, 'sandbox' | 'reader'> =>
+  role !== 'sandbox' && role !== 'reader'
 
 /** What every role is started with. */
 export type RoleContext = {

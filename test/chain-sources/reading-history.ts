@@ -31,14 +31,25 @@ const DISAGREEMENT = /until they agree|another provider does not find it there|l
 /** Blocks below the first history: the deepest fork that one makes begins above the chain's first block. */
 const ROOM_BELOW = 20
 
+/** What stands between a watcher and its two providers. */
+type Front = { readonly urls: readonly [string, string]; close(): Promise<void> }
+
 /** A chain of one family, two providers that can go wrong, and shops whose invoices are paid meanwhile. */
 export class ReadingWorld<Driven extends DrivenChain = DrivenChain> {
   readonly family: ReadingFamily<Driven>
   readonly watched: WatchedChain<Driven>
   readonly proxies: readonly [RpcProxy, RpcProxy]
+  /** Where the watcher finds them: the proxies themselves, or what stands before them. */
+  readonly urls: readonly [string, string]
+  readonly #closeFront: () => Promise<void>
   /** Whose invoices are flooded; those of `watched.tenant` are paid. */
   readonly flooded: Tenant
-  constructor(parts: Pick<ReadingWorld<Driven>, 'family' | 'watched' | 'proxies' | 'flooded'>) {
+  constructor(
+    parts: Pick<ReadingWorld<Driven>, 'family' | 'watched' | 'proxies' | 'flooded'>,
+    front: Front | null,
+  ) {
+    this.urls = front?.urls ?? [parts.proxies[0].url, parts.proxies[1].url]
+    this.#closeFront = async () => front?.close()
     this.family = parts.family
     this.watched = parts.watched
     this.proxies = parts.proxies
@@ -47,16 +58,20 @@ export class ReadingWorld<Driven extends DrivenChain = DrivenChain> {
 
   static async open<Driven extends DrivenChain>(
     family: ReadingFamily<Driven>,
+    openFront: (urls: readonly [string, string]) => Promise<Front | null> = async () => null,
   ): Promise<ReadingWorld<Driven>> {
     const watched = await WatchedChain.open(family.driver)
     const { url } = watched.chain
     await watched.chain.mine(ROOM_BELOW)
     const proxies = [await startRpcProxy(url), await startRpcProxy(url)] as const
-    return new ReadingWorld({ family, watched, proxies, flooded: await seedMerchant(watched.database) })
+    const flooded = await seedMerchant(watched.database)
+    const front = await openFront([proxies[0].url, proxies[1].url])
+    return new ReadingWorld({ family, watched, proxies, flooded }, front)
   }
 
   async close(): Promise<void> {
     await this.watched.stopWatchers()
+    await this.#closeFront()
     for (const proxy of this.proxies) await proxy.close()
     await this.watched.close()
   }
@@ -315,17 +330,17 @@ export class ReadingHistory<Driven extends DrivenChain> {
   }
 
   #openGroup(): ProviderGroup {
-    const { family, watched, proxies } = this.#world
+    const { family, watched, urls } = this.#world
     const { network } = family.driver
     const keyspace = keyspaceOfNetwork(network)
-    const parts = (proxy: RpcProxy) => ({
-      url: proxy.url,
+    const parts = (url: string) => ({
+      url,
       clock: () => this.#now(),
       random: this.#random,
       openAddresses: (now: Date, fromHeight?: number) =>
         listOpenAddresses(watched.database.owner, { network, keyspace, now, fromHeight: fromHeight ?? null }),
     })
-    const [first, second] = family.providers(watched.chain, parts(proxies[0]), parts(proxies[1]))
+    const [first, second] = family.providers(watched.chain, parts(urls[0]), parts(urls[1]))
     const group = new ProviderGroup(
       { name: 'first', chain: first },
       [{ name: 'second', chain: second }],

@@ -1,5 +1,6 @@
 import type { Network } from '../../core/assets.ts'
 import type { TokenContracts } from '../../core/chain/evm-parameters.ts'
+import { SOLANA_PROBE_MS } from '../../core/chain/probe-pauses.ts'
 import type { PrivateChain } from '../../core/chain/realm.ts'
 import type { BlockTags } from '../../core/finality.ts'
 import type { BlockRef } from '../../core/invoice/types.ts'
@@ -35,7 +36,6 @@ import { WatchedOwners } from './watched-owners.ts'
 const POLL_ACCOUNTS_UP_TO = 2_000
 /** A public cluster makes a block every 400 ms: one whose newest is older than this has left the node behind, or stands. */
 const STALE_MS = 120_000
-const PROBE_INTERVAL_MS = 400
 /** A provider that is further behind than these has nothing to say of what is final. */
 const PLACES_MAX = 500
 /** Readings in a row whose tip the chain left before their end. */
@@ -232,7 +232,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
         .finally(() => {
           isRequesting = false
         })
-    }, this.#options.probeIntervalMs ?? PROBE_INTERVAL_MS)
+    }, this.#options.probeIntervalMs ?? SOLANA_PROBE_MS)
     timer.unref()
     return () => clearInterval(timer)
   }

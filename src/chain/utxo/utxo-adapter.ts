@@ -1,4 +1,5 @@
 import type { Network } from '../../core/assets.ts'
+import { UTXO_PROBE_MS } from '../../core/chain/probe-pauses.ts'
 import { type PrivateChain, realmOf } from '../../core/chain/realm.ts'
 import { type UtxoChain, type UtxoParameters, utxoParametersOf } from '../../core/chain/utxo-parameters.ts'
 import type { BlockRef } from '../../core/invoice/types.ts'
@@ -28,9 +29,6 @@ import {
   type Verdict,
   verdictByReason,
 } from './transaction-outcome.ts'
-
-/** Pause between two looks at a node that says nothing by itself, and at one whose notifications may fall silent. */
-const PROBE_MS = { alone: 100, besideZmq: 200 } as const
 
 type UtxoAdapterOptions = {
   readonly chain: UtxoChain
@@ -163,7 +161,7 @@ export class UtxoAdapter implements ChainProvider {
 
   subscribe(wake: () => void): () => void {
     const { zmqUrl, rpcSetting } = this.#options
-    const intervalMs = this.#options.probeIntervalMs ?? PROBE_MS[zmqUrl === null ? 'alone' : 'besideZmq']
+    const intervalMs = this.#options.probeIntervalMs ?? UTXO_PROBE_MS[zmqUrl === null ? 'alone' : 'besideZmq']
     const zmqSetting = rpcSetting.replace('RPC', 'ZMQ')
     const parts = { rpc: this.#rpc, node: this.#node, watched: this.watched, zmqUrl, zmqSetting, intervalMs }
     const listener = new NodeListener(parts, wake)

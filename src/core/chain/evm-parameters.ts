@@ -1,5 +1,6 @@
 import { ASSETS, type AssetId, type Network } from '../assets.ts'
 import { EVM_CHAINS, type EvmChain, evmNetworkOf } from './evm-networks.ts'
+import { EVM_PRIVATE_PROBE_MS } from './probe-pauses.ts'
 import type { Realm } from './realm.ts'
 
 /** A token contract whose transfers are looked for. Nothing else is money, whatever it calls itself. */
@@ -26,8 +27,6 @@ export type EvmParameters = {
   /** Pause between two looks at the head, milliseconds: a fraction of the chain's block time. */
   readonly probeIntervalMs: number
 }
-
-const PROBE_OWN_MS = 100
 
 /** A public chain of a network, with what this realm calls it. */
 const publicParametersOf = (chain: EvmChain): readonly EvmParameters[] => {
@@ -59,7 +58,7 @@ export function evmParametersOf(chain: EvmChain, realm: Realm, chainId: number):
     chainId,
     isolated: true,
     headAgeMsMax: null,
-    probeIntervalMs: PROBE_OWN_MS,
+    probeIntervalMs: EVM_PRIVATE_PROBE_MS,
   }
 }
 
