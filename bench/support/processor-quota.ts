@@ -3,24 +3,24 @@ import { join } from 'node:path'
 
 /** Where version 1 of Linux's control groups keeps processors, and version 2 everything. */
 const [V1, V2] = ['/sys/fs/cgroup/cpu', '/sys/fs/cgroup']
-const PERIOD_US = 100_000
+/** Short, so that they run evenly, and not all at once and then for long nothing. */
+const PERIOD_US = 40_000
 export const PERIODS_PER_SECOND = 1_000_000 / PERIOD_US
 
 /** Some processes, and what processor time they may use together. */
 export type ProcessorGroup = {
   /** Adds a process with all that it started, and will start. */
   add(pid: number): void
+  /** From now on they use no more than this, 0.3 of one for instance. */
+  limitTo(cores: number): void
   /** In how many periods they were stopped at their quota until now. */
   stoppedPeriods(): number
   /** Lets them go; needs nothing of what they do. */
   close(): void
 }
 
-/**
- * A control group that comes before other work of the machine; with `cores`, and never more than that, 0.3 for instance.
- * Needs root.
- */
-export function createProcessorGroup(name: string, cores?: number): ProcessorGroup {
+/** A control group that comes before other work of the machine. Needs root. */
+export function createProcessorGroup(name: string): ProcessorGroup {
   const isV1 = existsSync(join(V1, 'cpu.cfs_quota_us'))
   const root = isV1 ? V1 : V2
   const folder = join(root, `${name}-${process.pid}`)
@@ -30,14 +30,16 @@ export function createProcessorGroup(name: string, cores?: number): ProcessorGro
   // A hundred times what everything has by itself.
   if (isV1) write('cpu.shares', 102_400)
   else write('cpu.weight', 10_000)
-  if (cores !== undefined) {
-    const quota = Math.round(cores * PERIOD_US)
-    if (isV1) write('cpu.cfs_quota_us', quota)
-    else write('cpu.max', `${quota} ${PERIOD_US}`)
-  }
   return {
     add: (pid) => {
       for (const each of treeOf(pid)) moveTo(folder, each)
+    },
+    limitTo: (cores) => {
+      const quota = Math.round(cores * PERIOD_US)
+      if (isV1) {
+        write('cpu.cfs_period_us', PERIOD_US)
+        write('cpu.cfs_quota_us', quota)
+      } else write('cpu.max', `${quota} ${PERIOD_US}`)
     },
     stoppedPeriods: () =>
       Number(/^nr_throttled (\d+)$/m.exec(readFileSync(join(folder, 'cpu.stat'), 'utf8'))?.[1]),

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Random } from '../support/random.ts'
-import type { PaylinkMachines } from './paylink-machines.ts'
+import type { PaylinkMachines, SandboxChains } from './paylink-machines.ts'
 import type { PostgresPair } from './postgres-pair.ts'
 import type { Shop } from './shop.ts'
 import type { TestMachine } from './test-network.ts'
@@ -15,6 +15,7 @@ export type Cell = {
 export type Site = {
   readonly cells: readonly Cell[]
   readonly proxy: { kill(): Promise<void>; start(): void }
+  readonly chains: SandboxChains
 }
 
 export type Fault = {
@@ -30,6 +31,12 @@ const machinesOf = ({ database, paylink }: Cell): readonly TestMachine[] => [
   ...paylink.machines,
 ]
 const aWhile = (random: Random) => pause(3_000 + random.below(6_000))
+
+/** The cells whose requests a fault may cost. */
+export function costCells({ costs }: Fault, cell: Cell, { cells }: Site): readonly Cell[] {
+  if (costs === 'its cell') return [cell]
+  return costs === 'all' ? cells : []
+}
 
 /** Everything that is broken: a new one is a row here. A short run has the first ones. */
 export const FAULTS: readonly Fault[] = [
@@ -87,6 +94,21 @@ export const FAULTS: readonly Fault[] = [
       await database.restartPrimary()
       await database.restartStandby()
     },
+  },
+  {
+    name: 'machine of Paylink cut off',
+    costs: 'its cell',
+    carryOut: async ({ paylink }, _site, random) => {
+      const machine = random.pick(paylink.machines)
+      await machine.cut()
+      await aWhile(random)
+      await machine.mend()
+    },
+  },
+  {
+    name: 'chain killed',
+    costs: 'none',
+    carryOut: (_cell, { chains }) => chains.process.kill(),
   },
   {
     name: 'primary killed, started again',

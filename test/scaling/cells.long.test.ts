@@ -13,7 +13,7 @@ import { scriptOfAddress } from '../../src/sandbox/utxo/utxo-wallet.ts'
 import { seededRandom } from '../support/random.ts'
 import { until } from '../support/until.ts'
 import { answerChallenges, startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
-import { type Cell, FAULTS, type Fault, type Site } from './cell-faults.ts'
+import { type Cell, costCells, FAULTS, type Fault, type Site } from './cell-faults.ts'
 import { writeCellsProxy } from './cells-proxy.ts'
 import { type SandboxChains, startPaylinkMachines, startSandboxChains } from './paylink-machines.ts'
 import { startPostgresPair } from './postgres-pair.ts'
@@ -96,7 +96,7 @@ async function startSite(): Promise<Site> {
     while (shops.length < SHOPS_OF_EACH) shops.push(await openShop(cell.paylink, [url], hooks))
     cells.push({ ...cell, shops })
   }
-  return { cells, proxy }
+  return { cells, proxy, chains }
 }
 
 function proxyOn(machine: TestMachine, config: string): Site['proxy'] {
@@ -111,13 +111,18 @@ function proxyOn(machine: TestMachine, config: string): Site['proxy'] {
   }
 }
 
-/** A fault as it was: from when to when what it costs is put down to it. */
-type Broken = { readonly fault: Fault; readonly cell: Cell; readonly from: number; readonly to: number }
+/** A fault as it was: from when to when it may cost these cells requests. */
+type Broken = {
+  readonly fault: Fault
+  readonly cell: Cell
+  readonly hit: readonly Cell[]
+  readonly from: number
+  readonly to: number
+}
 
 const isFailed = ({ status }: Attempt) => status === null || status >= 300
 const isSlow = ({ startedAt, endedAt }: Attempt) => endedAt - startedAt > SLOW_MS
-const concerns = ({ fault, cell }: Broken, of: Cell) =>
-  fault.costs === 'all' || (fault.costs === 'its cell' && cell === of)
+const unhit = ({ hit }: Broken) => site.cells.filter((cell) => !hit.includes(cell))
 const attemptsOf = ({ shops }: Cell) => shops.flatMap(({ attempts }) => attempts)
 const during = ({ from, to }: Broken, { startedAt, endedAt }: Attempt) => startedAt <= to && endedAt >= from
 
@@ -148,13 +153,13 @@ test('cells are broken one after another: nothing is lost or doubled, and the ot
   // Requests of a cell failed, or were slow, while something of that cell was broken, and at no other time.
   for (const cell of site.cells) {
     const missed = attemptsOf(cell).filter((attempt) => isFailed(attempt) || isSlow(attempt))
-    const causes = broken.filter((each) => concerns(each, cell))
+    const causes = broken.filter(({ hit }) => hit.includes(cell))
     const unexplained = missed.filter((attempt) => !causes.some((cause) => during(cause, attempt)))
     expect(unexplained.map((attempt) => ({ cell: cell.number, ...attempt }))).toEqual([])
   }
   // While one was broken, each of the others sold.
-  for (const each of broken.filter(({ from, to, fault }) => to - from > SLOW_MS && fault.costs !== 'all'))
-    for (const other of site.cells.filter((cell) => cell !== each.cell))
+  for (const each of broken.filter(({ from, to }) => to - from > SLOW_MS))
+    for (const other of unhit(each))
       expect(attemptsOf(other).filter((attempt) => during(each, attempt)).length).toBeGreaterThan(0)
 
   const told = await expectAllSettled(sold, receiver)
@@ -173,7 +178,7 @@ async function breakUntil(endsAt: number): Promise<readonly Broken[]> {
     const from = Date.now()
     await fault.carryOut(cell, site, random)
     const repairedAt = Date.now()
-    const hit = fault.costs === 'all' ? site.cells : [cell]
+    const hit = costCells(fault, cell, site)
     for (const each of hit) {
       await each.database.untilWhole()
       await until(() => each.shops.every((shop) => sellsSince(shop, repairedAt)), {
@@ -181,7 +186,7 @@ async function breakUntil(endsAt: number): Promise<readonly Broken[]> {
         what: `cell ${each.number} sold again after: ${fault.name}`,
       })
     }
-    broken.push({ fault, cell, from, to: Date.now() })
+    broken.push({ fault, cell, hit, from, to: Date.now() })
   }
   return broken
 }
@@ -194,14 +199,14 @@ function sellsSince({ attempts }: Shop, since: number): boolean {
 
 function describe(broken: readonly Broken[]): string {
   const lines = broken.map((each) => {
-    const { fault, cell, from, to } = each
-    const within = (of: Cell) => attemptsOf(of).filter((attempt) => during(each, attempt))
-    const own = within(cell)
-    const others = site.cells.filter((other) => other !== cell).flatMap(within)
+    const { fault, cell, hit, from, to } = each
+    const within = (cells: readonly Cell[]) =>
+      cells.flatMap(attemptsOf).filter((attempt) => during(each, attempt))
+    const others = within(unhit(each))
     const slowest = others.reduce((most, { startedAt, endedAt }) => Math.max(most, endedAt - startedAt), 0)
     const count = (attempts: readonly Attempt[]) =>
       `${attempts.filter(isFailed).length} of ${attempts.length} failed`
-    return `${fault.name}, cell ${cell.number}, ${to - from} ms: ${count(own)}; others ${count(others)}, slowest ${slowest} ms`
+    return `${fault.name}, cell ${cell.number}, ${to - from} ms: ${count(within(hit))}; elsewhere ${count(others)}, slowest ${slowest} ms`
   })
   return lines.join('\n')
 }

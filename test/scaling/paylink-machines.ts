@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { CHAINS } from '../../src/core/assets.ts'
 import type { RunResult } from '../support/app.ts'
 import { readRootFile } from '../support/root-file.ts'
 import { until } from '../support/until.ts'
@@ -11,7 +12,10 @@ const READY_MS_MAX = 120_000
 const PRIMARY_MS_MAX = 30_000
 /** Only Litecoin's sandbox chain runs: nothing listens where the others are said to be. */
 const NO_OTHER_CHAINS = Object.fromEntries(
-  ['BITCOIN', 'ETHEREUM', 'BASE', 'SOLANA'].map((chain) => [`TEST_${chain}_RPC_URL`, 'http://127.0.0.1:9']),
+  CHAINS.filter((chain) => chain !== 'litecoin').map((chain) => [
+    `TEST_${chain.toUpperCase()}_RPC_URL`,
+    'http://127.0.0.1:9',
+  ]),
 )
 const NO_EXCHANGES = Object.fromEntries(
   ['PRICE_COINBASE', 'PRICE_KRAKEN', 'PRICE_BITSTAMP', 'CURRENCY_COINBASE', 'CURRENCY_ECB'].map((name) => [
