@@ -8,6 +8,7 @@ import { addBackup } from './add-backup.ts'
 import { addCells } from './add-cells.ts'
 import { addFees, addOperators } from './add-fees.ts'
 import { addListen } from './add-listen.ts'
+import { addMerchant } from './add-merchant.ts'
 import { addSetup } from './add-setup.ts'
 import { addStart } from './add-start.ts'
 import type { BooksArguments } from './books-command.ts'
@@ -15,7 +16,6 @@ import { type Output, processOutput } from './command-context.ts'
 import { addCompletion } from './completion.ts'
 import { EXIT_FAILED, EXIT_USAGE } from './exit-codes.ts'
 import type { ImportArguments } from './import-command.ts'
-import type { BrandArguments } from './merchant-commands.ts'
 import type { RescanArguments } from './rescan-command.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -245,35 +245,6 @@ function addBooks(program: Command, output: Output, done: (exitCode: number) => 
     .action(async (options: BooksArguments) => {
       const { booksCommand } = await import('./books-command.ts')
       done(await booksCommand(options, output))
-    })
-}
-
-function addMerchant(program: Command, output: Output, done: (exitCode: number) => void): void {
-  const merchant = program.command('merchant').description('manage merchants')
-  merchant
-    .command('create')
-    .description('make a merchant')
-    .requiredOption('--name <name>', 'name that buyers see')
-    .requiredOption('--email <email>', "the owner's email address")
-    .option('--json', 'print one JSON object', false)
-    .action(async (options: { name: string; email: string; json: boolean }) => {
-      const { createMerchantCommand } = await import('./merchant-commands.ts')
-      done(await createMerchantCommand(options, output))
-    })
-  merchant
-    .command('brand')
-    .description('set the look of the pages that buyers see, and who sells')
-    .requiredOption('--merchant <id>', 'id of the merchant')
-    .option('--name <name>', 'name in place of the merchant’s own')
-    .option('--colour <colour>', 'such as #2b50d8; it is darkened or lightened until it can be read')
-    .option('--logo <file>', 'a PNG, JPEG or WebP picture of at most 256 KB')
-    .option('--legal-name <name>', 'who sells, for receipts')
-    .option('--postal-address <line...>', 'of the seller; at most five lines, each an argument of its own')
-    .option('--tax-number <number>', 'of the seller, with the tax office or the register of companies')
-    .option('--reset', 'forget all of it first', false)
-    .action(async (options: BrandArguments) => {
-      const { brandMerchantCommand } = await import('./merchant-commands.ts')
-      done(await brandMerchantCommand(options, output))
     })
 }
 

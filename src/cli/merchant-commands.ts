@@ -66,7 +66,7 @@ export async function createShop(
   return { id, setPasswordUrl: passwordUrl(config, passwordToken) }
 }
 
-/** Another such link for the owner of a shop that is there; null for one who has chosen a password. */
+/** Another such link for somebody of a shop that is there; null for one who has chosen a password. */
 export async function renewPasswordUrl(pool: Pool, config: Config, email: string): Promise<string | null> {
   const seals = await openCommandSeals(config, pool)
   return passwordUrl(config, await renewPasswordToken({ pool, clock: systemClock, seals }, email))

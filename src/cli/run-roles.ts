@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { loadLastAudit } from '../audit/last-audit.ts'
 import { startBackups } from '../backup/keep-backing-up.ts'
 import { type Config, givenSettings } from '../config/config.ts'
+import { findLinkOwner } from '../db/checkout/payment-links.ts'
 import { sealOlderAccess } from '../flows/seal-access.ts'
 import { createDepositAddressLimit } from '../flows/steps/deposit-address-limit.ts'
 import { createOpenInvoiceLimit } from '../flows/steps/open-invoice-limit.ts'
@@ -194,9 +195,10 @@ async function startSite(
       owns: (path) => path === '/healthz' || path === '/readyz',
       fetch: (request) => health.fetch(request),
     },
-    createCellPart(config.cell),
     createAuditPart({ loadLastAudit: lastAuditOf(pool, keyring, log), log }),
   ]
+  const holdsLink = (slug: string) => shared.inTurn(async () => (await findLinkOwner(pool, slug)) !== null)
+  parts.push(createCellPart(config.cell, { holdsLink, parts }))
   let endStreams = () => {}
   if (roles.has('checkout')) {
     const onramps = openOnramps(config.onramps, { clock })

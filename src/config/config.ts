@@ -300,6 +300,9 @@ export function loadProcessConfig(under: Environment = {}): Config {
   return config
 }
 
+/** The configuration of another installation, by its env file alone. Throws `ConfigError`. */
+export const loadOtherConfig = (envFile: string): Config => loadConfig(readEnvFile(envFile))
+
 const isOurs = (name: string): boolean =>
   name in VARIABLES ||
   NETWORK_VARIABLE.test(name) ||

@@ -1,6 +1,7 @@
 import { type Context, Hono } from 'hono'
 import { DatabaseError } from 'pg'
 import { z } from 'zod'
+import { merchantAway } from '../core/merchant-away.ts'
 import type { AccessSeals } from '../core/people/access-seals.ts'
 import { openShop } from '../flows/open-shop.ts'
 import { isDatabaseAway } from '../postgres/database-away.ts'
@@ -79,7 +80,7 @@ export function createPeopleApp(options: {
       return c.json(problem('CONFLICT'), 409, NO_STORE)
     }
     const { path } = c.req
-    if (isDatabaseAway(error)) {
+    if (isDatabaseAway(error) || merchantAway(error) !== null) {
       options.log.warn({ err: error, path }, 'the database could not serve a sign-in request')
       return unavailable(c)
     }

@@ -52,10 +52,10 @@ export function readInvoiceToken(keyring: Keyring, token: string): InvoiceRefere
   return { ...ownerOf(message), invoiceId: formatId('invoice', message.subarray(1 + UUID_BYTES)) }
 }
 
-/** The cell that an invoice's token names, whether or not it is genuine; null for what is no token. */
+/** The cell of an invoice's token, which its merchant may have left since; genuine or not. Null for what is no token. */
 export function cellOfInvoiceToken(token: string): number | null {
   const bytes = Buffer.from(token, 'base64url')
-  return bytes.length === MESSAGE_BYTES + MAC_BYTES ? readCell(bytes.subarray(1, 1 + UUID_BYTES)) : null
+  return bytes.length === MESSAGE_BYTES + MAC_BYTES ? readCell(bytes.subarray(1 + UUID_BYTES)) : null
 }
 
 /**

@@ -293,7 +293,7 @@ export const ERRORS = {
     status: 421,
     type: 'invalid_request_error',
     message:
-      'This key is of another cell of this installation: the header paylink-cell says which. The proxy that leads there is set up wrong.',
+      'This is of another cell of this installation: the header paylink-cell says which. The proxy that leads there is set up wrong, or the merchant has just moved there.',
   },
   rate_limited: {
     status: 429,

@@ -62,7 +62,7 @@ for (const shell of ['bash', 'zsh', 'fish'] as const)
     tags: shell === 'bash' ? [] : [shell],
   }, async () => {
     expect(await offered(shell, ['mer'])).toEqual(['merchant'])
-    expect((await offered(shell, ['merchant', ''])).sort()).toEqual(['brand', 'create'])
+    expect((await offered(shell, ['merchant', ''])).sort()).toEqual(['brand', 'create', 'move'])
     expect(await offered(shell, ['merchant', 'create', '--na'])).toEqual(['--name'])
     // An option's value is no command.
     expect(await offered(shell, ['merchant', 'create', '--name', 'Shop', '--em'])).toEqual(['--email'])

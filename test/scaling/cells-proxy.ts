@@ -1,9 +1,11 @@
-import { execFileSync } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { mapCellCommand } from '../../src/cli/cells-commands.ts'
 import { cellTag } from '../../src/core/cells.ts'
 import { readRootFile } from '../support/root-file.ts'
+import { until } from '../support/until.ts'
 
 /** A cell, and where its API processes are, as `host:port`. */
 export type ProxiedCell = { readonly number: number; readonly servers: readonly string[] }
@@ -43,4 +45,35 @@ export async function writeCellsProxy(
   await writeFile(map, mapped.map((line) => `${line}\n`).join(''))
   execFileSync('haproxy', ['-c', '-q', '-f', path])
   return path
+}
+
+export type CellsProxy = {
+  /** Adds lines to the map, and reads it again without a stop. */
+  learn(lines: readonly string[]): Promise<void>
+  stop(): Promise<void>
+}
+
+/** The same, started at an address. */
+export async function startCellsProxy(site: string, cells: readonly ProxiedCell[]): Promise<CellsProxy> {
+  const folder = await mkdtemp(join(tmpdir(), 'paylink-cells-'))
+  const path = await writeCellsProxy(folder, new URL(site).host, cells)
+  const running: ChildProcess[] = []
+  const start = (...inPlaceOf: string[]) =>
+    running.push(spawn('haproxy', ['-db', '-f', path, ...inPlaceOf], { stdio: 'ignore' }))
+  start()
+  await until(async () => (await fetch(`${site}/healthz`).catch(() => null))?.status === 200)
+  return {
+    learn: async (lines) => {
+      await appendFile(join(folder, 'cells.map'), lines.map((line) => `${line}\n`).join(''))
+      const before = running.at(-1)
+      start('-sf', String(before?.pid))
+      await until(() => before?.exitCode !== null || before.signalCode !== null, {
+        what: 'the proxy before has ended',
+      })
+    },
+    stop: async () => {
+      for (const one of running) one.kill()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
 }

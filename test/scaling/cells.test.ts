@@ -1,14 +1,10 @@
 // @module-tag haproxy
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newApiKey } from '../../src/secrets/new-api-key.ts'
 import { type App, askApi, makeDataDir, runProgram, startApp } from '../support/app.ts'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
-import { writeCellsProxy } from './cells-proxy.ts'
+import { type CellsProxy, startCellsProxy } from './cells-proxy.ts'
 
 /** Two whole installations behind the proxy of docs/scaling.md, as its file sets it up: the first cell, and cell 3. */
 
@@ -20,14 +16,12 @@ const CARDS = {
   MOONPAY_URL: 'http://127.0.0.1:9',
 }
 
-let folder: string
 let places: Awaited<ReturnType<typeof makeDataDir>>[]
 let first: App
 let third: App
-let proxy: ChildProcess
+let proxy: CellsProxy
 let site: string
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'paylink-cells-'))
   places = [await makeDataDir(), await makeDataDir()]
   site = `http://127.0.0.1:${await freePort()}`
   const start = (place: number, env: { readonly [name: string]: string }) =>
@@ -36,25 +30,16 @@ beforeAll(async () => {
       env: { BASE_URL: site, COMPAT_APIS: 'btcpay,coinbase_commerce', ...env },
     })
   ;[first, third] = await Promise.all([start(0, {}), start(1, { CELL: '3', ...CARDS })])
-  proxy = await startProxy()
-})
-afterAll(async () => {
-  proxy?.kill()
-  await Promise.all([first?.stop(), third?.stop()])
-  for (const place of places ?? []) await place.remove()
-  await rm(folder, { recursive: true, force: true })
-})
-
-async function startProxy(): Promise<ChildProcess> {
-  const cells = [
+  proxy = await startCellsProxy(site, [
     { number: 0, servers: [new URL(first.baseUrl).host] },
     { number: 3, servers: [new URL(third.baseUrl).host] },
-  ]
-  const path = await writeCellsProxy(folder, new URL(site).host, cells)
-  const started = spawn('haproxy', ['-db', '-f', path], { stdio: 'ignore' })
-  await until(async () => (await fetch(`${site}/healthz`).catch(() => null))?.status === 200)
-  return started
-}
+  ])
+})
+afterAll(async () => {
+  await proxy?.stop()
+  await Promise.all([first?.stop(), third?.stop()])
+  for (const place of places ?? []) await place.remove()
+})
 
 const ask = (key: string, method: string, path: string, body?: object, at = site) =>
   askApi(`${at}/api/v1${path}`, key, method, body)

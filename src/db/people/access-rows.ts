@@ -1,6 +1,7 @@
 import {
   type AccessKind,
   columnOf,
+  OWNER_FIELDS,
   SEALED_ROWS,
   type SealedModel,
   type SealedRow,
@@ -35,6 +36,19 @@ export async function pageOfSealedRows(
     `select id, ${columnsOf(model)}, seal from ${SEALED_ROWS[model].table}
      where id > $1 order by id limit $2`,
     [page.after, page.limit],
+  )
+  return rows
+}
+
+/** All of a shop's or person's rows of a kind, with their seals. Served by an index on the owner. */
+export async function loadSealedRowsOf(
+  db: Queryable,
+  kind: AccessKind,
+  ownerId: string,
+): Promise<SealedRow[]> {
+  const { rows } = await db.query<SealedRow>(
+    `select id, ${columnsOf(kind)}, seal from ${SEALED_ROWS[kind].table} where ${columnOf(OWNER_FIELDS[kind])} = $1`,
+    [ownerId],
   )
   return rows
 }

@@ -13,6 +13,10 @@ export type IdempotencyScope = {
   readonly key: string
 }
 
+/** What a stored answer is sealed for, and no other. */
+export const answerContext = ({ tenant, method, route, key }: IdempotencyScope): string =>
+  `idempotency_key/${JSON.stringify([tenant.merchantId, tenant.livemode, method, route, key])}`
+
 export type StoredAnswer = {
   readonly request_hash: Buffer
   readonly response_status: number

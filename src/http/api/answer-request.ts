@@ -8,7 +8,7 @@ import type { Answer } from './answer.ts'
 import type { Authenticate, Credential } from './credentials.ts'
 import { createOnce, type IdempotentRequest, readIdempotencyKey } from './idempotency.ts'
 import { parseInput, parseStrictQuery } from './parse-input.ts'
-import { ApiProblem } from './problem.ts'
+import { ApiProblem, orAway } from './problem.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { readBody } from './read-body.ts'
 import type { Route, RouteDeps, RouteRequest } from './route.ts'
@@ -88,7 +88,9 @@ async function answerInTurn(
   }))
   const about = { resourceId: id ?? null, requestId: request.requestId }
   return withAuditTrail(deps, route, credential, about, () =>
-    runRoute(deps, route, request, c.req.path, inTurn),
+    runRoute(deps, route, request, c.req.path, inTurn).catch((error: unknown) => {
+      throw orAway(error)
+    }),
   )
 }
 

@@ -47,8 +47,12 @@ export function createAuthenticate(
     const key = BEARER.exec(authorization)?.[1]
     const shape = API_KEY_PATTERN.exec(key ?? '')
     if (key === undefined || shape === null) throw unauthenticated('api_key_invalid')
-    refuseOtherCell(shape[1])
+    const cell = cellOfTag(shape[1])
+    if (cell === null) throw unauthenticated('api_key_invalid')
+    // One of another cell is here if its merchant moved.
     const credential = await known.get(hashApiKey(key).toString('hex'))
+    if (credential === null && cell !== ownCell())
+      throw new ApiProblem('cell_wrong', { headers: { [CELL_HEADER]: cellTag(cell) } })
     if (credential === null) throw unauthenticated('api_key_invalid')
     return credential
   }
@@ -67,10 +71,3 @@ async function loadCredential(pool: Pool, seals: AccessSeals, keyHash: string): 
 
 const unauthenticated = (code: 'api_key_missing' | 'api_key_invalid'): ApiProblem =>
   new ApiProblem(code, { headers: { 'www-authenticate': 'Bearer' } })
-
-/** A key of another cell is not looked up: the answer is the same whether or not it exists. */
-function refuseOtherCell(tag: string | undefined): void {
-  const cell = cellOfTag(tag)
-  if (cell === null) throw unauthenticated('api_key_invalid')
-  if (cell !== ownCell()) throw new ApiProblem('cell_wrong', { headers: { [CELL_HEADER]: cellTag(cell) } })
-}

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../core/canonical-json.ts'
 import {
+  answerContext,
   claimFreshKey,
   deleteStoredAnswer,
   findStoredAnswer,
@@ -162,7 +163,7 @@ async function claimKey(
 function openAnswer(deps: RouteDeps, scope: IdempotencyScope, stored: StoredAnswer): Answer {
   return {
     status: stored.response_status,
-    body: deps.keyring.open(stored.response_body, contextOf(scope)).toString('utf8'),
+    body: deps.keyring.open(stored.response_body, answerContext(scope)).toString('utf8'),
     headers: { 'idempotent-replayed': 'true' },
   }
 }
@@ -175,21 +176,13 @@ async function keepAnswer(
   answer: Answer,
 ): Promise<void> {
   // Sealed: an answer may hold a secret that is shown once.
-  const sealedBody = deps.keyring.seal(Buffer.from(answer.body), contextOf(scope))
+  const sealedBody = deps.keyring.seal(Buffer.from(answer.body), answerContext(scope))
   await storeAnswer(tx, scope, { requestHash, status: answer.status, sealedBody, now: deps.clock() })
 }
 
-const contextOf = (scope: IdempotencyScope): string => `idempotency_key/${scopeText(scope)}`
-
-const scopeText = ({ tenant, method, route, key }: IdempotencyScope): string =>
-  JSON.stringify([tenant.merchantId, tenant.livemode, method, route, key])
-
 /** The lock's number. Two scopes share one with a chance of 2⁻⁶⁴; then one of them is asked to try again. */
 function lockOf(scope: IdempotencyScope): bigint {
-  return createHash('sha256')
-    .update(`idempotency_key/${scopeText(scope)}`)
-    .digest()
-    .readBigInt64BE(0)
+  return createHash('sha256').update(answerContext(scope)).digest().readBigInt64BE(0)
 }
 
 function hashRequest(request: IdempotentRequest): Buffer {

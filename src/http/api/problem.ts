@@ -1,3 +1,5 @@
+import { CELL_HEADER, cellTag } from '../../core/cells.ts'
+import { merchantAway } from '../../core/merchant-away.ts'
 import type { ErrorType } from '../../wire/error-types.ts'
 import { ERRORS, type ErrorCode } from '../../wire/errors.ts'
 
@@ -30,6 +32,21 @@ export class ApiProblem extends Error {
     this.reason = details.reason
     this.headers = details.headers ?? {}
   }
+}
+
+/** The problem that a merchant is moving to another cell, or has; any other error as it is. */
+export function orAway(error: unknown): unknown {
+  const away = merchantAway(error)
+  if (away === null) return error
+  if (away.kind === 'moving')
+    return new ApiProblem('service_unavailable', {
+      message: 'This merchant is being moved to another cell. Try again soon.',
+      cause: error,
+    })
+  return new ApiProblem('cell_wrong', {
+    headers: { [CELL_HEADER]: cellTag(away.cell) },
+    cause: error,
+  })
 }
 
 /** The body of every answer that is not 2xx. */

@@ -285,11 +285,7 @@ function withComponentRefs(schema: object): JsonSchema {
 }
 
 /** Codes that need no route: the path or the method is wrong. */
-export const CODES_OUTSIDE_ROUTES: readonly ErrorCode[] = [
-  'path_not_found',
-  'method_not_allowed',
-  'cell_wrong',
-]
+export const CODES_OUTSIDE_ROUTES: readonly ErrorCode[] = ['path_not_found', 'method_not_allowed']
 
 /** Every code that a route can answer with, in the order in which mistakes are reported. */
 export function problemCodesOf(route: Route): readonly ErrorCode[] {
@@ -298,6 +294,7 @@ export function problemCodesOf(route: Route): readonly ErrorCode[] {
   return [
     'api_key_missing',
     'api_key_invalid',
+    'cell_wrong',
     'rate_limited',
     ...when(route.method !== 'get', 'cross_origin_refused'),
     ...when(route.scope !== null, 'scope_missing'),

@@ -6,10 +6,12 @@ import { CARD_DEFAULT_ASSET } from '../../core/card/card-purchase.ts'
 import type { ContinuedCheckout, PaymentPage, PaymentPageQuery } from '../../core/checkout/checkout-pages.ts'
 import type { AssetRefused } from '../../core/checkout/coin-offers.ts'
 import type { RequestedCharge } from '../../core/checkout/payment-link.ts'
+import { merchantAway } from '../../core/merchant-away.ts'
 import { typedAmount } from '../../core/money.ts'
 import { CURRENCIES, type Currency, currencyDecimals } from '../../core/rates/currencies.ts'
 import { readBuilt } from '../built-files.ts'
 import { limitBody } from '../limit-body.ts'
+import { misdirected } from '../misdirected.ts'
 import { serveTills } from '../till/serve-tills.ts'
 import { NO_BRANDING } from './branding.ts'
 import { serveCardPages } from './card-pages.ts'
@@ -66,7 +68,9 @@ export function createCheckoutApp(deps: CheckoutDeps): { app: Hono; streams: Liv
   serveEmbed(app)
   app.all('*', missing)
   app.onError((error, c) => {
-    if (!(error instanceof Busy)) deps.log.error({ err: error }, 'a checkout page failed')
+    const away = merchantAway(error)
+    if (away?.kind === 'moved') return misdirected(away.cell)
+    if (away === null && !(error instanceof Busy)) deps.log.error({ err: error }, 'a checkout page failed')
     return plainPage(c, 'problem', 503)
   })
   return { app, streams }

@@ -1,0 +1,152 @@
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tx } from '../../postgres/transaction.ts'
+
+/** As the table `merchant_move` says; `cell` is the other one. */
+export type MerchantMove = {
+  readonly state: 'moving' | 'staying' | 'moved' | 'arriving' | 'arrived'
+  readonly cell: number
+  readonly beganAt: Date
+}
+
+/** Whether the merchant is in this database, and what is known of a move. By primary key. */
+export async function loadMerchantMove(
+  db: Queryable,
+  merchantId: string,
+): Promise<{ readonly exists: boolean; readonly move: MerchantMove | null }> {
+  const { rows } = await db.query<{ exists: boolean } & MerchantMove>(
+    `select true as exists, state, cell, began_at as "beganAt"
+     from merchant left join merchant_move on merchant_id = id where id = $1`,
+    [merchantId],
+  )
+  const [row] = rows
+  return { exists: row !== undefined, move: row?.state == null ? null : row }
+}
+
+/** Waits until nothing is half written of the merchant's sales and settings; until the transaction ends nobody begins. */
+export async function lockMerchantMove(tx: Tx, merchantId: string): Promise<void> {
+  await tx.query(`select pg_advisory_xact_lock(hashtextextended('merchant_move/' || $1, 0))`, [merchantId])
+}
+
+/** Notes a move where there is none; false where there is one. */
+export async function insertMerchantMove(
+  tx: Tx,
+  merchantId: string,
+  { state, cell, beganAt }: MerchantMove,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `insert into merchant_move (merchant_id, state, cell, began_at) values ($1, $2, $3, $4) on conflict do nothing`,
+    [merchantId, state, cell, beganAt],
+  )
+  return rowCount === 1
+}
+
+/** From one state to the next; false where it is in another, or with another cell. By primary key. */
+export async function stepMerchantMove(
+  tx: Tx,
+  merchantId: string,
+  of: { readonly from: MerchantMove['state']; readonly to: MerchantMove['state']; readonly cell: number },
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update merchant_move set state = $3 where merchant_id = $1 and state = $2 and cell = $4`,
+    [merchantId, of.from, of.to, of.cell],
+  )
+  return rowCount === 1
+}
+
+/** Forgets a move that is in a state. By primary key. */
+export async function deleteMerchantMove(
+  tx: Tx,
+  merchantId: string,
+  state: MerchantMove['state'],
+): Promise<boolean> {
+  const { rowCount } = await tx.query('delete from merchant_move where merchant_id = $1 and state = $2', [
+    merchantId,
+    state,
+  ])
+  return rowCount === 1
+}
+
+/** Deletes what a table holds of a merchant, for a copy that is not in use yet. */
+export async function deleteRowsOf(tx: Tx, table: string, column: string, merchantId: string): Promise<void> {
+  await tx.query(`delete from ${table} where ${column} = $1`, [merchantId])
+}
+
+/** The names of a table's columns, in order. */
+export async function columnsOfTable(db: Queryable, table: string): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(
+    `select attname as name from pg_attribute
+     where attrelid = $1::regclass and attnum > 0 and not attisdropped order by attnum`,
+    [table],
+  )
+  return rows.map(({ name }) => name)
+}
+
+const ROWS_AT_ONCE = 500
+
+/** Rows of a query of a merchant's, each as JSON, some at a time: a shop may have millions. `$1` is the merchant. */
+export async function* readRows(
+  tx: Tx,
+  query: string,
+  values: readonly unknown[],
+): AsyncGenerator<readonly string[]> {
+  await tx.query(`declare moved_rows no scroll cursor for select to_json(t)::text as row from (${query}) t`, [
+    ...values,
+  ])
+  for (;;) {
+    const { rows } = await tx.query<{ row: string }>(`fetch ${ROWS_AT_ONCE} from moved_rows`)
+    if (rows.length === 0) break
+    yield rows.map(({ row }) => row)
+  }
+  await tx.query('close moved_rows')
+}
+
+/** Writes rows as `readRows` gives them. */
+export async function writeRows(
+  tx: Tx,
+  table: string,
+  columns: readonly string[],
+  rows: readonly string[],
+): Promise<void> {
+  const names = columns.join(', ')
+  await tx.query(
+    `insert into ${table} (${names}) select ${names} from json_populate_recordset(null::${table}, $1::json)`,
+    [`[${rows.join(',')}]`],
+  )
+}
+
+/** Keys and links that a merchant brought along, as a proxy knows them: SHA-256 of the key in upper case, and the slug. */
+export async function listMovedNames(
+  db: Queryable,
+  merchantId: string,
+): Promise<{ readonly id: string; readonly name: string }[]> {
+  const { rows } = await db.query<{ id: string; name: string }>(
+    `select id, upper(encode(key_hash, 'hex')) as name from api_key where merchant_id = $1 and revoked_at is null
+     union all select id, slug from payment_link where merchant_id = $1 order by id`,
+    [merchantId],
+  )
+  return rows
+}
+
+/** A person's membership of a shop. */
+export async function insertMember(
+  tx: Tx,
+  member: { id: string; organizationId: string; userId: string; role: string; seal: string; now: Date },
+): Promise<void> {
+  await tx.query(
+    `insert into organization_member (id, organization_id, user_id, role, seal, created_at)
+     values ($1, $2, $3, $4, $5, $6)`,
+    [member.id, member.organizationId, member.userId, member.role, member.seal, member.now],
+  )
+}
+
+/** Of the members of a shop, the addresses of those who have no password. */
+export async function listMembersWithoutPassword(db: Queryable, merchantId: string): Promise<string[]> {
+  const { rows } = await db.query<{ email: string }>(
+    `select email from organization_member join person on person.id = user_id
+     where organization_id = $1
+       and not exists (select from person_account a where a.user_id = person.id and a.password is not null)
+     order by email`,
+    [merchantId],
+  )
+  return rows.map(({ email }) => email)
+}

@@ -1,0 +1,286 @@
+import type { AccessKind, SealedRow } from '../core/people/sealed-rows.ts'
+import { loadAccessSet, loadSealedRow, loadSealedRowsOf } from '../db/people/access-rows.ts'
+import {
+  deleteMerchantMove,
+  deleteRowsOf,
+  insertMember,
+  insertMerchantMove,
+  loadMerchantMove,
+  lockMerchantMove,
+  type MerchantMove,
+  readRows,
+  stepMerchantMove,
+  writeRows,
+} from '../db/people/merchant-moves.ts'
+import type { Pool, Queryable } from '../postgres/pool.ts'
+import { type Tx, withOneMoment, withSystemTransaction } from '../postgres/transaction.ts'
+import { newId } from '../runtime/new-id.ts'
+import { StartRefused } from '../runtime/start-refused.ts'
+import { recipientOf } from '../secrets/unsubscribe-token.ts'
+import { findOrMakeOwner } from './steps/find-or-make-owner.ts'
+import { type Cell, COPIED_TABLES, copyTable, type MovedMerchant, tallyTable } from './steps/moved-tables.ts'
+import { recordAccess } from './steps/record-access.ts'
+
+/** A shop's settings and live answers are read for no longer. */
+const READ_MINUTES_MAX = 60
+
+/** With the connections of its owner. Its process makes the ids: they are of the target. */
+export type MovingCell = Cell & { readonly pool: Pool; readonly cell: number }
+export type Move = {
+  readonly merchantId: string
+  readonly source: MovingCell
+  readonly target: MovingCell
+  readonly now: Date
+  /** Before each step. */
+  readonly onStep: (step: 'stop' | 'copy' | 'verify' | 'switch' | 'open') => void
+}
+type Moved = {
+  /** By table. */
+  readonly copied: { readonly [table: string]: number }
+  /** Buyers who unsubscribed, and whose address no invoice has: in the new cell they are not known. */
+  readonly optoutsLost: number
+}
+
+const tag = ({ cell }: MovingCell | MerchantMove): string => `cell ${cell}`
+
+/**
+ * Moves a merchant's new sales to another cell; what is there already stays. At most one of the two sells at any time: the
+ * target opens after the source's commit of `moved`, and a second run goes on from wherever the first one ended. Throws
+ * `StartRefused` where there is nothing to move, or the target has the merchant.
+ */
+export async function moveMerchant(move: Move): Promise<Moved> {
+  const { merchantId, source, target, onStep } = move
+  const there = await loadMerchantMove(target.pool, merchantId)
+  const here = await loadMerchantMove(source.pool, merchantId)
+  if (!here.exists) throw new StartRefused(`No such merchant in ${tag(source)}: ${merchantId}`)
+  refuseOther(move, here.move, ['moving', 'moved'])
+  if (there.exists)
+    refuseOther({ ...move, source: target, target: source }, there.move, ['arriving', 'arrived'])
+  if (there.exists && there.move === null)
+    throw new StartRefused(`${merchantId} is in ${tag(target)} already, and did not come from ${tag(source)}`)
+  // The source may have been restored from a backup of before the move, and the target as well.
+  const hasArrived = there.move?.state === 'arrived'
+  let moved: Moved = { copied: {}, optoutsLost: 0 }
+  onStep('stop')
+  const beganAt = await stopSales(move, here.move)
+  if (!hasArrived && (here.move?.state !== 'moved' || !there.exists)) {
+    onStep('copy')
+    const optoutsLost = await copyMerchant(move, { merchantId, beganAt })
+    onStep('verify')
+    moved = { copied: await verifyCopy(move, { merchantId, beganAt }), optoutsLost }
+  }
+  onStep('switch')
+  await switchSales(move)
+  onStep('open')
+  await withSystemTransaction(target.pool, async (tx) => {
+    await lockMerchantMove(tx, merchantId)
+    await stepMerchantMove(tx, merchantId, { from: 'arriving', to: 'arrived', cell: source.cell })
+  })
+  const { move: last } = await loadMerchantMove(target.pool, merchantId)
+  if (last?.state !== 'arrived')
+    throw new StartRefused(`${tag(target)} lost its copy: run the same command again`)
+  return moved
+}
+
+/** Undoes a move before its switch. Throws `StartRefused` where there is none, or the merchant has moved. */
+export async function abortMove({ merchantId, source, target }: Move): Promise<void> {
+  const { move } = await loadMerchantMove(source.pool, merchantId)
+  const { move: there } = await loadMerchantMove(target.pool, merchantId)
+  const isLeft = move === null && there?.state === 'arriving' && there.cell === source.cell
+  const isUnderWay = move?.cell === target.cell && (move.state === 'moving' || move.state === 'staying')
+  if (!isLeft && !isUnderWay)
+    throw new StartRefused(
+      move?.state === 'moved'
+        ? `${merchantId} has moved to ${tag(move)}: that cannot be undone`
+        : `${merchantId} is not being moved to ${tag(target)}`,
+    )
+  // From here on no other run of the command can switch.
+  await withSystemTransaction(source.pool, async (tx) => {
+    await lockMerchantMove(tx, merchantId)
+    await stepMerchantMove(tx, merchantId, { from: 'moving', to: 'staying', cell: target.cell })
+  })
+  const { move: now } = await loadMerchantMove(source.pool, merchantId)
+  if (now !== null && now.state !== 'staying')
+    throw new StartRefused(`${merchantId} has just moved: that cannot be undone`)
+  await withSystemTransaction(target.pool, (tx) => dropCopy(tx, merchantId))
+  await withSystemTransaction(source.pool, (tx) => deleteMerchantMove(tx, merchantId, 'staying'))
+}
+
+function refuseOther(
+  { merchantId, source, target }: Move,
+  move: MerchantMove | null,
+  goingOn: readonly MerchantMove['state'][],
+): void {
+  if (move === null || (goingOn.includes(move.state) && move.cell === target.cell)) return
+  const about = { moving: 'is being moved to', moved: 'has moved to', arriving: 'is arriving from' }
+  if (move.state === 'staying')
+    throw new StartRefused(`A move of ${merchantId} is being undone: finish it with --abort first`)
+  // In the source, one who arrived may leave again.
+  if (move.state === 'arrived' && goingOn.includes('moving')) return
+  throw new StartRefused(
+    move.state === 'arrived'
+      ? `${merchantId} is in ${tag(source)} already`
+      : `In ${tag(source)}, ${merchantId} ${about[move.state]} ${tag(move)}`,
+  )
+}
+
+/** From its commit on the source refuses sales and settings, and none is half written. When the move began. */
+function stopSales({ merchantId, source, target, now }: Move, move: MerchantMove | null): Promise<Date> {
+  if (move?.state === 'moving' || move?.state === 'moved') return Promise.resolve(move.beganAt)
+  return withSystemTransaction(source.pool, async (tx) => {
+    await lockMerchantMove(tx, merchantId)
+    await deleteMerchantMove(tx, merchantId, 'arrived')
+    if (!(await insertMerchantMove(tx, merchantId, { state: 'moving', cell: target.cell, beganAt: now })))
+      throw new StartRefused(`Another command moves ${merchantId}: wait for its end`)
+    return now
+  })
+}
+
+/** The whole copy in one transaction of the target, in place of one that was not switched to. Buyers' opt-outs lost. */
+async function copyMerchant(move: Move, merchant: MovedMerchant): Promise<number> {
+  const { source, target } = move
+  const { merchantId, beganAt } = merchant
+  return withOneMoment(source.pool, READ_MINUTES_MAX, (from) =>
+    withSystemTransaction(target.pool, async (to) => {
+      await dropCopy(to, merchantId)
+      for (const table of COPIED_TABLES) await copyTable({ from, to, source, target }, table, merchant)
+      await copyMembers(move, from, to)
+      await copyOrders(move, from, to)
+      const optoutsLost = await copyOptouts(move, from, to)
+      for (const { id } of await loadSealedRowsOf(to, 'apiKey', merchantId))
+        await recordAccess(to, target.seals, { kind: 'apiKey', ownerId: merchantId, id })
+      // Last: it refuses what comes before as well.
+      await insertMerchantMove(to, merchantId, { state: 'arriving', cell: source.cell, beganAt })
+      return optoutsLost
+    }),
+  )
+}
+
+/** What the copy and its use as a cell that sells nothing may have written, last things first. */
+const OF_A_COPY = [
+  ['access_set', 'owner_id'],
+  ['organization_member', 'organization_id'],
+  ...[
+    'destination_sighting',
+    'approver_sighting',
+    'known_manager',
+    'notice_refusal',
+    'saved_view',
+    'audit_entry',
+    'request_log',
+    'buyer_optout',
+    'moved_order',
+  ].map((table) => [table, 'merchant_id'] as const),
+  ...COPIED_TABLES.map(({ table, owner = 'merchant_id' }) => [table, owner] as const).reverse(),
+] as const
+
+async function dropCopy(tx: Tx, merchantId: string): Promise<void> {
+  await lockMerchantMove(tx, merchantId)
+  const { exists, move } = await loadMerchantMove(tx, merchantId)
+  if (!exists) return
+  if (move?.state !== 'arriving') throw new StartRefused(`${merchantId} is in the target already`)
+  await deleteMerchantMove(tx, merchantId, 'arriving')
+  for (const [table, column] of OF_A_COPY) await deleteRowsOf(tx, table, column, merchantId)
+}
+
+/** People by their addresses. Passwords and second factors stay: who has the mailbox chooses new ones. */
+async function copyMembers({ merchantId, source, target, now }: Move, from: Tx, to: Tx): Promise<void> {
+  for (const { userId, role } of await sealedRowsOf(from, source, 'member', merchantId)) {
+    const person = await loadSealedRow(from, 'user', String(userId))
+    if (person === null || !source.seals.isSealed('user', person)) throw notSealed(source)
+    const { id: ownId } = await findOrMakeOwner(to, target.seals, { email: String(person.email) }, now)
+    const member = {
+      id: newId('member', now),
+      organizationId: merchantId,
+      userId: ownId,
+      role: String(role),
+    }
+    await insertMember(to, { ...member, seal: target.seals.seal('member', member), now })
+    await recordAccess(to, target.seals, { kind: 'member', ownerId: merchantId, id: member.id })
+  }
+  await sealedRowsOf(from, source, 'apiKey', merchantId)
+}
+
+/** All of a shop's rows, each with its seal and on the shop's sealed list. Throws `StartRefused` where others are there. */
+async function sealedRowsOf(
+  db: Queryable,
+  cell: MovingCell,
+  kind: AccessKind,
+  ownerId: string,
+): Promise<SealedRow[]> {
+  const rows = await loadSealedRowsOf(db, kind, ownerId)
+  const set = await loadAccessSet(db, kind, ownerId)
+  const entries = rows.map(({ id, seal }) => `${id} ${String(seal)}`).sort()
+  const isWhole =
+    set === null ? rows.length === 0 : cell.seals.isSetSealed(set) && `${set.entries}` === `${entries}`
+  if (!isWhole || !rows.every((row) => cell.seals.isSealed(kind, row))) throw notSealed(cell)
+  return rows
+}
+
+const notSealed = (cell: MovingCell): StartRefused =>
+  new StartRefused(
+    `Somebody else than Paylink wrote members or API keys of this merchant in ${tag(cell)}: see paylink access check`,
+  )
+
+/** So that no order gets a second checkout session. */
+async function copyOrders({ merchantId, source }: Move, from: Tx, to: Tx): Promise<void> {
+  const orders = `select merchant_id, order_reference, ${source.cell} as cell from checkout_session where merchant_id = $1
+    union all select merchant_id, order_reference, cell from moved_order where merchant_id = $1`
+  for await (const rows of readRows(from, orders, [merchantId]))
+    await writeRows(to, 'moved_order', ['merchant_id', 'order_reference', 'cell'], rows)
+}
+
+/** A mailbox is known by a digest under the cell's key: it is made anew of the addresses of invoices. How many are left. */
+async function copyOptouts({ merchantId, source, target }: Move, from: Tx, to: Tx): Promise<number> {
+  const known = new Set<string>()
+  const columns = ['merchant_id', 'recipient', 'created_at']
+  for await (const rows of readRows(from, 'select recipient from buyer_optout where merchant_id = $1', [
+    merchantId,
+  ]))
+    for (const row of rows) known.add((JSON.parse(row) as { recipient: string }).recipient)
+  if (known.size === 0) return 0
+  const emails =
+    'select distinct customer_email from invoice where merchant_id = $1 and customer_email is not null'
+  const digestOf = (cell: MovingCell, email: string) =>
+    `\\x${recipientOf(cell.keyring, email).toString('hex')}`
+  for await (const rows of readRows(from, emails, [merchantId]))
+    for (const row of rows) {
+      const { customer_email: email } = JSON.parse(row) as { customer_email: string }
+      if (!known.delete(digestOf(source, email))) continue
+      const optout = { merchant_id: merchantId, recipient: digestOf(target, email), created_at: new Date() }
+      await writeRows(to, 'buyer_optout', columns, [JSON.stringify(optout)])
+    }
+  return known.size
+}
+
+/** Compares both sides, and the seals of the target. Rows by table. Throws `StartRefused` where they differ. */
+async function verifyCopy(move: Move, merchant: MovedMerchant): Promise<{ [table: string]: number }> {
+  const { source, target } = move
+  const tally = (cell: MovingCell) =>
+    withOneMoment(cell.pool, READ_MINUTES_MAX, async (tx) => {
+      const members = await sealedRowsOf(tx, cell, 'member', merchant.merchantId)
+      await sealedRowsOf(tx, cell, 'apiKey', merchant.merchantId)
+      const tallies = new Map([['organization_member', { rows: members.length, sum: 0n }]])
+      for (const of of COPIED_TABLES) tallies.set(of.table, await tallyTable(tx, cell, of, merchant))
+      return tallies
+    })
+  const [theirs, own] = [await tally(source), await tally(target)]
+  for (const [table, { rows, sum }] of theirs) {
+    const copy = own.get(table)
+    if (copy?.rows !== rows || copy.sum !== sum)
+      throw new StartRefused(`The copy of ${table} is not as in ${tag(source)}: run the same command again`)
+  }
+  return Object.fromEntries([...own].map(([table, { rows }]) => [table, rows]))
+}
+
+/** From its commit on the source never sells for the merchant again. */
+async function switchSales({ merchantId, source, target }: Move): Promise<void> {
+  const step = { from: 'moving', to: 'moved', cell: target.cell } as const
+  await withSystemTransaction(source.pool, async (tx) => {
+    await lockMerchantMove(tx, merchantId)
+    await stepMerchantMove(tx, merchantId, step)
+  })
+  const { move } = await loadMerchantMove(source.pool, merchantId)
+  if (move?.state !== 'moved' || move.cell !== target.cell)
+    throw new StartRefused(`The move of ${merchantId} was undone meanwhile`)
+}

@@ -1,0 +1,237 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { abortMove, type Move, moveMerchant } from '../../src/flows/move-merchant.ts'
+import { CARRIED_TABLES, COPIED_TABLES, STAYING_TABLES } from '../../src/flows/steps/moved-tables.ts'
+import { createLogger } from '../../src/runtime/log.ts'
+import { openAccessSeals } from '../../src/secrets/access-seals.ts'
+import { openKeyring } from '../../src/secrets/keyring.ts'
+import { recipientOf } from '../../src/secrets/unsubscribe-token.ts'
+import { createTestApi, type TestAnswer, type TestApi, type TestMerchant } from '../support/api.ts'
+
+/** Two cells with databases and keys of their own, in one process: ids and keys of both are those of cell 0. */
+
+let first: TestApi
+let third: TestApi
+let shop: TestMerchant
+let neighbour: TestMerchant
+beforeAll(async () => {
+  const keyring = openKeyring(Buffer.alloc(32, 9))
+  first = await createTestApi()
+  third = await createTestApi({ keyring, seals: openAccessSeals(keyring, createLogger('silent')) })
+})
+afterAll(async () => {
+  await first?.drop()
+  await third?.drop()
+})
+beforeEach(async () => {
+  shop = await first.addMerchant()
+  neighbour = await first.addMerchant()
+})
+
+type Step = Parameters<Move['onStep']>[0]
+const STEPS: readonly Step[] = ['stop', 'copy', 'verify', 'switch', 'open']
+class Killed extends Error {}
+
+/** A move of the shop to cell 3, which ends before a step as a killed process does. */
+const move = (changes: Partial<Move> = {}, killedBefore?: Step): Move => ({
+  merchantId: shop.id,
+  source: cellOf(first, 0),
+  target: cellOf(third, 3),
+  now: first.time.now,
+  onStep: (step) => {
+    if (step === killedBefore) throw new Killed(step)
+  },
+  ...changes,
+})
+const cellOf = ({ database, deps }: TestApi, cell: number) => ({
+  pool: database.owner,
+  keyring: deps.keyring,
+  seals: deps.seals,
+  cell,
+})
+
+const SALE = { usd_amount: '12.50', asset: 'LTC' }
+const sell = (api: TestApi, key = shop.testKey, body: object = SALE, idempotencyKey: string = randomUUID()) =>
+  api.call('POST', '/invoices', { key, body, headers: { 'idempotency-key': idempotencyKey } })
+/** What each cell says of a new sale: 201, 503 while the shop moves, 421 where it is another cell's. */
+const sales = async () => [(await sell(first)).status, (await sell(third)).status]
+const made = (answer: TestAnswer) => {
+  expect([200, 201], answer.text).toContain(answer.status)
+  return answer.body
+}
+const call = async (api: TestApi, method: string, path: string, body?: object) =>
+  api.call(method, path, { key: shop.testKey, ...(body === undefined ? {} : { body }) })
+
+test('every table with something of a merchant is copied, carried or stays', async () => {
+  const { rows } = await first.database.owner.query<{ name: string }>(
+    `select distinct relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
+     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+       and attname in ('merchant_id', 'organization_id') and not attisdropped`,
+  )
+  const copied = COPIED_TABLES.flatMap(({ table, owner }) => (owner === undefined ? [table] : []))
+  expect([...copied, ...CARRIED_TABLES, ...STAYING_TABLES].sort()).toEqual(
+    rows.map(({ name }) => name).sort(),
+  )
+})
+
+test.each(STEPS)(
+  'killed before "%s", at most one cell sells, and a second run ends with the other',
+  async (step) => {
+    expect(await sales()).toEqual([201, 401])
+    await expect(moveMerchant(move({}, step))).rejects.toBeInstanceOf(Killed)
+    const halfway = await sales()
+    expect(halfway.filter((status) => status === 201).length).toBeLessThanOrEqual(1)
+    expect(halfway).toEqual(
+      {
+        stop: [201, 401],
+        copy: [503, 401],
+        verify: [503, 503],
+        switch: [503, 503],
+        open: [421, 503],
+      }[step],
+    )
+    expect((await sell(first, neighbour.testKey)).status).toBe(201)
+    await moveMerchant(move())
+    expect(await sales()).toEqual([421, 201])
+    expect((await sell(first)).headers.get('paylink-cell')).toBe('03')
+    // Once more it changes nothing.
+    await moveMerchant(move())
+    expect(await sales()).toEqual([421, 201])
+  },
+)
+
+test.each(['copy', 'verify', 'switch'] as const)(
+  'a move that was killed before "%s" can be undone',
+  async (step) => {
+    await expect(moveMerchant(move({}, step))).rejects.toBeInstanceOf(Killed)
+    await abortMove(move())
+    expect(await sales()).toEqual([201, 401])
+    for (const { table, owner = 'merchant_id' } of COPIED_TABLES) {
+      const { rows } = await third.database.owner.query(`select from ${table} where ${owner} = $1`, [shop.id])
+      expect([table, rows.length]).toEqual([table, 0])
+    }
+    await expect(abortMove(move())).rejects.toThrow('is not being moved to cell 3')
+    await moveMerchant(move())
+    await expect(abortMove(move())).rejects.toThrow('has moved to cell 3: that cannot be undone')
+  },
+)
+
+test('settings, links, endpoints, keys, people and answers are the same, sealed with the other key', async () => {
+  const endpoint = made(
+    await call(first, 'POST', '/webhook-endpoints', {
+      url: 'http://127.0.0.1:9/a',
+      subscribed_events: ['*'],
+    }),
+  )
+  const link = made(
+    await call(first, 'POST', '/payment-links', { name: 'Tea', usd_amount: '5.00', asset: 'LTC' }),
+  )
+  const key = randomUUID()
+  const invoice = made(await sell(first, shop.testKey, { ...SALE, customer_email: 'b@shop.example' }, key))
+  const session = { order_reference: 'order-1', usd_amount: '9.00' }
+  const dynamic = made(
+    await call(first, 'POST', '/payment-links', { name: 'Any', allow_dynamic_amount: true }),
+  )
+  made(await call(first, 'POST', `/payment-links/${dynamic.id}/checkout-sessions`, session))
+  await first.database.owner.query('insert into buyer_optout values ($1, $2, now()), ($1, $3, now())', [
+    shop.id,
+    recipientOf(first.deps.keyring, 'b@shop.example'),
+    recipientOf(first.deps.keyring, 'nobody@shop.example'),
+  ])
+  const { copied, optoutsLost } = await moveMerchant(move())
+  expect(copied).toMatchObject({
+    payment_link: 2,
+    webhook_endpoint: 1,
+    endpoint_secret: 1,
+    organization_member: 1,
+  })
+  expect(optoutsLost).toBe(1)
+  expect(made(await call(third, 'GET', `/payment-links/${link.id}`))).toEqual(link)
+  const { secret: _secret, ...shown } = endpoint
+  expect(made(await call(third, 'GET', `/webhook-endpoints/${endpoint.id}`))).toMatchObject(shown)
+  const again = await sell(third, shop.testKey, { ...SALE, customer_email: 'b@shop.example' }, key)
+  expect([again.status, again.headers.get('idempotent-replayed'), again.body]).toEqual([201, 'true', invoice])
+  const repeated = await call(third, 'POST', `/payment-links/${dynamic.id}/checkout-sessions`, session)
+  expect([repeated.status, repeated.headers.get('paylink-cell')]).toEqual([421, '00'])
+  const { rows } = await third.database.owner.query(
+    'select recipient from buyer_optout where merchant_id = $1',
+    [shop.id],
+  )
+  expect(rows).toEqual([{ recipient: recipientOf(third.deps.keyring, 'b@shop.example') }])
+  // What is in the old cell goes on there, its settings too.
+  expect(made(await call(first, 'GET', `/invoices/${invoice.id}`))).toMatchObject({
+    status: 'awaiting_payment',
+  })
+  made(await call(first, 'POST', `/invoices/${invoice.id}/cancel`))
+  made(await call(first, 'POST', `/webhook-endpoints/${endpoint.id}/disable`))
+  expect((await call(first, 'POST', '/payment-links', { name: 'No', usd_amount: '5.00' })).status).toBe(421)
+})
+
+test('while a shop moves its settings stay, and reading, cancelling and its neighbours go on', async () => {
+  const invoice = made(await sell(first))
+  await expect(moveMerchant(move({}, 'copy'))).rejects.toBeInstanceOf(Killed)
+  const endpoint = { url: 'http://127.0.0.1:9/a', subscribed_events: ['*'] }
+  const refused = await call(first, 'POST', '/webhook-endpoints', endpoint)
+  expect([refused.status, refused.body.error.code, refused.headers.get('retry-after')]).toEqual([
+    503,
+    'service_unavailable',
+    '5',
+  ])
+  expect(refused.body.error.message).toContain('is being moved to another cell')
+  const answer = `insert into idempotency_key values ($1, false, 'post', '/payouts', 'k', '', 201, '', now())`
+  await expect(first.database.owner.query(answer, [shop.id])).rejects.toThrow('is being moved')
+  made(await call(first, 'POST', `/invoices/${invoice.id}/cancel`))
+  await abortMove(move())
+  made(await call(first, 'POST', '/webhook-endpoints', endpoint))
+})
+
+test('sales that race with the stop are copied whole or refused, and one key makes one invoice', async () => {
+  const keys = Array.from({ length: 60 }, () => randomUUID())
+  const racing = Promise.all(keys.map((key) => sell(first, shop.testKey, SALE, key)))
+  await moveMerchant(move())
+  const before = await racing
+  expect(before.every(({ status }) => [201, 503, 421].includes(status))).toBe(true)
+  const after = await Promise.all(keys.map((key) => sell(third, shop.testKey, SALE, key)))
+  after.forEach(({ status, body }, at) => {
+    expect(status).toBe(201)
+    if (before[at]?.status === 201) expect(body).toEqual(before[at]?.body)
+  })
+  const count = async ({ database }: TestApi) =>
+    (await database.owner.query('select from invoice where merchant_id = $1', [shop.id])).rowCount ?? 0
+  expect((await count(first)) + (await count(third))).toBe(keys.length)
+})
+
+test('a shop that is in the other cell, is nowhere, moves elsewhere or back is refused', async () => {
+  const elsewhere = { ...cellOf(third, 5) }
+  await expect(moveMerchant(move({ merchantId: `mer_${'0'.repeat(26)}` }))).rejects.toThrow(
+    'No such merchant',
+  )
+  await expect(moveMerchant(move({}, 'copy'))).rejects.toBeInstanceOf(Killed)
+  await expect(moveMerchant(move({ target: elsewhere }))).rejects.toThrow('is being moved to cell 3')
+  await moveMerchant(move())
+  await expect(moveMerchant(move({ target: elsewhere }))).rejects.toThrow('has moved to cell 3')
+  const back = { source: cellOf(third, 3), target: cellOf(first, 0) }
+  await expect(moveMerchant(move(back))).rejects.toThrow('has moved to cell 3')
+  const stranger = await third.addMerchant()
+  await expect(moveMerchant(move({ ...back, merchantId: neighbour.id }))).rejects.toThrow('No such merchant')
+  await first.database.owner.query(`insert into merchant values ($1, 'Same', 'a@shop.example', now())`, [
+    stranger.id,
+  ])
+  await expect(moveMerchant(move({ merchantId: stranger.id }))).rejects.toThrow('is in cell 3 already')
+})
+
+test('a cell restored from a backup of before the move gives the shop up again', async () => {
+  await moveMerchant(move())
+  await first.database.owner.query('delete from merchant_move where merchant_id = $1', [shop.id])
+  expect(await sales()).toEqual([201, 201])
+  await moveMerchant(move())
+  expect(await sales()).toEqual([421, 201])
+})
+
+test('a key that Paylink did not write stops the move before anything is copied', async () => {
+  const { id } = await first.addKey(shop.id, false, ['invoices:read'])
+  await first.database.owner.query(`update api_key set scopes = '{payouts:write}' where id = $1`, [id])
+  await expect(moveMerchant(move())).rejects.toThrow('see paylink access check')
+  await abortMove(move())
+  expect(await sales()).toEqual([201, 401])
+})
