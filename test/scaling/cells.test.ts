@@ -1,6 +1,8 @@
 // @module-tag haproxy
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newId } from '../../src/runtime/new-id.ts'
 import { newApiKey } from '../../src/secrets/new-api-key.ts'
+import { dashboardPathOf } from '../../src/web/dashboard/parts/dashboard-path.ts'
 import { type App, askApi, makeDataDir, runProgram, startApp } from '../support/app.ts'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
@@ -114,7 +116,11 @@ test('a link into a dashboard sets the cell that the browser is led to, and lead
   expect(signedIn.status).toBe(200)
   const session = signedIn.headers.getSetCookie().map((one) => one.split(';')[0])
   const shop = await get('/api/v1/merchant', { cookie: [cookie, ...session].join('; ') })
-  expect(await shop.json()).toMatchObject({ id: expect.stringMatching(/^mer_.{10}g03/) })
+  const { id } = (await shop.json()) as Made
+  expect(id).toMatch(/^mer_.{10}g03/)
+  // Of an invitation that is sent by hand.
+  expect(dashboardPathOf(id)).toBe('/cells/03/dashboard')
+  expect(dashboardPathOf(newId('merchant', new Date()))).toBe('/dashboard')
   for (const path of [
     '/cells/il/dashboard/',
     '/cells/03//evil.example',

@@ -17,6 +17,7 @@ import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { CopyButton } from '../parts/copy.tsx'
+import { dashboardPathOf } from '../parts/dashboard-path.ts'
 import { DialogForm } from '../parts/dialog-form.tsx'
 import { Checkbox, Field } from '../parts/field.tsx'
 import { ProblemNote } from '../parts/note.tsx'
@@ -143,7 +144,10 @@ function Invitations() {
                 {ROLES[role].label} · expires <Time at={expiresAt} />
               </span>
             </div>
-            <CopyButton text={`${window.location.origin}/dashboard/invitation?id=${id}`} label="Copy link" />
+            <CopyButton
+              text={`${window.location.origin}${dashboardPathOf(merchantId)}/invitation?id=${id}`}
+              label="Copy link"
+            />
             <Button
               busy={cancel.isPending}
               onClick={() => cancel.mutate(id)}
