@@ -15,6 +15,8 @@ import { UsageError } from './usage-error.ts'
 
 const PROGRAM = fileURLToPath(new URL('../main.js', import.meta.url))
 const FILE = /^([0-9a-z]{2})\.env$/
+/** As doctor names the seed behind a cell's public keys. */
+const SEED = /; seed ([0-9a-f]{16})$/m
 
 /** What makes sense in every cell, and whether it takes --json. Nothing that starts a role or names what one cell has. */
 const COMMANDS = new Map([
@@ -52,13 +54,28 @@ export async function eachCellCommand(
     const failed = { exitCode: EXIT_FAILED, stdout: '', stderr: problem ?? '' }
     ended.set(cell.tag, problem === null ? await run(args, cell.path, options.json) : failed)
   }
+  const shared = sharedSeeds(ended)
+  for (const tags of shared)
+    output.problem(
+      `Cells ${tags.join(' and ')} have one seed, and show the same addresses to customers of different merchants. Stop all of them but one, and see docs/scaling.md`,
+    )
   if (options.json) output.line(JSON.stringify(report(ended, asJson, name)))
   else {
     const failed = [...ended].filter(([, { exitCode }]) => exitCode !== 0).map(([tag]) => tag)
     if (failed.length > 0)
       output.problem(`Failed in ${failed.length} of ${ended.size} cells: ${failed.join(', ')}`)
   }
-  return Math.max(...[...ended.values()].map(({ exitCode }) => exitCode))
+  return Math.max(shared.length > 0 ? EXIT_FAILED : 0, ...[...ended.values()].map(({ exitCode }) => exitCode))
+}
+
+/** Cells by the seed that doctor named, where several named the same. */
+function sharedSeeds(ended: ReadonlyMap<string, Ended>): string[][] {
+  const cells = new Map<string, string[]>()
+  for (const [tag, { stdout }] of ended) {
+    const seed = stdout.match(SEED)?.[1]
+    if (seed !== undefined) cells.set(seed, [...(cells.get(seed) ?? []), tag])
+  }
+  return [...cells.values()].filter(({ length }) => length > 1)
 }
 
 async function cellsIn(folder: string): Promise<Cell[]> {
@@ -88,16 +105,16 @@ function problemOf({ tag, path }: Cell): string | null {
   }
 }
 
-/** The command as a process of its own, which takes no setting of ours; what it prints is shown at once unless captured. */
+/** The command as a process of its own, which takes no setting of ours; what it prints is shown at once unless captured, and kept. */
 function run(args: readonly string[], envFile: string, isCaptured: boolean): Promise<Ended> {
-  const written = isCaptured ? 'pipe' : 'inherit'
   const child = spawn(process.execPath, [PROGRAM, ...args], {
-    stdio: ['ignore', written, written],
+    stdio: ['ignore', 'pipe', isCaptured ? 'pipe' : 'inherit'],
     env: childEnvironment({ PAYLINK_ENV_FILE: envFile }),
   })
   let [stdout, stderr] = ['', '']
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     stdout += text
+    if (!isCaptured) process.stdout.write(text)
   })
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     stderr += text

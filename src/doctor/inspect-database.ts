@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import type { Config } from '../config/config.ts'
+import { listAccountKeys } from '../db/addresses/account-keys.ts'
 import { countShopsThatWriteToBuyers } from '../db/checkout/buyer-emails.ts'
 import { readBackendPid, readDoctorFacts } from '../db/doctor.ts'
 import { countShortfalls, type ShortBalances } from '../db/ledger/ledger.ts'
@@ -38,7 +40,7 @@ export async function inspectDatabase(config: Config, pool: Pool): Promise<Findi
         ),
     facts.accountKeys > 0
       ? ok(
-          `Signer: ${facts.accountKeys} account keys are published${facts.signerLocked ? ', and it is at work' : ''}`,
+          `Signer: ${facts.accountKeys} account keys are published${facts.signerLocked ? ', and it is at work' : ''}; seed ${seedMarkOf(await listAccountKeys(pool))}`,
         )
       : fault(
           'Signer: it has published no keys, so that no address can be given out; start it, and read its log',
@@ -55,6 +57,13 @@ export async function inspectDatabase(config: Config, pool: Pool): Promise<Findi
         ),
   ]
 }
+
+/** The same of two databases only where one seed is behind both: 64 bits of the digest of its first public key. */
+const seedMarkOf = (keys: readonly { readonly xpub: string | null }[]): string =>
+  createHash('sha256')
+    .update(keys.find(({ xpub }) => xpub !== null)?.xpub ?? '')
+    .digest('hex')
+    .slice(0, 16)
 
 /**
  * Two connections that are held at the same time have a server process each; a pooler that gives out its own by the

@@ -74,6 +74,18 @@ test('a command runs for every cell with its own settings, and fees are added up
   })
 })
 
+test('doctor names cells that have one seed', async () => {
+  for (const { database } of places)
+    await database.owner.query(
+      `insert into account_key (keyspace, xpub, path, next_index, created_at)
+       values ('bitcoin-live', 'xpub', 'm', 0, now())`,
+    )
+  const { code, stdout, stderr } = await each(['--', 'doctor'])
+  expect(stdout.match(/; seed [0-9a-f]{16}$/gm)).toHaveLength(2)
+  expect(stderr).toContain('Cells 00 and 03 have one seed')
+  expect(code).toBe(1)
+})
+
 test('a cell that cannot be reached is named, stops no other, and makes the exit code', async () => {
   await write('01.env', { cell: 1, url: 'postgresql://127.0.0.1:1/x' })
   await write('05.env', { cell: 4, url: places[0]?.database.ownerUrl ?? '' })
