@@ -178,8 +178,7 @@ class Gateway {
 
   /** As a node reports an error, so that a cell's log has the message. */
   #refuse(response: ServerResponse, error: unknown): void {
-    // Who hung up waits for nothing.
-    if (response.destroyed || response.socket?.destroyed !== false) return
+    if (response.destroyed) return
     const isBug = !(error instanceof Refused || error instanceof NoCall)
     if (isBug) this.#options.log.error({ err: error }, 'a request to the reader could not be answered')
     const status = error instanceof Refused ? error.status : isBug ? 500 : 400
@@ -204,6 +203,8 @@ const listOf = (texts: readonly Buffer[][]): Buffer[] => [
 
 /** Parts of what is kept are sent without a copy: whoever reads slowly holds what the cache holds. */
 function send(response: ServerResponse, status: number, parts: readonly Buffer[]): void {
+  // Who hung up waits for nothing, and is not waited for.
+  if (response.destroyed) return
   const length = parts.reduce((sum, part) => sum + part.length, 0)
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': length })
   const timer = setTimeout(() => response.destroy(), SENDING_MS_MAX)

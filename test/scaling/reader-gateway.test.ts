@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { XPublisher } from 'zeromq'
 import { ProviderCalls } from '../../src/reader/provider-calls.ts'
 import { readCalls } from '../../src/reader/read-calls.ts'
 import { createAskedCache, SharedAnswers } from '../../src/reader/shared-answers.ts'
@@ -294,6 +295,30 @@ test('a flood of one cell leaves the others their answers', async () => {
   expect(new Set(told)).toEqual(new Set([429]))
   stop.abort()
   expect(await resultOf('b', call('eth_blockNumber'))).toBe(String(answers))
+  // Who hung up has nothing open any more.
+  node.answer(counting)
+  await until(async () => (await ask('a', blockByHash())).status === 200, { what: 'it is answered again' })
+})
+
+test('after a notification of the node no cell gets an answer from before it', async () => {
+  const publisher = new XPublisher({ linger: 0 })
+  const zmqUrl = `tcp://127.0.0.1:${await freePort()}`
+  await publisher.bind(zmqUrl)
+  await reader.stop()
+  reader = await startReader('bitcoin-live', [node.url], { LIVE_BITCOIN_ZMQ_URL: zmqUrl })
+  try {
+    await publisher.receive()
+    const before = await resultOf('a', call('getbestblockhash'))
+    expect(await resultOf('b', call('getbestblockhash'))).toBe(before)
+    for (const topic of ['hashblock', 'rawtx', 'hashtx', 'sequence']) await publisher.send([topic, 'x'])
+    let cells = 0
+    const isForgotten = async () => (await resultOf(`c-${++cells}`, call('getbestblockhash'))) !== before
+    await until(isForgotten, { what: 'the notification is heard' })
+    // By age it would have been good for longer.
+    expect(cells).toBeLessThan(50)
+  } finally {
+    publisher.close()
+  }
 })
 
 test('cells that read slowly hold no answer twice, and what is more than the cache is not kept', async () => {
