@@ -304,8 +304,7 @@ async function openApiParts(
   shared: ReturnType<typeof openShared> & { readonly inTurn: InTurn },
   stops: StopList,
 ): Promise<HttpPart[]> {
-  const { baseUrl, rateLimits, webhookAllowPrivate, smtpUrl, serviceFeeBps, compatApis, signUp, staging } =
-    config
+  const { baseUrl, rateLimits, webhookAllowPrivate, smtpUrl, serviceFeeBps, compatApis, staging } = config
   const { pool, log } = shared
   const { openPeopleRole } = await import('../roles/people.ts')
   const { openApi } = await import('../roles/api.ts')
@@ -314,7 +313,7 @@ async function openApiParts(
   if (sealed !== null && sealed > 0)
     log.warn({ rows: sealed }, 'sealed the people, members and keys of the release before')
   const signerSealKey = () => readSealKey(config.addressKeysFile)
-  const people = openPeopleRole({ ...shared, baseUrl, smtpUrl, signerSealKey, signUp, staging })
+  const people = openPeopleRole({ ...shared, ...config, signerSealKey })
   stops.add('the sign-in', () => people.stop())
   const recorder = createRequestRecorder({ pool, log })
   stops.add('the request log', () => recorder.stop())

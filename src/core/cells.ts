@@ -10,6 +10,12 @@ export const CELL_MAX = 1_023
 /** Says in a 421 which cell the request is for. */
 export const CELL_HEADER = 'paylink-cell'
 
+/** By which the proxy knows a browser's cell: it is no secret and opens nothing. */
+const CELL_COOKIE = 'paylink_cell'
+const YEAR_SECONDS = 31_536_000
+export const cellCookie = (cell: number): string =>
+  `${CELL_COOKIE}=${cellTag(cell)}; Path=/; Max-Age=${YEAR_SECONDS}; SameSite=Lax; HttpOnly`
+
 /** Two base32 characters for each cell: `03` is cell 3. */
 export const cellTag = (cell: number): string => `${BASE32[cell >> 5]}${BASE32[cell & 31]}`
 

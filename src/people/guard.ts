@@ -6,6 +6,7 @@ import type { AccessSeals } from '../core/people/access-seals.ts'
 import { canonicalEmail } from '../core/people/canonical-email.ts'
 import { isFreshSecondFactor } from '../core/people/second-factor.ts'
 import { forgetGuesses, isInvited, isKnownPlace, presentCode, takeGuess } from '../db/people/people.ts'
+import type { SignInDirectory } from '../directory/sign-in-directory.ts'
 import { hasSecondFactor } from '../flows/steps/listed-access.ts'
 import { clientBlockOf } from '../http/api/client-address.ts'
 import type { Pool } from '../postgres/pool.ts'
@@ -22,6 +23,7 @@ import {
   SECOND_FACTOR_PATHS,
   STEP_UP_PATHS,
 } from './paths.ts'
+import { requireOwnCell } from './require-own-cell.ts'
 import { SIGN_UP_MESSAGES, type SignUp } from './sign-up.ts'
 
 const PASSWORD_GUESSES_MAX = 10
@@ -34,6 +36,7 @@ const RECENT_SIGN_IN_SECONDS = 5 * 60
 const TWO_FACTOR_COOKIE = 'two_factor'
 
 type GuardDeps = {
+  readonly directory?: SignInDirectory | null
   readonly pool: Pool
   readonly clock: Clock
   readonly seals: AccessSeals
@@ -50,6 +53,8 @@ type Context = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0]
 export function guardHooks(deps: GuardDeps) {
   return {
     before: createAuthMiddleware(async (ctx) => {
+      // Whoever signs in elsewhere has no guess counted here, and nothing looked up.
+      await requireOwnCell(deps, ctx)
       await countPasswordGuess(deps, ctx)
       if (CODE_PATHS.has(ctx.path)) await countCodeGuess(deps, ctx)
       if (ctx.path === '/two-factor/verify-totp') await requireConfirmedToEnrol(ctx)

@@ -7,6 +7,7 @@ import type { AccessSeals } from '../core/people/access-seals.ts'
 import { cookiePrefixOf } from '../core/people/session-cookie.ts'
 import { isNewPlace } from '../db/people/notices.ts'
 import { findFirstMerchant, findPersonToNotify, noteKnownPlace } from '../db/people/people.ts'
+import type { SignInDirectory } from '../directory/sign-in-directory.ts'
 import { endUnconfirmedFactors } from '../flows/end-second-factors.ts'
 import { blockOf, CLIENT_ADDRESS_HEADER, UNKNOWN_BLOCK } from '../http/api/client-address.ts'
 import type { Mail } from '../mail/mail.ts'
@@ -14,6 +15,7 @@ import { signInEmail } from '../mail/notice-emails.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
+import { ownCell } from '../runtime/own-cell.ts'
 import { resetMail, verificationMail } from './emails.ts'
 import { forgetGuessesElsewhere, guardHooks } from './guard.ts'
 import { GuessMemory } from './guess-memory.ts'
@@ -50,6 +52,8 @@ type PeopleDeps = {
   readonly secret: string
   readonly mail: Mail
   readonly signUp: SignUp
+  /** In which cell somebody signs in; null or absent where there is one cell. */
+  readonly directory?: SignInDirectory | null
 }
 
 /**
@@ -157,7 +161,7 @@ function passwords({ pool, seals, guesses, baseUrl, mail }: PeopleDeps & { reado
 
 function cookies(baseUrl: string) {
   return {
-    cookiePrefix: cookiePrefixOf(baseUrl),
+    cookiePrefix: cookiePrefixOf(baseUrl, ownCell()),
     useSecureCookies: false,
     defaultCookieAttributes: {
       secure: baseUrl.startsWith('https:'),

@@ -1,8 +1,10 @@
 import { type Context, Hono } from 'hono'
 import { DatabaseError } from 'pg'
 import { z } from 'zod'
+import { cellTag } from '../core/cells.ts'
 import { merchantAway } from '../core/merchant-away.ts'
 import type { AccessSeals } from '../core/people/access-seals.ts'
+import type { SignInDirectory } from '../directory/sign-in-directory.ts'
 import { openShop } from '../flows/open-shop.ts'
 import { isDatabaseAway } from '../postgres/database-away.ts'
 import type { Pool } from '../postgres/pool.ts'
@@ -33,6 +35,7 @@ export function createPeopleApp(options: {
   log: Log
   baseUrl: string
   signUp: SignUp
+  directory?: SignInDirectory | null
 }): Hono {
   const { people, baseUrl, signUp } = options
   const app = new Hono()
@@ -48,6 +51,13 @@ export function createPeopleApp(options: {
   app.get(`${AUTH_PREFIX}/sign-up`, (c) =>
     c.json({ mode: signUp, message: signUp === 'open' ? null : SIGN_UP_MESSAGES[signUp] }, 200, NO_STORE),
   )
+  app.get(`${AUTH_PREFIX}/other-cells`, async (c) => {
+    const signIn = await findSignIn(people, options.pool, c.req.raw.headers)
+    if (signIn === null) return c.json(problem('SIGN_IN'), 401, NO_STORE)
+    // Who has not confirmed an address learns nothing about it.
+    const cells = signIn.isEmailVerified ? await options.directory?.otherCellsOf(signIn.email) : null
+    return c.json({ cells: (cells ?? []).map(cellTag) }, 200, NO_STORE)
+  })
   app.post(`${AUTH_PREFIX}/open-shop`, async (c) => {
     const signIn = await findSignIn(people, options.pool, c.req.raw.headers)
     if (signIn === null) return c.json(problem('SIGN_IN'), 401, NO_STORE)
@@ -185,6 +195,8 @@ const name = text(NAME_LENGTH_MAX).refine((given) => given.trim() !== '')
 const password = z.string()
 /** What a browser makes of an authenticator's answer; the library reads it by WebAuthn's rules. */
 const credential = z.looseObject({ id: text(TOKEN_LENGTH_MAX) })
+/** In this cell, whatever the directory says. */
+const here = z.literal(true).optional()
 const nothing = z.strictObject({})
 const organizationId = text()
 const invitation = z.strictObject({ invitationId: text() })
@@ -201,8 +213,8 @@ const SERVED_REQUESTS: ReadonlyMap<string, z.ZodType<{ [field: string]: unknown 
   string,
   z.ZodType<{ [field: string]: unknown }>
 >([
-  ['POST /sign-up/email', z.strictObject({ name, email: text(), password })],
-  ['POST /sign-in/email', z.strictObject({ email: text(), password })],
+  ['POST /sign-up/email', z.strictObject({ name, email: text(), password, here })],
+  ['POST /sign-in/email', z.strictObject({ email: text(), password, here })],
   ['POST /sign-out', nothing],
   ['GET /get-session', nothing],
   ['GET /list-sessions', nothing],
@@ -210,7 +222,7 @@ const SERVED_REQUESTS: ReadonlyMap<string, z.ZodType<{ [field: string]: unknown 
   ['POST /revoke-other-sessions', nothing],
   ['POST /send-verification-email', z.strictObject({ email: text() })],
   ['GET /verify-email', z.strictObject({ token: text(TOKEN_LENGTH_MAX) })],
-  ['POST /request-password-reset', z.strictObject({ email: text() })],
+  ['POST /request-password-reset', z.strictObject({ email: text(), here })],
   ['POST /reset-password', z.strictObject({ newPassword: password, token: text() })],
   [
     'POST /change-password',

@@ -1,4 +1,11 @@
+import type { DirectoryConfig } from '../config/config-directory.ts'
 import type { AccessSeals } from '../core/people/access-seals.ts'
+import { keepDirectory } from '../directory/keep-directory.ts'
+import {
+  CONNECTION_MS_MAX,
+  openSignInDirectory,
+  type SignInDirectory,
+} from '../directory/sign-in-directory.ts'
 import type { FindSignIn } from '../http/api/session-credential.ts'
 import type { HttpPart } from '../http/server.ts'
 import { mailFrom, openMail } from '../mail/mail.ts'
@@ -8,10 +15,14 @@ import { AUTH_PREFIX } from '../people/paths.ts'
 import { createPeopleApp } from '../people/people-app.ts'
 import { keepAuthenticatorsSealed } from '../people/sealed-adapter.ts'
 import type { SignUp } from '../people/sign-up.ts'
-import type { Pool } from '../postgres/pool.ts'
+import { openPool, type Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
+import { ownCell } from '../runtime/own-cell.ts'
 import type { Keyring } from '../secrets/keyring.ts'
+
+/** In each process; a sign-in holds one for a millisecond. */
+const ASKING_CONNECTIONS_MAX = 4
 
 /** Sign-in for the dashboard; and for the API, whose cookie a request carries. */
 export function openPeopleRole(deps: {
@@ -25,13 +36,15 @@ export function openPeopleRole(deps: {
   signerSealKey: () => Promise<Uint8Array | null>
   signUp: SignUp
   staging: boolean
+  directory: DirectoryConfig | null
 }): { part: HttpPart; findSignIn: FindSignIn; stop(): Promise<void> } {
   const { pool, clock, log, keyring, seals, baseUrl, smtpUrl, signerSealKey, signUp, staging } = deps
   const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log, staging })
   const secret = keyring.mac('sign_in', Buffer.from('cookies and codes')).toString('base64url')
-  const people = openAuthentication({ pool, seals, clock, log, baseUrl, secret, mail, signUp })
+  const { directory, stop: stopDirectory } = openDirectory(deps)
+  const people = openAuthentication({ pool, seals, clock, log, baseUrl, secret, mail, signUp, directory })
   const sealing = keepAuthenticatorsSealed({ people, pool, seals, clock, log, signerSealKey })
-  const app = createPeopleApp({ people, pool, seals, clock, log, baseUrl, signUp })
+  const app = createPeopleApp({ people, pool, seals, clock, log, baseUrl, signUp, directory })
   return {
     part: {
       name: 'people',
@@ -41,7 +54,44 @@ export function openPeopleRole(deps: {
     findSignIn: (headers) => findSignIn(people, pool, headers),
     stop: async () => {
       await sealing.stop()
+      await stopDirectory()
       await mail.close()
+    },
+  }
+}
+
+/** The directory of cells, read at sign-in and kept up to date; nothing where none is configured. */
+function openDirectory({
+  pool,
+  clock,
+  log,
+  directory: config,
+}: {
+  pool: Pool
+  clock: Clock
+  log: Log
+  directory: DirectoryConfig | null
+}): { directory: SignInDirectory | null; stop(): Promise<void> } {
+  if (config === null) return { directory: null, stop: async () => {} }
+  const { url: connectionString, key } = config
+  const onError = (error: Error) => log.debug({ err: error }, 'an idle connection to the directory was lost')
+  const asked = openPool({
+    connectionString,
+    applicationName: 'paylink-sign-in',
+    max: ASKING_CONNECTIONS_MAX,
+    onError,
+    connectMsMax: CONNECTION_MS_MAX,
+    answerMsMax: CONNECTION_MS_MAX,
+  })
+  const written = openPool({ connectionString, applicationName: 'paylink-directory', max: 1, onError })
+  const cell = ownCell()
+  const keeping = keepDirectory({ pool, directory: written, key, cell, log })
+  const opened = openSignInDirectory({ pool: asked, key, ownCell: cell, clock, log })
+  return {
+    directory: opened,
+    stop: async () => {
+      await Promise.all([keeping.stop(), opened.stop()])
+      await Promise.all([asked.end(), written.end()])
     },
   }
 }

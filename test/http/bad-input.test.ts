@@ -154,7 +154,7 @@ let own: Resources
 const document = openApiDocument(ROUTES, '')
 /** Somebody signed in, for routes that no key reaches; who signs in how is another test's. */
 const SIGNED_IN = {
-  cookie: `${sessionCookieOf(BASE_URL)}=token`,
+  cookie: `${sessionCookieOf(BASE_URL, 0)}=token`,
   origin: BASE_URL,
   'sec-fetch-site': 'same-origin',
 }

@@ -103,7 +103,7 @@ test('the wrong cell answers 421 with the right one, whether or not what was ask
 
 test('a link into a dashboard sets the cell that the browser is led to, and leads nowhere else', async () => {
   const led = await get('/cells/03/dashboard/verify-email?token=a')
-  expect([led.status, led.headers.get('location')]).toEqual([303, '/dashboard/verify-email?token=a'])
+  expect([led.status, led.headers.get('location')]).toEqual([303, '/dashboard/verify-email?token=a&here=1'])
   const cookie = led.headers.get('set-cookie')?.split(';')[0] ?? ''
   expect(cookie).toBe('paylink_cell=03')
   const [, email = '', password = ''] =

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { createOTP } from '@better-auth/utils/otp'
+import type { SignInDirectory } from '../../src/directory/sign-in-directory.ts'
 import { createApiApp } from '../../src/http/api/app.ts'
 import { CLIENT_ADDRESS_HEADER } from '../../src/http/api/client-address.ts'
 import type { Email } from '../../src/mail/mail.ts'
@@ -45,7 +46,7 @@ export type TestPeople = {
 /** Sign-in and the API together on one database, as one server serves them. */
 export async function createTestPeople(
   changes: { pool?: Pool; signerSealKey?: () => Promise<Uint8Array | null> } = {},
-  { signUp = 'open' }: { signUp?: SignUp } = {},
+  { signUp = 'open', directory = null }: { signUp?: SignUp; directory?: SignInDirectory | null } = {},
 ): Promise<TestPeople> {
   const { signerSealKey = async () => null, ...ofApi } = changes
   const api = await createTestApi(ofApi)
@@ -63,8 +64,9 @@ export async function createTestPeople(
     secret: 'a secret of this test, long enough',
     mail: { send: async (message) => void emails.push(message) },
     signUp,
+    directory,
   })
-  const auth = createPeopleApp({ people, pool, seals, clock, log, baseUrl: BASE_URL, signUp })
+  const auth = createPeopleApp({ people, pool, seals, clock, log, baseUrl: BASE_URL, signUp, directory })
   const app = withDeclaredAnswers(
     createApiApp({
       ...api.deps,

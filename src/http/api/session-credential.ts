@@ -4,6 +4,7 @@ import { sessionCookieOf } from '../../core/people/session-cookie.ts'
 import type { MemberRole } from '../../db/people/people.ts'
 import { findMemberRole } from '../../flows/member-role.ts'
 import type { Pool } from '../../postgres/pool.ts'
+import { ownCell } from '../../runtime/own-cell.ts'
 import type { Slots } from '../../runtime/slots.ts'
 import { SCOPES, type Scope } from '../../wire/scopes.ts'
 import type { Credential } from './credentials.ts'
@@ -55,7 +56,7 @@ export function createReadSession(options: {
   slots: Slots
 }): ReadSession {
   const { pool, seals, baseUrl, findSignIn, slots } = options
-  const name = sessionCookieOf(baseUrl)
+  const name = sessionCookieOf(baseUrl, ownCell())
   return async (request) => {
     const cookie = parse(request.headers.get('cookie') ?? '', name)[name]
     if (cookie === undefined) return null

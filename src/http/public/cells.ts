@@ -1,5 +1,5 @@
 import { Busy } from '../../core/busy.ts'
-import { cellOfTag, cellTag, readCell } from '../../core/cells.ts'
+import { cellCookie, cellOfTag, cellTag, readCell } from '../../core/cells.ts'
 import { SLUG_PATTERN } from '../../core/checkout/payment-link.ts'
 import { parseId } from '../../core/ids.ts'
 import { merchantAway } from '../../core/merchant-away.ts'
@@ -8,10 +8,6 @@ import { cellOfInvoiceToken } from '../../secrets/checkout-token.ts'
 import { cellOfUnsubscribeToken } from '../../secrets/unsubscribe-token.ts'
 import { misdirected } from '../../web/misdirected.ts'
 import type { HttpPart } from '../server.ts'
-
-/** By which the proxy knows a browser's cell: it is no secret and opens nothing. */
-const CELL_COOKIE = 'paylink_cell'
-const YEAR_SECONDS = 31_536_000
 
 const LINK_PATH = /^\/(?:l|till)\/([^/]+)/
 const INVOICE_PATH = /^\/i\/([^/]+)/
@@ -42,11 +38,12 @@ export function createCellPart(ownCell: number, deps: CellDeps): HttpPart {
       const { pathname, search } = new URL(request.url)
       const cell = cellOfPath(pathname) ?? ownCell
       if (cell !== ownCell) return answerElsewhere(deps, request, cell)
-      const cookie = `${CELL_COOKIE}=${cellTag(ownCell)}; Path=/; Max-Age=${YEAR_SECONDS}; SameSite=Lax; HttpOnly`
-      const location = `${CELL_PATH.exec(pathname)?.[2] ?? '/dashboard'}${search}`
+      // The dashboard then signs in here, where else an address may be known.
+      const here = `${search === '' ? '?' : `${search}&`}here=1`
+      const location = `${CELL_PATH.exec(pathname)?.[2] ?? '/dashboard'}${here}`
       return new Response(null, {
         status: 303,
-        headers: { location, 'set-cookie': cookie, 'cache-control': 'no-store' },
+        headers: { location, 'set-cookie': cellCookie(ownCell), 'cache-control': 'no-store' },
       })
     },
   }

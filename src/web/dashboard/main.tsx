@@ -5,6 +5,7 @@ import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@ta
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
+import { noteHere } from './api/here.ts'
 import { Problem } from './api/request.ts'
 import { Toasts } from './app/toasts.tsx'
 import { makeRouter } from './router.tsx'
@@ -54,4 +55,7 @@ function start(): void {
   )
 }
 
-if (isAtOwnAddress()) start()
+if (isAtOwnAddress()) {
+  noteHere()
+  start()
+}

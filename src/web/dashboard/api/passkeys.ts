@@ -1,4 +1,4 @@
-import { Problem, requestPeople } from './request.ts'
+import { inItsCell, Problem, requestPeople } from './request.ts'
 import type { ApprovePayout } from './types.ts'
 
 /** Passkeys by WebAuthn Level 3 §5.1.8 and §5.1.9: JSON with base64url, turned into what the browser takes and back. */
@@ -57,8 +57,13 @@ export async function addPasskey(name: string): Promise<void> {
   })
 }
 
-/** Signs in with a passkey, or, where somebody is signed in, proves it as the second factor. */
-export async function provePasskey(): Promise<void> {
+/**
+ * Signs in with a passkey, or, where somebody is signed in, proves it as the second factor. One of another cell is asked for
+ * again there.
+ */
+export const provePasskey = (): Promise<void> => inItsCell(provePasskeyHere)
+
+async function provePasskeyHere(): Promise<void> {
   const options = await requestPeople<SignInOptions>('GET', '/passkey/generate-authenticate-options')
   const { found, response } = await askDevice(options)
   await requestPeople('POST', '/passkey/verify-authentication', {

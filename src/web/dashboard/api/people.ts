@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
-import { requestPeople, signedInAgain } from './request.ts'
+import { isHere } from './here.ts'
+import { inItsCell, requestPeople, signedInAgain } from './request.ts'
 
 /** Sign-in and everything around it, as the sign-in library's endpoints answer. */
 
@@ -80,6 +81,12 @@ export const organizationsQuery = queryOptions({
   queryFn: ({ signal }) => requestPeople<Organization[]>('GET', '/organization/list', { signal }),
   staleTime: SESSION_EVERY_MS,
 })
+/** The tags of further cells where the same person signs in. */
+export const otherCellsQuery = queryOptions({
+  queryKey: ['people', 'other-cells'] as const,
+  queryFn: ({ signal }) => requestPeople<{ cells: readonly string[] }>('GET', '/other-cells', { signal }),
+  staleTime: SESSION_EVERY_MS,
+})
 export const membersQuery = (organizationId: string) =>
   queryOptions({
     queryKey: ['people', 'members', organizationId] as const,
@@ -110,15 +117,22 @@ export const passkeysQuery = queryOptions({
 const post = <Result = unknown>(path: string, body: object = {}) =>
   requestPeople<Result>('POST', path, { body })
 
+/** What names an address goes to the cell where that signs in, or stays in this one. */
+const postToItsCell = <Result = unknown>(path: string, body: object, stays = isHere()) =>
+  inItsCell(() => post<Result>(path, stays ? { ...body, here: true } : body))
+
 export const people = {
-  signUp: (body: { name: string; email: string; password: string }) => post('/sign-up/email', body),
+  /** `stays`: somebody who was invited to a shop of this cell. */
+  signUp: (body: { name: string; email: string; password: string }, stays: boolean) =>
+    postToItsCell('/sign-up/email', body, stays || isHere()),
   openShop: (name: string) => post<{ merchant_id: string }>('/open-shop', { name }),
-  signIn: (body: { email: string; password: string }) =>
-    post<{ twoFactorRedirect?: boolean }>('/sign-in/email', body),
+  /** `stays`: somebody whose sign-in of this cell has ended. */
+  signIn: (body: { email: string; password: string }, stays: boolean) =>
+    postToItsCell<{ twoFactorRedirect?: boolean }>('/sign-in/email', body, stays || isHere()),
   signOut: () => post('/sign-out'),
   sendVerification: (email: string) => post('/send-verification-email', { email }),
   verifyEmail: (token: string) => requestPeople('GET', '/verify-email', { query: { token } }),
-  requestReset: (email: string) => post('/request-password-reset', { email }),
+  requestReset: (email: string) => postToItsCell('/request-password-reset', { email }),
   resetPassword: (body: { token: string; newPassword: string }) => post('/reset-password', body),
   changePassword: (body: { currentPassword: string; newPassword: string }) =>
     post('/change-password', { ...body, revokeOtherSessions: true }),

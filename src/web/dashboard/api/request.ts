@@ -88,6 +88,31 @@ export function requestApi<Result>(
   })
 }
 
+const isOfAnotherCell = (error: unknown): boolean => error instanceof Problem && error.code === 'CELL_WRONG'
+
+/** Repeats once what belongs to another cell: the refusal's cookie leads the browser there. Throws a `Problem`. */
+export async function inItsCell<Result>(ask: () => Promise<Result>): Promise<Result> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (!isOfAnotherCell(error)) throw error
+  }
+  try {
+    return await ask()
+  } catch (error) {
+    if (!isOfAnotherCell(error)) throw error
+    throw new Problem(
+      {
+        code: 'cell_unreachable',
+        status: 421,
+        message:
+          'The server that this belongs to cannot be reached. Try again in a minute. If that does not help, ask whoever runs this service.',
+      },
+      { cause: error },
+    )
+  }
+}
+
 /** A request to the sign-in. Throws a `Problem`. */
 export function requestPeople<Result>(
   method: 'GET' | 'POST',

@@ -48,6 +48,7 @@ export function SignInAgain() {
       ) : (
         <SignInForm
           email={person.email}
+          stays
           onSignedIn={() => goOn.mutate()}
           onCodeNeeded={() => setNeedsCode(true)}
         />

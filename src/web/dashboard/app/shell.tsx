@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate } from '@tanstack/react-router'
 import { useState, useSyncExternalStore } from 'react'
-import { organizationsQuery, people } from '../api/people.ts'
+import { organizationsQuery, otherCellsQuery, people } from '../api/people.ts'
 import { reviewsOf } from '../api/reads.ts'
 import { onSignInNeeded, reachOf } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
@@ -160,8 +160,15 @@ function ModeSwitch() {
   )
 }
 
+/** Where the dashboards of other cells are: each has a sign-in of its own. */
+const CELLS = '/cells/'
+
 function ShopChoice({ account }: { account: Account }) {
   const organizations = useQuery(organizationsQuery)
+  const { data: { cells } = { cells: [] } } = useQuery({
+    ...otherCellsQuery,
+    enabled: account.person.emailVerified,
+  })
   const navigate = useNavigate()
   const queries = useQueryClient()
   const choose = usePeopleChange(people.chooseOrganization, {
@@ -172,19 +179,30 @@ function ShopChoice({ account }: { account: Account }) {
   })
   const shops = organizations.data ?? []
   const chosen = shops.find(({ id }) => id === account.merchantId)
-  if (shops.length < 2) return <strong className="shop">{chosen?.name ?? ''}</strong>
+  if (shops.length < 2 && cells.length === 0) return <strong className="shop">{chosen?.name ?? ''}</strong>
   return (
     <select
       className="input shop"
       aria-label="Shop"
       value={account.merchantId}
-      onChange={(event) => choose.mutate(event.target.value)}
+      onChange={({ target: { value } }) =>
+        value.startsWith(CELLS) ? window.location.assign(value) : choose.mutate(value)
+      }
     >
       {shops.map(({ id, name }) => (
         <option key={id} value={id}>
           {name}
         </option>
       ))}
+      {cells.length === 0 ? null : (
+        <optgroup label="Shops on another server">
+          {cells.map((tag) => (
+            <option key={tag} value={`${CELLS}${tag}/dashboard/`}>
+              Server {tag}
+            </option>
+          ))}
+        </optgroup>
+      )}
     </select>
   )
 }

@@ -9,17 +9,20 @@ import { ProblemNote } from '../parts/note.tsx'
 /** A password or a passkey. */
 export function SignInForm({
   email: known = '',
+  stays = false,
   onSignedIn,
   onCodeNeeded,
 }: {
   email?: string
+  /** In this cell, whatever address is given. */
+  stays?: boolean
   onSignedIn: () => void
   onCodeNeeded: () => void
 }) {
   const [email, setEmail] = useState(known)
   const [password, setPassword] = useState('')
   const signIn = useMutation({
-    mutationFn: () => people.signIn({ email: email.trim(), password }),
+    mutationFn: () => people.signIn({ email: email.trim(), password }, stays),
     onSuccess: ({ twoFactorRedirect }) => (twoFactorRedirect === true ? onCodeNeeded() : onSignedIn()),
   })
   const byPasskey = useMutation({ mutationFn: provePasskey, onSuccess: onSignedIn })

@@ -1,15 +1,19 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
+import { isHere, leaveHere } from '../api/here.ts'
 import { useEnter } from '../app/enter.ts'
 import { SecondFactorForm } from '../app/second-factor.tsx'
 import { SignInForm } from '../app/sign-in-form.tsx'
 import { AuthCard } from '../parts/auth-card.tsx'
+import { Button } from '../parts/button.tsx'
 
 const route = getRouteApi('/outside/sign-in')
 
 export function SignInPage() {
   const { next } = route.useSearch()
   const [needsCode, setNeedsCode] = useState(false)
+  // A link into one cell leads to what is there.
+  const [stays, setStays] = useState(isHere())
   const enter = useEnter()
   if (needsCode) {
     return (
@@ -28,12 +32,27 @@ export function SignInPage() {
         </>
       }
     >
-      <SignInForm onSignedIn={() => void enter(next)} onCodeNeeded={() => setNeedsCode(true)} />
+      <SignInForm
+        key={String(stays)}
+        onSignedIn={() => void enter(next)}
+        onCodeNeeded={() => setNeedsCode(true)}
+      />
       <p className="auth-links">
         <Link to="/forgot-password">Forgot your password?</Link>
         <Link to="/sign-up" search={{ next }}>
           New here? Sign up
         </Link>
+        {stays ? (
+          <Button
+            look="quiet"
+            onClick={() => {
+              leaveHere()
+              setStays(false)
+            }}
+          >
+            Sign in to a shop on another server
+          </Button>
+        ) : null}
       </p>
     </AuthCard>
   )

@@ -23,7 +23,7 @@ export function SignUpPage() {
   const signUp = useMutation({
     mutationFn: async () => {
       const { name, email, password, shop } = form
-      await people.signUp({ name: name.trim(), email: email.trim(), password })
+      await people.signUp({ name: name.trim(), email: email.trim(), password }, isInvited)
       if (!isInvited) await openShop(shop.trim())
     },
     onSuccess: () => enter(next),

@@ -1,0 +1,59 @@
+import { APIError, type createAuthMiddleware, getSessionFromCtx } from 'better-auth/api'
+import { CELL_HEADER, cellCookie, cellTag } from '../core/cells.ts'
+import { isOwnPasskey } from '../db/people/directory-changes.ts'
+import type { SignInDirectory } from '../directory/sign-in-directory.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { ownCell } from '../runtime/own-cell.ts'
+import type { SignUp } from './sign-up.ts'
+
+type Deps = {
+  readonly pool: Pool
+  readonly signUp: SignUp
+  readonly directory?: SignInDirectory | null
+}
+type Context = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0]
+
+/**
+ * Where several cells share a directory, sends whoever signs in, signs up or forgot a password to the cell where that
+ * belongs, by a cookie for the proxy. The library has counted the request by then under the client's address. What cell it
+ * is follows from the address alone, so that no answer says whether anybody has it; `here` in the body stays, as it is
+ * without a directory. While the directory does not answer, everybody stays.
+ */
+export async function requireOwnCell(deps: Deps, ctx: Context): Promise<void> {
+  const cell = ctx.body?.here === true ? null : await cellOf(deps, ctx)
+  if (cell === 'full')
+    throw new APIError('FORBIDDEN', {
+      code: 'SIGN_UP_CLOSED',
+      message: 'No new accounts can be opened just now. Try again later.',
+    })
+  if (cell === null || cell === ownCell()) return
+  throw new APIError(
+    'MISDIRECTED_REQUEST',
+    { code: 'CELL_WRONG', message: 'This belongs to another server of the same service. Try again.' },
+    { [CELL_HEADER]: cellTag(cell), 'set-cookie': cellCookie(cell) },
+  )
+}
+
+async function cellOf(
+  { pool, signUp, directory = null }: Deps,
+  ctx: Context,
+): Promise<number | 'full' | null> {
+  if (directory === null) return null
+  const { email, response } = ctx.body ?? {}
+  switch (ctx.path) {
+    case '/sign-in/email':
+    case '/request-password-reset':
+      return typeof email === 'string' ? directory.cellOfEmail(email) : null
+    case '/sign-up/email':
+      // An invitation is of this cell.
+      return signUp === 'open' ? directory.cellForNewAccount() : null
+    case '/passkey/verify-authentication': {
+      const id: unknown = response?.id
+      // Who is signed in proves a second factor of this cell.
+      if (typeof id !== 'string' || (await isOwnPasskey(pool, id))) return null
+      return (await getSessionFromCtx(ctx)) === null ? directory.cellOfPasskey(id) : null
+    }
+    default:
+      return null
+  }
+}

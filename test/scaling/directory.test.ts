@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { keepDirectory } from '../../src/directory/keep-directory.ts'
+import { emailLookup } from '../../src/directory/lookup.ts'
+import { drainCell } from '../../src/directory/registry.ts'
+import { CONNECTION_MS_MAX, openSignInDirectory } from '../../src/directory/sign-in-directory.ts'
+import { openPool, type Pool } from '../../src/postgres/pool.ts'
+import { createLogger } from '../../src/runtime/log.ts'
+import { createTestDirectory, DIRECTORY_KEY, type TestDirectory } from '../support/cell-directory.ts'
+import { createTestPeople, PASSWORD, type TestPeople } from '../support/people.ts'
+import { startSilentServer } from '../support/silent-server.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
+
+/** The directory of three cells, of which this process is cell 0: its rows, and what the sign-in makes of them. */
+
+const key = Buffer.from(DIRECTORY_KEY, 'hex')
+const log = createLogger('silent', 'stderr')
+const PATIENT = { answerMsMax: 60_000 }
+const opened: Pool[] = []
+const readers: { stop(): Promise<void> }[] = []
+let directory: TestDirectory
+let people: TestPeople
+let asked: string[]
+beforeAll(async () => {
+  directory = await createTestDirectory({ 0: 100, 3: 100, 7: 100 })
+  await directory.database.owner.query('update cell set reported_at = now()')
+  asked = []
+  people = await createTestPeople({}, { directory: directoryAt(directory.urlOf(0), asked) })
+})
+afterAll(async () => {
+  await people.drop()
+  await Promise.all(readers.map((reader) => reader.stop()))
+  await Promise.all(opened.map((pool) => pool.end()))
+  await directory.drop()
+})
+
+/** It has all the time that a busy machine takes, unless how long it has is what is tested. */
+function directoryAt(
+  connectionString: string,
+  texts: string[] = [],
+  limits: { answerMsMax?: number } = PATIENT,
+) {
+  const pool = openPool({
+    connectionString,
+    applicationName: 'paylink-test',
+    max: 4,
+    onError: () => {},
+    ...(limits === PATIENT ? {} : { connectMsMax: CONNECTION_MS_MAX, answerMsMax: CONNECTION_MS_MAX }),
+  })
+  opened.push(pool)
+  const query = (text: string, values: unknown[]) => {
+    texts.push(text)
+    return pool.query(text, values)
+  }
+  const clock = () => new Date()
+  const clients = { query } as unknown as Pool
+  const reader = openSignInDirectory({ pool: clients, key, ownCell: 0, clock, log, ...limits })
+  readers.push(reader)
+  return reader
+}
+
+const owner = () => directory.database.owner
+/** Somebody who signs in there, as that cell writes it. */
+const put = (email: string, cell: number, isVerified = true) =>
+  owner().query(`insert into person_cell (lookup, cell, is_verified) values (decode($1, 'hex'), $2, $3)`, [
+    emailLookup(key, email),
+    cell,
+    isVerified,
+  ])
+/** An address that nobody has and that is answered in this cell, or one that is not. */
+async function unknownAt(cell: number, from = 0): Promise<string> {
+  const reader = directoryAt(directory.urlOf(0))
+  for (let number = from; ; number += 1) {
+    const email = `nobody${number}@example.com`
+    if ((await reader.cellOfEmail(email)) === cell) return email
+  }
+}
+const signIn = (email: string, more: object = {}) =>
+  people.browser().ask('POST', '/api/auth/sign-in/email', { email, password: 'a wrong password', ...more })
+
+test('an address leads to its cell, in one spelling of all, and an unknown one always to the same', async () => {
+  await put('three@example.com', 3)
+  const answer = await signIn(' Three@EXAMPLE.com')
+  expect([answer.status, answer.headers.get('paylink-cell'), answer.headers.getSetCookie()]).toEqual([
+    421,
+    '03',
+    ['paylink_cell=03; Path=/; Max-Age=31536000; SameSite=Lax; HttpOnly'],
+  ])
+  expect(answer.body).toMatchObject({ code: 'CELL_WRONG' })
+  const reset = await people
+    .browser()
+    .ask('POST', '/api/auth/request-password-reset', { email: 'three@example.com' })
+  expect([reset.status, reset.headers.get('paylink-cell')]).toEqual([421, '03'])
+  const unknown = await unknownAt(7)
+  for (const _ of [1, 2]) expect((await signIn(unknown)).headers.get('paylink-cell')).toBe('07')
+  expect((await signIn('three@example.com', { here: true })).status).toBe(401)
+})
+
+test('no answer and no statement says whether anybody has an address', async () => {
+  await people.signUp('Known Here')
+  await put('known.here@example.com', 0)
+  await put('known.there@example.com', 3)
+  const bare = async (email: string) => {
+    asked.length = 0
+    const { status, headers, text } = await signIn(email)
+    const tag = /0[037]/g
+    const lines = [...headers].map(([name, value]) => `${name}: ${value.replace(tag, 'NN')}`)
+    return { status, text, lines, asked: asked.filter((one) => !one.includes('from cell')) }
+  }
+  const [there, nowhere] = [await bare('known.there@example.com'), await bare(await unknownAt(3))]
+  expect(there.status).toBe(421)
+  expect(nowhere).toEqual(there)
+  const [here, unknown] = [await bare('known.here@example.com'), await bare(await unknownAt(0))]
+  expect(here.status).toBe(401)
+  expect(unknown).toEqual(here)
+  // Somebody with accounts in two cells is answered in one of them, as everybody else.
+  await put('both@example.com', 3)
+  await put('both@example.com', 0)
+  expect((await signIn('both@example.com')).headers.get('paylink-cell')).toBe('03')
+})
+
+test('who confirmed an address goes before who did not, and then who was first', async () => {
+  await put('squatted@example.com', 7, false)
+  await put('squatted@example.com', 3)
+  const reader = directoryAt(directory.urlOf(0))
+  expect(await reader.cellOfEmail('squatted@example.com')).toBe(3)
+  expect(await reader.otherCellsOf('squatted@example.com')).toEqual([3])
+})
+
+test('a guess is counted where the password is judged, and a client is sent on twenty times a minute', async () => {
+  const { email } = await people.signUp('Guessed At')
+  await put(email, 3)
+  const client = people.browser()
+  const ask = () => client.ask('POST', '/api/auth/sign-in/email', { email, password: 'a wrong password' })
+  const statuses = []
+  for (let count = 0; count < 21; count += 1) statuses.push((await ask()).status)
+  expect(statuses).toEqual([...Array(20).fill(421), 429])
+  const right = await people
+    .browser()
+    .ask('POST', '/api/auth/sign-in/email', { email, password: PASSWORD, here: true })
+  expect(right.status).toBe(200)
+})
+
+test('a flood of unknown addresses costs one look each, and the list of cells hardly any', async () => {
+  const texts: string[] = []
+  const reader = directoryAt(directory.urlOf(0), texts)
+  for (let round = 0; round < 2; round += 1)
+    for (let at = 0; at < 500; at += 50)
+      await Promise.all(
+        Array.from({ length: 50 }, (_, index) => reader.cellOfEmail(`flood${at + index}@example.com`)),
+      )
+  const looks = texts.filter((text) => text.includes('person_cell')).length
+  expect(looks).toBeGreaterThanOrEqual(500)
+  expect(looks).toBeLessThanOrEqual(1_000)
+  // Those that came at the same moment asked for it at the same moment.
+  expect(texts.length - looks).toBeLessThan(500)
+})
+
+test('a directory that lies leads to no cell that is not registered', async () => {
+  await owner().query('alter table person_cell drop constraint person_cell_cell_fkey')
+  await put('lied.about@example.com', 999)
+  const reader = directoryAt(directory.urlOf(0))
+  expect([0, 3, 7]).toContain(await reader.cellOfEmail('lied.about@example.com'))
+  await owner().query('delete from person_cell where cell = 999')
+  await owner().query(
+    'alter table person_cell add constraint person_cell_cell_fkey foreign key (cell) references cell',
+  )
+})
+
+test('a directory that is dead or hangs keeps one sign-in waiting, and is used again once it is back', async () => {
+  const silent = await startSilentServer()
+  const proxy = await startTcpProxy(silent.port)
+  const url = new URL(directory.urlOf(0))
+  const server = Number(url.port)
+  url.port = String(proxy.port)
+  const reader = directoryAt(url.href, [], {})
+  expect(await reader.cellOfEmail('three@example.com')).toBe(null)
+  for (let count = 0; count < 50; count += 1)
+    expect(await reader.cellOfEmail(`other${count}@example.com`)).toBe(null)
+  // One of the first sign-in, and those by which it is looked for.
+  expect(silent.connections()).toBeLessThan(10)
+  expect(await reader.cellForNewAccount()).toBe(null)
+  proxy.aim(server)
+  await until(async () => (await reader.cellOfEmail('three@example.com')) === 3)
+  // Cut while a connection is open: the statement hangs, and its connection is given up.
+  proxy.cut()
+  await until(async () => (await reader.cellOfEmail('cut.off@example.com')) === null)
+  proxy.aim(server)
+  await until(async () => (await reader.cellOfEmail('three@example.com')) === 3)
+  await proxy.close()
+  await silent.close()
+  await until(async () => (await reader.cellOfEmail('gone@example.com')) === null)
+  const alone = await createTestPeople({}, { directory: reader })
+  const { email } = await alone.signUp('Signs In Anyway')
+  const answer = await alone.browser().ask('POST', '/api/auth/sign-in/email', { email, password: PASSWORD })
+  expect(answer.status).toBe(200)
+  await alone.drop()
+})
+
+test('a new account goes where most room is free and to no cell that drains, or stays where it is asked to', async () => {
+  await owner().query(
+    'update cell set reported_at = now(), merchants = case number when 3 then 10 else 90 end',
+  )
+  const signUp = (name: string, more: object = {}) => {
+    const body = { name, email: `${name}@example.com`, password: PASSWORD, ...more }
+    return people.browser().ask('POST', '/api/auth/sign-up/email', body)
+  }
+  const placed = () => directoryAt(directory.urlOf(0)).cellForNewAccount()
+  expect(await placed()).toBe(3)
+  // What is remembered is two seconds old at most.
+  await until(async () => (await signUp('placed')).headers.get('paylink-cell') === '03')
+  expect((await signUp('stays', { here: true })).status).toBe(200)
+  await drainCell(owner(), 3)
+  expect(await placed()).toBe(0)
+  await owner().query(`update cell set reported_at = now() - interval '1 hour' where number = 0`)
+  expect(await placed()).toBe(7)
+  await owner().query('update cell set merchants = room where number <> 3')
+  expect(await placed()).toBe('full')
+  await until(async () => (await signUp('full')).status === 403)
+  await owner().query(`update cell set state = 'open', merchants = 0, reported_at = now()`)
+  await until(async () => (await signUp('opened-again')).status === 200)
+})
+
+test('a cell writes all of its people, passkeys and merchants, then changes, and all again after a loss', async () => {
+  const pool = openPool({
+    connectionString: directory.urlOf(0),
+    applicationName: 'paylink-test',
+    max: 1,
+    onError: () => {},
+  })
+  opened.push(pool)
+  const cell = people.api.deps.pool
+  const keep = () => keepDirectory({ pool: cell, directory: pool, key, cell: 0, log })
+  const rows = async (table: string) =>
+    (await owner().query(`select to_jsonb(r) - 'since' as row from ${table} r where cell = 0 order by 1`))
+      .rows
+  const counts = async () => {
+    const { rows: found } = await owner().query<{ people: number; merchants: number }>(
+      `select (select count(*) from person_cell where cell = 0) as people,
+         (select count(*) from merchant_cell where cell = 0) as merchants`,
+    )
+    return found[0]
+  }
+  const { rows: own } = await cell.query<{ people: number; merchants: number }>(
+    'select (select count(*) from person) as people, (select count(*) from organization) as merchants',
+  )
+  const writers = [keep(), keep()]
+  await until(async () => (await counts())?.people === own[0]?.people)
+  expect(await counts()).toEqual(own[0])
+  const all = JSON.stringify(await rows('person_cell'))
+  expect(all).not.toContain('example.com')
+
+  const { email, merchantId } = await people.signUp('Comes Later')
+  const reader = directoryAt(directory.urlOf(0))
+  await until(async () => (await rows('merchant_cell')).some(({ row }) => row.merchant_id === merchantId))
+  expect(await reader.cellOfEmail(email)).toBe(0)
+  await people.api.database.owner.query(
+    `insert into person_passkey (id, user_id, public_key, credential_id, counter, device_type, backed_up)
+     select 'pk', id, 'key', 'credential', 0, 'singleDevice', false from person where email = $1`,
+    [email],
+  )
+  await until(async () => (await reader.cellOfPasskey('credential')) === 0)
+  await people.api.database.owner.query('delete from person_passkey')
+  await until(async () => (await rows('passkey_cell')).length === 0)
+  await until(async () => (await cell.query('select from directory_change')).rowCount === 0)
+  const before = [await rows('person_cell'), await rows('merchant_cell')]
+
+  // Lost with all that it held, its logins kept: the next change finds out, or the report of a minute later.
+  await owner().query('truncate cell, person_cell, passkey_cell, merchant_cell')
+  await people.signUp('Finds Out')
+  await until(async () => (await rows('person_cell')).length === (before[0]?.length ?? 0) + 1)
+  const { rows: cells } = await owner().query('select number, state, room, merchants from cell')
+  expect(cells).toEqual([{ number: 0, state: 'open', room: 100, merchants: (before[1]?.length ?? 0) + 1 }])
+  for (const writer of writers) await writer.stop()
+})
