@@ -16,6 +16,8 @@ export type Site = {
   readonly cells: readonly Cell[]
   readonly proxy: { kill(): Promise<void>; start(): void }
   readonly chains: SandboxChains
+  /** What all cells but the last read the chain through. */
+  readonly reader: TestMachine
 }
 
 export type Fault = {
@@ -108,7 +110,19 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'chain killed',
     costs: 'none',
-    carryOut: (_cell, { chains }) => chains.process.kill(),
+    carryOut: async (_cell, { chains }, random) => {
+      await chains.process.kill()
+      await aWhile(random)
+    },
+  },
+  {
+    name: 'reader of the chain cut off',
+    costs: 'none',
+    carryOut: async (_cell, { reader }, random) => {
+      await reader.cut()
+      await aWhile(random)
+      await reader.mend()
+    },
   },
   {
     name: 'primary killed, started again',

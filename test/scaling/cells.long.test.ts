@@ -10,6 +10,7 @@ import { z } from 'zod'
 import { SandboxRpc } from '../../src/sandbox/sandbox-rpc.ts'
 import { UtxoSandboxClient } from '../../src/sandbox/utxo/utxo-sandbox-client.ts'
 import { scriptOfAddress } from '../../src/sandbox/utxo/utxo-wallet.ts'
+import { PROGRAM } from '../support/app.ts'
 import { seededRandom } from '../support/random.ts'
 import { until } from '../support/until.ts'
 import { answerChallenges, startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -68,14 +69,17 @@ afterAll(async () => {
 }, TIMEOUT_MS)
 
 async function startSite(): Promise<Site> {
-  const front = await network.machine('proxy')
+  const [front, reader] = [await network.machine('proxy'), await network.machine('reader')]
   const url = `http://${front.address}`
+  await startReader(reader)
   const started = []
   for (const number of CELLS) {
     const [own, prefix] = [join(folder, `cell${number}`), `c${number}-`]
     await mkdir(own)
     const database = await startPostgresPair(network, own, prefix)
-    const env = { CELL: String(number), BASE_URL: url }
+    const chain =
+      number === CELLS.at(-1) ? {} : { TEST_LITECOIN_RPC_URL: readerUrl(reader, `cell-${number}`) }
+    const env = { CELL: String(number), BASE_URL: url, ...chain }
     const options = { folder: own, layout: LAYOUT, prefix, env }
     started.push({
       number,
@@ -96,7 +100,21 @@ async function startSite(): Promise<Site> {
     while (shops.length < SHOPS_OF_EACH) shops.push(await openShop(cell.paylink, [url], hooks))
     cells.push({ ...cell, shops })
   }
-  return { cells, proxy, chains }
+  return { cells, proxy, chains, reader }
+}
+
+const READER_TOKEN = 'a-token-of-three-cells'
+const readerUrl = ({ address }: TestMachine, name: string) =>
+  `http://${name}:${READER_TOKEN}@${address}:8555/litecoin-test/0`
+
+/** The role `reader` before the sandbox chain. */
+async function startReader(machine: TestMachine): Promise<void> {
+  await until(() => sandboxUrl(chains).then(Boolean, () => false), { what: 'the chain is there' })
+  const nodes = { TEST_LITECOIN_RPC_URL: await sandboxUrl(chains) }
+  const dataDir = join(folder, 'reader')
+  await mkdir(dataDir)
+  const env = { ...nodes, READER_HOST: machine.address, READER_TOKEN, DATA_DIR: dataDir }
+  machine.keep({ name: 'reader', file: process.execPath, args: [PROGRAM, 'start', 'reader'], env })
 }
 
 function proxyOn(machine: TestMachine, config: string): Site['proxy'] {

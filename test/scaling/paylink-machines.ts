@@ -2,12 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CHAINS } from '../../src/core/assets.ts'
-import type { RunResult } from '../support/app.ts'
+import { PROGRAM, type RunResult } from '../support/app.ts'
 import { readRootFile } from '../support/root-file.ts'
 import { until } from '../support/until.ts'
 import type { RunningProgram, TestMachine, TestNetwork } from './test-network.ts'
 
-const PROGRAM = new URL('../../dist/main.js', import.meta.url).pathname
 const READY_MS_MAX = 120_000
 const PRIMARY_MS_MAX = 30_000
 /** Only Litecoin's sandbox chain runs: nothing listens where the others are said to be. */
