@@ -64,7 +64,7 @@ export async function moveMerchantCommand(
           output.problem(`${email} chooses a password, once, within seven days: ${set_password_url}`)
         if (optoutsLost > 0)
           output.problem(`${optoutsLost} buyers who unsubscribed are in no invoice, and are not known there`)
-        output.problem(`add these ${lines.length} lines to the proxy’s map, and reload it`)
+        output.problem(`put these ${lines.length} lines at the top of the proxy’s map, and reload it`)
         return 0
       },
       { config: other },

@@ -63,14 +63,16 @@ export async function moveMerchant(move: Move): Promise<Moved> {
   let moved: Moved = { copied: {}, optoutsLost: 0 }
   onStep('stop')
   const beganAt = await stopSales(move, here.move)
-  if (!hasArrived && (here.move?.state !== 'moved' || !there.exists)) {
+  // A copy of an earlier move that was undone lacks what was sold since.
+  const isCopied = here.move?.state === 'moved' && there.move?.beganAt.getTime() === beganAt.getTime()
+  if (!hasArrived && !isCopied) {
     onStep('copy')
     const optoutsLost = await copyMerchant(move, { merchantId, beganAt })
     onStep('verify')
     moved = { copied: await verifyCopy(move, { merchantId, beganAt }), optoutsLost }
   }
   onStep('switch')
-  await switchSales(move)
+  await switchSales(move, beganAt)
   onStep('open')
   await withSystemTransaction(target.pool, async (tx) => {
     await lockMerchantMove(tx, merchantId)
@@ -94,6 +96,9 @@ export async function abortMove({ merchantId, source, target }: Move): Promise<v
         ? `${merchantId} has moved to ${tag(move)}: that cannot be undone`
         : `${merchantId} is not being moved to ${tag(target)}`,
     )
+  // The source was restored from a backup of before the switch.
+  if (there?.state === 'arrived')
+    throw new StartRefused(`${merchantId} is in ${tag(target)} already: run the command without --abort`)
   // From here on no other run of the command can switch.
   await withSystemTransaction(source.pool, async (tx) => {
     await lockMerchantMove(tx, merchantId)
@@ -138,12 +143,12 @@ function stopSales({ merchantId, source, target, now }: Move, move: MerchantMove
 
 /** The whole copy in one transaction of the target, in place of one that was not switched to. Buyers' opt-outs lost. */
 async function copyMerchant(move: Move, merchant: MovedMerchant): Promise<number> {
-  const { source, target } = move
+  const { source, target, now } = move
   const { merchantId, beganAt } = merchant
   return withOneMoment(source.pool, READ_MINUTES_MAX, (from) =>
     withSystemTransaction(target.pool, async (to) => {
       await dropCopy(to, merchantId)
-      for (const table of COPIED_TABLES) await copyTable({ from, to, source, target }, table, merchant)
+      for (const table of COPIED_TABLES) await copyTable({ from, to, source, target, now }, table, merchant)
       await copyMembers(move, from, to)
       await copyOrders(move, from, to)
       const optoutsLost = await copyOptouts(move, from, to)
@@ -160,6 +165,7 @@ async function copyMerchant(move: Move, merchant: MovedMerchant): Promise<number
 const OF_A_COPY = [
   ['access_set', 'owner_id'],
   ['organization_member', 'organization_id'],
+  ['organization_invitation', 'organization_id'],
   ...[
     'destination_sighting',
     'approver_sighting',
@@ -273,14 +279,14 @@ async function verifyCopy(move: Move, merchant: MovedMerchant): Promise<{ [table
   return Object.fromEntries([...own].map(([table, { rows }]) => [table, rows]))
 }
 
-/** From its commit on the source never sells for the merchant again. */
-async function switchSales({ merchantId, source, target }: Move): Promise<void> {
-  const step = { from: 'moving', to: 'moved', cell: target.cell } as const
+/** From its commit on the source never sells for the merchant again. Only the move that was copied: not a later one. */
+async function switchSales({ merchantId, source, target }: Move, beganAt: Date): Promise<void> {
+  const step = { from: 'moving', to: 'moved', cell: target.cell, beganAt } as const
   await withSystemTransaction(source.pool, async (tx) => {
     await lockMerchantMove(tx, merchantId)
     await stepMerchantMove(tx, merchantId, step)
   })
   const { move } = await loadMerchantMove(source.pool, merchantId)
-  if (move?.state !== 'moved' || move.cell !== target.cell)
+  if (move?.state !== 'moved' || move.cell !== target.cell || move.beganAt.getTime() !== beganAt.getTime())
     throw new StartRefused(`The move of ${merchantId} was undone meanwhile`)
 }

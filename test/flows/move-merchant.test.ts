@@ -228,6 +228,80 @@ test('a cell restored from a backup of before the move gives the shop up again',
   expect(await sales()).toEqual([421, 201])
 })
 
+test('a shop that arrived is not undone from a backup that was made while it moved', async () => {
+  await moveMerchant(move())
+  await first.database.owner.query(`update merchant_move set state = 'moving' where merchant_id = $1`, [
+    shop.id,
+  ])
+  await expect(abortMove(move())).rejects.toThrow('run the command without --abort')
+  await moveMerchant(move())
+  expect(await sales()).toEqual([421, 201])
+})
+
+test('a copy is used for its own move only, for a later one lacks nothing that was sold between', async () => {
+  await expect(moveMerchant(move({}, 'verify'))).rejects.toBeInstanceOf(Killed)
+  // The target as it was before the move was undone and begun again.
+  await first.database.owner.query('delete from merchant_move where merchant_id = $1', [shop.id])
+  const key = randomUUID()
+  const sold = made(await sell(first, shop.testKey, SALE, key))
+  const later = { now: new Date(first.time.now.getTime() + 1_000) }
+  const insert = `insert into merchant_move values ($1, 'moved', 3, $2)`
+  await first.database.owner.query(insert, [shop.id, later.now])
+  await moveMerchant(move(later))
+  expect((await sell(third, shop.testKey, SALE, key)).body).toEqual(sold)
+})
+
+test('a run that copied before the move was undone and begun again does not switch', async () => {
+  await expect(moveMerchant(move({}, 'copy'))).rejects.toBeInstanceOf(Killed)
+  const other = await first.database.owner.connect()
+  await other.query('begin')
+  await other.query(`select pg_advisory_xact_lock(hashtextextended('merchant_move/' || $1, 0))`, [shop.id])
+  let ended = Promise.resolve('')
+  await new Promise<void>((resolve) => {
+    const late = moveMerchant(move({ onStep: (step) => (step === 'switch' ? resolve() : undefined) }))
+    ended = late.then(
+      () => 'moved',
+      (error: Error) => error.message,
+    )
+  })
+  await other.query(`update merchant_move set began_at = began_at + interval '1 s' where merchant_id = $1`, [
+    shop.id,
+  ])
+  await other.query('commit')
+  other.release()
+  expect(await ended).toContain('was undone meanwhile')
+  expect(await sales()).toEqual([503, 503])
+  await moveMerchant(move())
+  expect(await sales()).toEqual([421, 201])
+})
+
+test('an invitation that was made in the target meanwhile holds up neither another copy nor the undoing', async () => {
+  await expect(moveMerchant(move({}, 'switch'))).rejects.toBeInstanceOf(Killed)
+  await third.database.owner.query(
+    `insert into organization_invitation (id, organization_id, email, role, status, inviter_id, expires_at, created_at)
+     select gen_random_uuid(), organization_id, 'b@shop.example', 'admin', 'pending', user_id, now(), now()
+     from organization_member where organization_id = $1`,
+    [shop.id],
+  )
+  await abortMove(move())
+  expect(await sales()).toEqual([201, 401])
+})
+
+test('payout destinations wait anew: the time in a row of the source counts for nothing', async () => {
+  await first.database.owner.query(
+    `insert into payout_destination (merchant_id, id, livemode, asset, address, name, created_by, created_at, usable_at)
+     select $1, 'dst_' || mode, mode, 'LTC', 'ltc1q' || mode, 'Mine', 'key', now(), '2020-01-01'
+     from unnest('{true,false}'::boolean[]) as mode`,
+    [shop.id],
+  )
+  await moveMerchant(move())
+  const { rows } = await third.database.owner.query<{ usable_at: Date }>(
+    'select usable_at from payout_destination where merchant_id = $1 order by livemode',
+    [shop.id],
+  )
+  expect(rows.map(({ usable_at: at }) => at.getTime() - first.time.now.getTime())).toEqual([0, 86_400_000])
+})
+
 test('a key that Paylink did not write stops the move before anything is copied', async () => {
   const { id } = await first.addKey(shop.id, false, ['invoices:read'])
   await first.database.owner.query(`update api_key set scopes = '{payouts:write}' where id = $1`, [id])

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { mapCellCommand } from '../../src/cli/cells-commands.ts'
@@ -48,7 +48,7 @@ export async function writeCellsProxy(
 }
 
 export type CellsProxy = {
-  /** Adds lines to the map, and reads it again without a stop. */
+  /** Puts lines at the top of the map, where they count before older ones, and reads it again without a stop. */
   learn(lines: readonly string[]): Promise<void>
   stop(): Promise<void>
 }
@@ -64,7 +64,8 @@ export async function startCellsProxy(site: string, cells: readonly ProxiedCell[
   await until(async () => (await fetch(`${site}/healthz`).catch(() => null))?.status === 200)
   return {
     learn: async (lines) => {
-      await appendFile(join(folder, 'cells.map'), lines.map((line) => `${line}\n`).join(''))
+      const map = join(folder, 'cells.map')
+      await writeFile(map, lines.map((line) => `${line}\n`).join('') + (await readFile(map, 'utf8')))
       const before = running.at(-1)
       start('-sf', String(before?.pid))
       await until(() => before?.exitCode !== null || before.signalCode !== null, {

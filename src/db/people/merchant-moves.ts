@@ -40,15 +40,21 @@ export async function insertMerchantMove(
   return rowCount === 1
 }
 
-/** From one state to the next; false where it is in another, or with another cell. By primary key. */
+/** From one state to the next; false where it is in another, with another cell, or began at another time. By primary key. */
 export async function stepMerchantMove(
   tx: Tx,
   merchantId: string,
-  of: { readonly from: MerchantMove['state']; readonly to: MerchantMove['state']; readonly cell: number },
+  of: {
+    readonly from: MerchantMove['state']
+    readonly to: MerchantMove['state']
+    readonly cell: number
+    readonly beganAt?: Date
+  },
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
-    `update merchant_move set state = $3 where merchant_id = $1 and state = $2 and cell = $4`,
-    [merchantId, of.from, of.to, of.cell],
+    `update merchant_move set state = $3
+     where merchant_id = $1 and state = $2 and cell = $4 and began_at = coalesce($5, began_at)`,
+    [merchantId, of.from, of.to, of.cell, of.beganAt],
   )
   return rowCount === 1
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { COOL_OFF_MS } from '../../core/payout/payout-limits.ts'
 import type { AccessSeals } from '../../core/people/access-seals.ts'
 import { secretContext } from '../../db/delivery/endpoint-secrets.ts'
 import { columnsOfTable, readRows, writeRows } from '../../db/people/merchant-moves.ts'
@@ -25,7 +26,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { table: 'organization', owner: 'id' },
   { table: 'branding' },
   { table: 'payment_rules' },
-  { table: 'payout_destination', where: 'removed_at is null' },
+  // Its signer believes the times of the rows when it begins its list: they wait anew.
+  { table: 'payout_destination', where: 'removed_at is null', without: ['usable_at'] },
   { table: 'webhook_endpoint', where: 'removed_at is null' },
   {
     table: 'endpoint_secret',
@@ -118,15 +120,17 @@ type Tally = { readonly rows: number; readonly sum: bigint }
 
 /** Copies a table's rows, which a cell sealed, into another cell. */
 export async function copyTable(
-  { from, to, source, target }: { from: Tx; to: Tx; source: Cell; target: Cell },
+  { from, to, source, target, now }: { from: Tx; to: Tx; source: Cell; target: Cell; now: Date },
   of: CopiedTable,
   merchant: MovedMerchant,
 ): Promise<void> {
   const columns = await copiedColumns(from, of)
-  const written = of.table === 'api_key' ? [...columns, 'seal'] : columns
+  const made: { readonly [table: string]: string } = { api_key: 'seal', payout_destination: 'usable_at' }
+  const written = [...columns, ...[made[of.table] ?? []].flat()]
   for await (const rows of rowsOf(from, of, columns, merchant)) {
     const moved = rows.map((text) => {
       if (of.table === 'api_key') return withKeySeal(target.seals, text)
+      if (of.table === 'payout_destination') return withCoolOff(now, text)
       return withSealed(of, merchant, text, (sealed, context) =>
         target.keyring.seal(source.keyring.open(sealed, context), context),
       )
@@ -192,6 +196,12 @@ function withKeySeal(seals: AccessSeals, text: string): string {
     revokedAt: null,
   })
   return JSON.stringify({ ...row, seal })
+}
+
+function withCoolOff(now: Date, text: string): string {
+  const row = JSON.parse(text) as Row
+  const waitMs = row.livemode === true ? COOL_OFF_MS : 0
+  return JSON.stringify({ ...row, usable_at: new Date(now.getTime() + waitMs) })
 }
 
 /** PostgreSQL's text of bytes: `\x` and hexadecimal digits. */
