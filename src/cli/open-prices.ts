@@ -9,10 +9,11 @@ import type { StopList } from './stop-list.ts'
 /** Opens what coins and currencies are worth, kept fresh, kept for the ledger, and shown as metrics. */
 export function openPrices(context: RoleContext, stops: StopList) {
   const { config, clock, metrics, poolOf, onFatal } = context
+  const { pause } = context.activity
   // In the sandbox an unreachable exchange is normal: the built-in table stands in for it.
   const log = config.sandbox ? context.log.child({}, { level: 'error' }) : context.log
   const sources = exchangesAt(config.priceSources, config.priceUrls)
-  const prices = createPriceBook({ sources, sandboxPrices: true, clock, log })
+  const prices = createPriceBook({ sources, sandboxPrices: true, clock, log, pause })
   stops.add('the prices', () => prices.stop())
   // The start waits for no exchange: until one answers, an asset is unavailable, or priced by the sandbox's table.
   prices.start().catch(onFatal)
@@ -21,7 +22,7 @@ export function openPrices(context: RoleContext, stops: StopList) {
   currencyRates.start()
   const rateKeeper = keepCurrencyRates({ pool: poolOf('api'), rates: currencyRates, clock, log: context.log })
   stops.add('the kept currency rates', () => rateKeeper.stop())
-  const priceKeeper = keepPrices({ pool: poolOf('api'), prices, clock, log: context.log })
+  const priceKeeper = keepPrices({ pool: poolOf('api'), prices, clock, log: context.log, pause })
   stops.add('the kept prices', () => priceKeeper.stop())
   metrics.gauge(
     'paylink_price_ok',

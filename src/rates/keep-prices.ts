@@ -1,6 +1,7 @@
 import { PAYMENT_ASSET_IDS, pricedAs } from '../core/assets.ts'
 import { saveAssetPrices } from '../db/invoices/asset-prices.ts'
 import type { Pool } from '../postgres/pool.ts'
+import type { Pause } from '../runtime/activity.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { repeat } from '../runtime/repeat.ts'
 import type { PriceBook } from './price-book.ts'
@@ -27,9 +28,13 @@ export async function keepPricesOnce({ pool, prices, clock }: KeptPricesDeps): P
 
 /** Does so again and again until it is stopped. */
 export const keepPrices = (
-  deps: KeptPricesDeps & { readonly log: { warn(fields: object, message: string): void } },
+  deps: KeptPricesDeps & {
+    readonly log: { warn(fields: object, message: string): void }
+    readonly pause: Pause
+  },
 ): { stop(): Promise<void> } =>
   repeat(() => keepPricesOnce(deps), {
     everyMs: KEEP_INTERVAL_MS,
+    pause: deps.pause,
     onError: (error) => deps.log.warn({ err: error }, 'prices could not be kept; the next round tries again'),
   })

@@ -10,7 +10,9 @@ import {
   PRICE_AGE_MS_MAX,
 } from '../core/rates/median.ts'
 import { PRICE_SYMBOLS, type PriceSymbol, parsePlausiblePrice } from '../core/rates/plausible-price.ts'
+import type { Pause } from '../runtime/activity.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { pauseUnless } from '../runtime/repeat.ts'
 import type { Exchange } from './exchanges.ts'
 import { type FetchedPrice, fetchPrice, openExchangeConnections, REQUEST_TIMEOUT_MS } from './fetch-price.ts'
 
@@ -63,6 +65,8 @@ type PriceBookOptions = {
   readonly log?: PriceLog
   readonly refreshIntervalMs?: number
   readonly requestTimeoutMs?: number
+  /** How it pauses between two rounds. */
+  readonly pause?: Pause
 }
 
 type PriceLog = {
@@ -92,8 +96,8 @@ export function createPriceBook(options: PriceBookOptions): PriceBook {
   const feeds = feedsOf(options.sources)
   const agent = openExchangeConnections()
   const stopping = new AbortController()
-  let timer: NodeJS.Timeout | undefined
   let round: Promise<void> | undefined
+  let refreshing: Promise<void> | undefined
 
   const refresh = (): Promise<void> => {
     // One round at a time: a caller that arrives during one shares it.
@@ -102,11 +106,12 @@ export function createPriceBook(options: PriceBookOptions): PriceBook {
     })
     return round
   }
-  const loop = async (): Promise<void> => {
-    await refresh()
-    if (stopping.signal.aborted) return
-    const pause = options.refreshIntervalMs ?? REFRESH_INTERVAL_MS
-    timer = setTimeout(loop, pause * (1 - Math.random() * REFRESH_JITTER))
+  const { refreshIntervalMs = REFRESH_INTERVAL_MS, pause = pauseUnless } = options
+  const keepFresh = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      await refresh()
+      await pause(stopping.signal, refreshIntervalMs * (1 - Math.random() * REFRESH_JITTER))
+    }
   }
 
   return {
@@ -119,13 +124,14 @@ export function createPriceBook(options: PriceBookOptions): PriceBook {
       const timeout = new Promise<void>((resolve) => {
         waiting = setTimeout(resolve, FIRST_ROUND_WAIT_MS)
       })
-      await Promise.race([loop(), timeout])
+      const first = refresh()
+      refreshing = keepFresh()
+      await Promise.race([first, timeout])
       clearTimeout(waiting)
     },
     stop: async () => {
       stopping.abort()
-      clearTimeout(timer)
-      await round
+      await Promise.all([round, refreshing])
       await agent.destroy()
     },
   }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { verifyAuthenticationResponse } from '@simplewebauthn/server'
 import { z } from 'zod'
 import { openSealed, sealToSigner } from './seal-to-signer.ts'
 
@@ -53,6 +52,8 @@ export async function isSignedByPasskey(
   { publicKey, baseUrl }: { readonly publicKey: Uint8Array; readonly baseUrl: string },
 ): Promise<boolean> {
   const { credential_id: id } = evidence
+  // Large, and most processes never verify one.
+  const { verifyAuthenticationResponse } = await import('@simplewebauthn/server')
   try {
     const { verified } = await verifyAuthenticationResponse({
       response: {
