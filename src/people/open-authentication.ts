@@ -2,6 +2,7 @@ import { passkey } from '@better-auth/passkey'
 import { verify } from '@node-rs/argon2'
 import { type BetterAuthOptions, betterAuth } from 'better-auth'
 import { APIError, isAPIError } from 'better-auth/api'
+import { symmetricDecrypt } from 'better-auth/crypto'
 import { twoFactor } from 'better-auth/plugins'
 import type { AccessSeals } from '../core/people/access-seals.ts'
 import { cookiePrefixOf } from '../core/people/session-cookie.ts'
@@ -183,6 +184,12 @@ function requireUserVerified(verification: { authenticationInfo: { userVerified:
 }
 
 export type People = ReturnType<typeof openAuthentication>
+
+/** The secret of an authenticator app, which the library keeps under its own key; null where it does not open. */
+export async function openAuthenticatorSecret(people: People, data: string): Promise<string | null> {
+  const { secretConfig: key } = await people.$context
+  return symmetricDecrypt({ key, data }).catch(() => null)
+}
 
 /** A place without a sign-in for this long counts as new again. */
 const PLACE_KEEP_DAYS = 180

@@ -9,11 +9,8 @@ import {
 import type { FindSignIn } from '../http/api/session-credential.ts'
 import type { HttpPart } from '../http/server.ts'
 import { mailFrom, openMail } from '../mail/mail.ts'
-import { findSignIn } from '../people/find-sign-in.ts'
-import { openAuthentication } from '../people/open-authentication.ts'
 import { AUTH_PREFIX } from '../people/paths.ts'
-import { createPeopleApp } from '../people/people-app.ts'
-import { keepAuthenticatorsSealed } from '../people/sealed-adapter.ts'
+import { keepAuthenticatorsSealed } from '../people/seal-authenticators.ts'
 import type { SignUp } from '../people/sign-up.ts'
 import { openPool, type Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -42,21 +39,36 @@ export function openPeopleRole(deps: {
   const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log, staging })
   const secret = keyring.mac('sign_in', Buffer.from('cookies and codes')).toString('base64url')
   const { directory, stop: stopDirectory } = openDirectory(deps)
-  const people = openAuthentication({ pool, seals, clock, log, baseUrl, secret, mail, signUp, directory })
-  const sealing = keepAuthenticatorsSealed({ people, pool, seals, clock, log, signerSealKey })
-  const app = createPeopleApp({ people, pool, seals, clock, log, baseUrl, signUp, directory })
+  const opened = once(async () => {
+    const { openPeople } = await import('../people/open-people.ts')
+    return openPeople({ pool, seals, clock, log, baseUrl, secret, mail, signUp, directory })
+  })
+  const openSecret = async (kept: string) => (await opened()).openSecret(kept)
+  const sealing = keepAuthenticatorsSealed({ openSecret, pool, seals, clock, log, signerSealKey })
   return {
     part: {
       name: 'people',
       owns: (path) => path.startsWith(`${AUTH_PREFIX}/`),
-      fetch: (request) => app.fetch(request),
+      fetch: async (request) => (await opened()).fetch(request),
     },
-    findSignIn: (headers) => findSignIn(people, pool, headers),
+    findSignIn: async (headers) => (await opened()).findSignIn(headers),
     stop: async () => {
       await sealing.stop()
       await stopDirectory()
       await mail.close()
     },
+  }
+}
+
+/** What `open` gave when it was first called; called again only where it failed. */
+function once<Opened>(open: () => Promise<Opened>): () => Promise<Opened> {
+  let opened: Promise<Opened> | null = null
+  return () => {
+    opened ??= open().catch((error: unknown) => {
+      opened = null
+      throw error
+    })
+    return opened
   }
 }
 

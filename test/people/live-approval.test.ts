@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { sealAuthenticators } from '../../src/people/sealed-adapter.ts'
+import { openAuthenticatorSecret } from '../../src/people/open-authentication.ts'
+import { sealAuthenticators } from '../../src/people/seal-authenticators.ts'
 import { newId } from '../../src/runtime/new-id.ts'
 import { openApprovalCode, openTotpSecret } from '../../src/secrets/approval-evidence.ts'
 import { sealKeyOf } from '../../src/secrets/seal-to-signer.ts'
@@ -23,7 +24,7 @@ afterAll(() => people?.drop())
 
 const sealAll = () =>
   sealAuthenticators({
-    people: people.signIn,
+    openSecret: (kept) => openAuthenticatorSecret(people.signIn, kept),
     pool: people.api.deps.pool,
     seals: people.api.deps.seals,
     clock: () => new Date(),
