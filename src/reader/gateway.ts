@@ -25,8 +25,6 @@ const SENDING_MS_MAX = 120_000
 const GIVEN_UP_MS = ANSWER_MS_MAX + 1_000
 /** It needs nothing but its port. */
 const HEALTH_PATHS = ['/healthz', '/readyz']
-/** JSON-RPC 2.0, section 5.1. */
-const INVALID_REQUEST = -32_600
 
 export type Provider = {
   readonly network: Network
@@ -60,6 +58,8 @@ export async function startGateway(options: GatewayOptions): Promise<{ stop(): P
     (request, response) => void gateway.serve(request, response),
   )
   server.maxConnections = CONNECTIONS_MAX
+  // One for each request of a connection that is not answered yet.
+  server.on('connection', (socket) => socket.setMaxListeners(0))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(options.port, options.host, resolve)
@@ -84,7 +84,16 @@ class Gateway {
 
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const gone = new AbortController()
-    const closed = new Promise<void>((resolve) => response.once('close', resolve)).then(() => gone.abort())
+    const { socket } = request
+    const closed = new Promise<void>((resolve) => {
+      response.once('close', resolve)
+      // A request behind another one of its connection hears of the connection's end only so.
+      socket.once('close', resolve)
+      response.once('close', () => socket.off('close', resolve))
+    }).then(() => {
+      gone.abort()
+      response.destroy()
+    })
     const held: Held = { bytes: 0, place: null }
     try {
       await this.#answer(request, response, { held, gone: gone.signal })
@@ -176,17 +185,16 @@ class Gateway {
     else this.#openAt.set(place, open)
   }
 
-  /** As a node reports an error, so that a cell's log has the message. */
+  /** As text: an error of JSON-RPC is a node's own no, by which a payout is refused, or a block too much to trace. */
   #refuse(response: ServerResponse, error: unknown): void {
     if (response.destroyed) return
     const isBug = !(error instanceof Refused || error instanceof NoCall)
     if (isBug) this.#options.log.error({ err: error }, 'a request to the reader could not be answered')
     const status = error instanceof Refused ? error.status : isBug ? 500 : 400
     const message = isBug ? 'the reader is broken: its log says how' : `the reader: ${error.message}`
-    const told = { jsonrpc: '2.0', id: null, error: { code: INVALID_REQUEST, message } }
     // What is left of its body is not read.
     response.setHeader('connection', 'close')
-    send(response, status, [Buffer.from(JSON.stringify(told))])
+    send(response, status, [Buffer.from(`${message}\n`)])
   }
 }
 

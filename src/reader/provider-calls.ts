@@ -8,8 +8,6 @@ import { isWhole } from './shared-methods.ts'
 export const ANSWER_MS_MAX = 30_000
 /** More than a cell takes of any provider: which answer is too long for it, the cell finds itself. */
 const ANSWER_BYTES_MAX = 500 * 1024 * 1024
-/** As many as a node of Bitcoin's family queues (-rpcworkqueue). */
-const CONNECTIONS_MAX = 16
 const BAD_GATEWAY = 502
 const GATEWAY_TIMEOUT = 504
 
@@ -34,12 +32,20 @@ export class ProviderCalls {
   /** Calls that it was sent so far. */
   count = 0
 
-  constructor(url: string, setting: string, onFailure: (error: ChainUnavailable) => void) {
-    this.#onFailure = onFailure
+  constructor(
+    url: string,
+    options: {
+      readonly setting: string
+      readonly connections: number
+      readonly onFailure: (error: ChainUnavailable) => void
+    },
+  ) {
+    const { setting, connections } = options
+    this.#onFailure = options.onFailure
     this.#connection = new HttpConnection(new URL(url), {
       kind: 'the node',
       setting,
-      connections: CONNECTIONS_MAX,
+      connections,
       answerMsMax: ANSWER_MS_MAX,
       wholeAnswerMsMax: ANSWER_MS_MAX,
       answerBytesMax: ANSWER_BYTES_MAX,

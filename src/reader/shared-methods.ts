@@ -42,7 +42,8 @@ const EVM_METHODS: { readonly [method: string]: Rule } = {
   debug_traceBlockByHash: ofHash,
   eth_blockNumber: 'moment',
   eth_chainId: 'moment',
-  eth_getBlockByHash: ofHash,
+  // By a header, a cell also finds out whether the node has the block: see `ChainProvider.knows`.
+  eth_getBlockByHash: ([hash, isWhole]) => (isHash(hash) ? (isWhole === true ? 'content' : 'moment') : null),
   eth_getBlockByNumber: 'moment',
   eth_getBlockReceipts: ofHash,
   eth_getLogs: ([filter]) => (isHash(fieldOf(filter, 'blockHash')) ? 'content' : 'moment'),

@@ -12,6 +12,14 @@ import type { Log } from '../runtime/log.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
+/** As many as a node of Bitcoin's family queues (-rpcworkqueue). */
+const UTXO_CONNECTIONS_MAX = 16
+/**
+ * Eight for each cell, as without a reader. A call that waits for a free one looks to its cell as if it were too much for the
+ * node, and the block is then read without it.
+ */
+const CONNECTIONS_MAX = 512
+
 const LOOPBACK = /^(?:localhost|127\.[0-9.]+|::1)$/
 
 /** Stands between the cells of one site and their nodes. Throws `StartRefused`. */
@@ -71,9 +79,13 @@ function openProviders(node: ChainNode, cache: AskedCache, log: Log): Map<string
     if (isUtxoNode(node) && isEsploraUrl(url)) continue
     const path = pathOf(node, index)
     const hasZmq = index === 0 && node.zmqUrl !== null
-    const calls = new ProviderCalls(url, rpcSetting, (error) => {
-      if (alerts.isNew(path, withoutNumbers(error.message)))
-        log.warn({ err: error, path }, 'a node did not answer')
+    const calls = new ProviderCalls(url, {
+      setting: rpcSetting,
+      connections: isUtxoNode(node) ? UTXO_CONNECTIONS_MAX : CONNECTIONS_MAX,
+      onFailure: (error) => {
+        if (alerts.isNew(path, withoutNumbers(error.message)))
+          log.warn({ err: error, path }, 'a node did not answer')
+      },
     })
     const shared = new SharedAnswers({
       calls,
