@@ -10,6 +10,7 @@ import {
   type MerchantMove,
   readRows,
   stepMerchantMove,
+  waitForOther,
   writeRows,
 } from '../db/people/merchant-moves.ts'
 import type { Pool, Queryable } from '../postgres/pool.ts'
@@ -147,6 +148,7 @@ async function copyMerchant(move: Move, merchant: MovedMerchant): Promise<number
   const { merchantId, beganAt } = merchant
   return withOneMoment(source.pool, READ_MINUTES_MAX, (from) =>
     withSystemTransaction(target.pool, async (to) => {
+      for (const tx of [from, to]) await waitForOther(tx, READ_MINUTES_MAX)
       await dropCopy(to, merchantId)
       for (const table of COPIED_TABLES) await copyTable({ from, to, source, target, now }, table, merchant)
       await copyMembers(move, from, to)

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { abortMove, type Move, moveMerchant } from '../../src/flows/move-merchant.ts'
 import { CARRIED_TABLES, COPIED_TABLES, STAYING_TABLES } from '../../src/flows/steps/moved-tables.ts'
 import { createLogger } from '../../src/runtime/log.ts'
@@ -285,6 +286,25 @@ test('an invitation that was made in the target meanwhile holds up neither anoth
   )
   await abortMove(move())
   expect(await sales()).toEqual([201, 401])
+})
+
+test('a copy is dropped whatever it holds, some rows at a time', async () => {
+  await expect(moveMerchant(move({}, 'verify'))).rejects.toBeInstanceOf(Killed)
+  const other = await third.addMerchant()
+  for (const merchant of [shop, other])
+    await third.database.owner.query(
+      `insert into moved_order select $1, 'order-' || n, 0 from generate_series(1, 10001) as n`,
+      [merchant.id],
+    )
+  const statements = vi.spyOn(pg.Client.prototype, 'query')
+  await abortMove(move())
+  const drops = JSON.stringify(statements.mock.calls.map(([asked]) => asked)).match(
+    /"delete from moved_order /g,
+  )
+  statements.mockRestore()
+  expect(drops).toHaveLength(3)
+  const left = 'select from moved_order where merchant_id = $1'
+  expect((await third.database.owner.query(left, [other.id])).rowCount).toBe(10_001)
 })
 
 test('payout destinations wait anew: the time in a row of the source counts for nothing', async () => {

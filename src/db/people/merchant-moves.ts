@@ -72,9 +72,24 @@ export async function deleteMerchantMove(
   return rowCount === 1
 }
 
+/** Each takes far less than a statement may. */
+const DELETED_AT_ONCE = 10_000
+
 /** Deletes what a table holds of a merchant, for a copy that is not in use yet. */
 export async function deleteRowsOf(tx: Tx, table: string, column: string, merchantId: string): Promise<void> {
-  await tx.query(`delete from ${table} where ${column} = $1`, [merchantId])
+  for (;;) {
+    const { rowCount } = await tx.query(
+      `delete from ${table} where ${column} = $1
+         and ctid = any (array(select ctid from ${table} where ${column} = $1 limit ${DELETED_AT_ONCE}))`,
+      [merchantId],
+    )
+    if (rowCount === 0) return
+  }
+}
+
+/** Of two cells' transactions each waits while the other one works, as long as reading may take. */
+export async function waitForOther(tx: Tx, minutesMax: number): Promise<void> {
+  await tx.query(`set local idle_in_transaction_session_timeout = '${minutesMax}min'`)
 }
 
 /** The names of a table's columns, in order. */
