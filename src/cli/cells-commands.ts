@@ -3,7 +3,6 @@ import { CELL_MAX, cellTag } from '../core/cells.ts'
 import { withDirectory } from '../directory/open-directory.ts'
 import { addCell, drainCell, listCells, type RegisteredCell } from '../directory/registry.ts'
 import type { Pool } from '../postgres/pool.ts'
-import { systemClock } from '../runtime/clock.ts'
 import type { Output } from './command-context.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -16,11 +15,11 @@ export async function listCellsCommand(options: { readonly json: boolean }, outp
     output.line(JSON.stringify({ cells: cells.map(toJson) }))
     return 0
   }
-  for (const { number, state, room, merchants, reportedAt } of cells) {
+  for (const { number, state, room, merchants, reportAgeMs } of cells) {
     const age =
-      reportedAt === null
+      reportAgeMs === null
         ? 'never reported'
-        : `reported ${Math.max(0, Math.round((systemClock().getTime() - reportedAt.getTime()) / 1_000))} s ago`
+        : `reported ${Math.max(0, Math.round(reportAgeMs / 1_000))} s ago`
     output.line(`${cellTag(number)}  cell ${number}  ${state}  ${merchants}/${room} merchants  ${age}`)
   }
   if (cells.length === 0) output.line('No cells. Add one with paylink cells add 0 --room 33000.')

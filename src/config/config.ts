@@ -296,7 +296,7 @@ function processEnvironment(): Environment {
 export function loadProcessConfig(under: Environment = {}): Config {
   const env = { ...under, ...processEnvironment() }
   const config = loadConfig(env)
-  setOwnCell(config.cell, (env.CELL ?? '') !== '')
+  setOwnCell(config.cell, (env.CELL ?? '') !== '' || config.directory !== null)
   return config
 }
 

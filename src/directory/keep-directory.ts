@@ -116,8 +116,10 @@ async function writeChanges(deps: Deps): Promise<boolean> {
   const written = await asOnlyWriter(deps, async (tx) => {
     const changes = await listDirectoryChanges(pool, AT_ONCE_MAX)
     const own = await loadDirectoryCell(pool)
+    // One that lacks the cell's rows is not to say that it had a report.
+    if ((await readCell(tx, cell))?.position !== own?.position) return null
     const row = await updateCell(tx, cell, { isChanged: true, merchants: await countMerchants(pool) })
-    if (row === null || row.position - 1 !== own?.position) return null
+    if (row === null) return null
     for (const kind of KINDS) {
       const subjects = changes.filter((one) => one.kind === kind).map(({ subject }) => subject)
       const facts = subjects.length === 0 ? [] : await findDirectoryFacts(pool, kind, subjects)

@@ -2,8 +2,11 @@ import { randomBytes } from 'node:crypto'
 import type { Pool, Queryable } from '../postgres/pool.ts'
 import { connectionStringFor } from '../postgres/roles.ts'
 import { withSystemTransaction } from '../postgres/transaction.ts'
+import { StartRefused } from '../runtime/start-refused.ts'
 
 const PASSWORD_BYTES = 24
+/** Of PostgreSQL's names: NAMEDATALEN - 1. */
+const NAME_BYTES_MAX = 63
 
 export type RegisteredCell = {
   readonly number: number
@@ -15,19 +18,25 @@ export type RegisteredCell = {
   readonly merchants: number
   /** Null until its first report. */
   readonly reportedAt: Date | null
+  /** How long ago that was, by the directory's clock alone: those of cells differ. */
+  readonly reportAgeMs: number | null
 }
 
 /** All cells by number: a few rows. */
 export async function listCells(db: Queryable): Promise<RegisteredCell[]> {
   const { rows } = await db.query<RegisteredCell>(
-    'select number, state, room, merchants, reported_at as "reportedAt" from cell order by number',
+    // Numbers: a cell may have written a time that is infinite.
+    `select number, state, room, merchants, reported_at as "reportedAt",
+       ((extract(epoch from now()) - extract(epoch from reported_at)) * 1000)::float8 as "reportAgeMs"
+     from cell order by number`,
   )
   return rows
 }
 
 /**
  * Registers a cell, or one that is there anew, as open with this room. Gives the connection string of its own login where
- * the server has none of that name yet, the only time that anybody sees the password; null where it has.
+ * the server has none of that name yet, the only time that anybody sees the password; null where it has. Throws
+ * `StartRefused` where that name would be too long.
  */
 export async function addCell(
   pool: Pool,
@@ -39,7 +48,7 @@ export async function addCell(
        on conflict (number) do update set state = 'open', room = excluded.room`,
       [number, room],
     )
-    const login = `${decodeURIComponent(new URL(url).pathname.slice(1))}_cell_${number}`
+    const login = await loginOf(tx, number)
     const { rowCount } = await tx.query('select from pg_roles where rolname = $1', [login])
     if (rowCount !== 0) return null
     const password = randomBytes(PASSWORD_BYTES).toString('base64url')
@@ -51,6 +60,21 @@ export async function addCell(
     await tx.query(rows[0]?.statement ?? '')
     return connectionStringFor(url, login, password)
   })
+}
+
+/** A cell's login is of one directory: a server may have several. */
+async function loginOf(db: Queryable, number: number): Promise<string> {
+  const { rows } = await db.query<{ login: string }>(
+    `select current_database() || '_cell_' || $1::integer as login`,
+    [number],
+  )
+  const login = rows[0]?.login ?? ''
+  // PostgreSQL cuts what is longer: the login of cell 12 would be that of cell 1.
+  if (Buffer.byteLength(login) > NAME_BYTES_MAX)
+    throw new StartRefused(
+      `the name of the directory’s database is too long for logins such as ${login}: rename it, to ${NAME_BYTES_MAX - '_cell_1023'.length} bytes at most`,
+    )
+  return login
 }
 
 /** From now on it takes no new accounts; false where there is no such cell. */

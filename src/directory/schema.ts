@@ -66,4 +66,11 @@ export const DIRECTORY_MIGRATIONS: readonly string[] = [
    create policy own on person_cell using (cell = own_cell());
    create policy own on passkey_cell using (cell = own_cell());
    create policy own on merchant_cell using (cell = own_cell());`,
+  // A server may have several directories, whose logins share a role: each counts in its own one, and sees nothing elsewhere.
+  `create or replace function own_cell() returns integer language sql stable set search_path = pg_catalog, pg_temp
+     return case when starts_with(current_user, current_database() || '_cell_')
+       then substring(current_user from '_cell_([0-9]+)$')::integer end;
+   alter policy all_read on cell using ((select own_cell()) is not null);
+   alter policy all_read on person_cell using ((select own_cell()) is not null);
+   alter policy all_read on passkey_cell using ((select own_cell()) is not null);`,
 ]

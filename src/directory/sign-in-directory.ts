@@ -2,7 +2,6 @@ import { LRUCache } from 'lru-cache'
 import { CELL_MAX } from '../core/cells.ts'
 import { placeAccount } from '../core/people/place-account.ts'
 import type { Pool } from '../postgres/pool.ts'
-import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import { repeat } from '../runtime/repeat.ts'
 import { cellOfUnknown, emailLookup, passkeyLookup } from './lookup.ts'
@@ -20,7 +19,7 @@ const KEEP_OPEN_MS = 20_000
 const KEEP_MS = 2_000
 const KEPT_MAX = 10_000
 
-/** In which cell somebody signs in. Every answer is null while the directory does not answer. */
+/** In which cell somebody signs in. Every answer is null or empty while the directory does not answer or lacks this cell's rows. */
 export type SignInDirectory = {
   /** The cell where this address signs in: for one that nobody has, always the same one of all cells. */
   cellOfEmail(email: string): Promise<number | null>
@@ -37,7 +36,6 @@ type Deps = {
   readonly pool: Pool
   readonly key: Uint8Array
   readonly ownCell: number
-  readonly clock: Clock
   readonly log: Log
   /** For tests. */
   readonly answerMsMax?: number
@@ -46,14 +44,16 @@ type Deps = {
 type Known = readonly { readonly cell: number; readonly isVerified: boolean }[]
 
 export function openSignInDirectory(deps: Deps): SignInDirectory {
-  const { pool, key, ownCell, clock, log, answerMsMax = ANSWER_MS_MAX } = deps
+  const { pool, key, ownCell, log, answerMsMax = ANSWER_MS_MAX } = deps
   const { ask, stop } = keepAsking(() => listCells(pool), log, answerMsMax)
   const known = new LRUCache<string, Known>({ max: KEPT_MAX, ttl: KEEP_MS })
   const cellsKept = new LRUCache<'cells', readonly RegisteredCell[]>({ max: 1, ttl: KEEP_MS })
   const cells = async () => {
     const kept = cellsKept.get('cells') ?? (await listCells(pool)).filter(({ number }) => isCell(number))
     cellsKept.set('cells', kept, { noUpdateTTL: true })
-    return kept
+    // Until this cell's own people are there, it would lead them away as people of no cell: it leads nobody.
+    const isFilled = kept.some(({ number, reportedAt }) => number === ownCell && reportedAt !== null)
+    return isFilled ? kept : []
   }
   const knownOf = async (lookup: string, find: typeof findPersonCells) => {
     const kept = known.get(lookup) ?? (await find(pool, lookup))
@@ -79,7 +79,7 @@ export function openSignInDirectory(deps: Deps): SignInDirectory {
     cellForNewAccount: () =>
       ask(async () => {
         const all = await cells()
-        return all.length === 0 ? null : (placeAccount(all, ownCell, clock().getTime()) ?? 'full')
+        return all.length === 0 ? null : (placeAccount(all, ownCell) ?? 'full')
       }),
     otherCellsOf: (email) =>
       ask(async () => {
@@ -89,7 +89,8 @@ export function openSignInDirectory(deps: Deps): SignInDirectory {
   }
 }
 
-const isCell = (number: unknown): boolean => Number.isInteger(number) && Number(number) <= CELL_MAX
+const isCell = (number: unknown): boolean =>
+  Number.isInteger(number) && Number(number) >= 0 && Number(number) <= CELL_MAX
 
 /** Asks in time, or not at all while the last look had no answer. */
 function keepAsking(look: () => Promise<unknown>, log: Log, answerMsMax: number) {

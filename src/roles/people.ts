@@ -20,6 +20,8 @@ import type { Keyring } from '../secrets/keyring.ts'
 
 /** In each process; a sign-in holds one for a millisecond. */
 const ASKING_CONNECTIONS_MAX = 4
+/** A stop waits for a write that is under way, and has 40 seconds for everything. */
+const WRITE_MS_MAX = 10_000
 
 /** Sign-in for the dashboard; and for the API, whose cookie a request carries. */
 export function openPeopleRole(deps: {
@@ -75,12 +77,10 @@ function once<Opened>(open: () => Promise<Opened>): () => Promise<Opened> {
 /** The directory of cells, read at sign-in and kept up to date; nothing where none is configured. */
 function openDirectory({
   pool,
-  clock,
   log,
   directory: config,
 }: {
   pool: Pool
-  clock: Clock
   log: Log
   directory: DirectoryConfig | null
 }): { directory: SignInDirectory | null; stop(): Promise<void> } {
@@ -95,10 +95,16 @@ function openDirectory({
     connectMsMax: CONNECTION_MS_MAX,
     answerMsMax: CONNECTION_MS_MAX,
   })
-  const written = openPool({ connectionString, applicationName: 'paylink-directory', max: 1, onError })
+  const written = openPool({
+    connectionString,
+    applicationName: 'paylink-directory',
+    max: 1,
+    onError,
+    answerMsMax: WRITE_MS_MAX,
+  })
   const cell = ownCell()
   const keeping = keepDirectory({ pool, directory: written, key, cell, log })
-  const opened = openSignInDirectory({ pool: asked, key, ownCell: cell, clock, log })
+  const opened = openSignInDirectory({ pool: asked, key, ownCell: cell, log })
   return {
     directory: opened,
     stop: async () => {

@@ -6,7 +6,7 @@ let isOneOfSeveral = false
 /** The cell that this process is of, as its configuration says: everything that it makes for callers carries it. */
 export const ownCell = (): number => cell
 
-/** Called once, when the configuration is read; `isGiven` where `CELL` is set, to 0 as well. */
+/** Called once, when the configuration is read; `isGiven` where `CELL` is set, to 0 as well, or there is a directory. */
 export function setOwnCell(number: number, isGiven: boolean): void {
   cell = number
   isOneOfSeveral = isGiven

@@ -67,6 +67,40 @@ async function expectOwnRowsOnly(url: string): Promise<void> {
   await client.end()
 }
 
+test('a login counts in the directory that it was made for, and none is cut short to that of another cell', async () => {
+  const other = await createTestDatabase(inject('postgresUrl'), 'template1')
+  const added = await runProgram(['cells', 'add', '3', '--room', '20'], {
+    ...env,
+    DIRECTORY_DATABASE_URL: other.ownerUrl,
+  })
+  await run('add', '3', '--room', '20')
+  const url = new URL(added.stdout.trim())
+  const { username } = url
+  url.pathname = new URL(database.ownerUrl).pathname
+  const client = new pg.Client({ connectionString: url.href })
+  await client.connect()
+  expect((await client.query('select from cell')).rowCount).toBe(0)
+  await expect(
+    client.query('insert into person_cell (lookup, cell, is_verified) values ($1, 3, true)', [
+      Buffer.alloc(32, 1),
+    ]),
+  ).rejects.toThrow('row-level security')
+  await client.end()
+  await other.owner.query(`drop owned by ${username}; drop role ${username}`)
+  await other.drop()
+
+  const long = `paylink_test_${'d'.repeat(43)}`
+  await database.owner.query(`create database ${long}`)
+  const at = new URL(database.ownerUrl)
+  at.pathname = long
+  const refused = await runProgram(['cells', 'add', '12', '--room', '20'], {
+    ...env,
+    DIRECTORY_DATABASE_URL: at.href,
+  })
+  await database.owner.query(`drop database ${long} with (force)`)
+  expect(refused.stderr).toContain('the name of the directory’s database is too long')
+})
+
 test('the lines of the map are those that HAProxy reads, and each mistake names its remedy', async () => {
   const lines: string[] = []
   const output = { line: (text: string) => lines.push(text), problem: (text: string) => lines.push(text) }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { keepDirectory } from '../../src/directory/keep-directory.ts'
 import { emailLookup } from '../../src/directory/lookup.ts'
 import { drainCell } from '../../src/directory/registry.ts'
@@ -52,9 +52,8 @@ function directoryAt(
     texts.push(text)
     return pool.query(text, values)
   }
-  const clock = () => new Date()
   const clients = { query } as unknown as Pool
-  const reader = openSignInDirectory({ pool: clients, key, ownCell: 0, clock, log, ...limits })
+  const reader = openSignInDirectory({ pool: clients, key, ownCell: 0, log, ...limits })
   readers.push(reader)
   return reader
 }
@@ -221,6 +220,21 @@ test('a new account goes where most room is free and to no cell that drains, or 
   await until(async () => (await signUp('opened-again')).status === 200)
 })
 
+test('how long a cell has been silent is counted by the clock of the directory', async () => {
+  await owner().query(
+    `update cell set merchants = 50, reported_at = now() - case number when 7 then interval '1 hour' else interval '1 second' end`,
+  )
+  await owner().query('update cell set merchants = 0 where number = 7')
+  // A process whose clock is an hour ahead takes no cell for dead, and one that is dead for alive neither.
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
+  const placed = await directoryAt(directory.urlOf(0)).cellForNewAccount()
+  vi.useRealTimers()
+  expect(placed).toBe(0)
+  // What a cell writes is no reason to fail.
+  await owner().query(`update cell set reported_at = 'infinity' where number = 7`)
+  expect(await directoryAt(directory.urlOf(0)).cellForNewAccount()).toBe(7)
+})
+
 test('a cell writes all of its people, passkeys and merchants, then changes, and all again after a loss', async () => {
   const pool = openPool({
     connectionString: directory.urlOf(0),
@@ -272,4 +286,50 @@ test('a cell writes all of its people, passkeys and merchants, then changes, and
   const { rows: cells } = await owner().query('select number, state, room, merchants from cell')
   expect(cells).toEqual([{ number: 0, state: 'open', room: 100, merchants: (before[1]?.length ?? 0) + 1 }])
   for (const writer of writers) await writer.stop()
+})
+
+test('a cell leads nobody away until all of its own people are in the directory, also in a new one', async () => {
+  const empty = await createTestDirectory({ 0: 100, 3: 100, 7: 100 })
+  const seen = empty.database.owner
+  const reader = () => directoryAt(empty.urlOf(0))
+  const emails = Array.from({ length: 20 }, (_, index) => `led${index}@example.com`)
+  const led = async () => {
+    const one = reader()
+    return new Set(await Promise.all(emails.map((email) => one.cellOfEmail(email))))
+  }
+  await seen.query('update cell set reported_at = now() where number <> 0')
+  expect(await led()).toEqual(new Set([null]))
+  expect(await reader().cellForNewAccount()).toBe(null)
+
+  // How many rows there were whenever the cell said that it had written them.
+  await seen.query(`create table noted (people bigint);
+    create function note() returns trigger language plpgsql security definer as $$
+    begin insert into noted select count(*) from person_cell where cell = 0; return null; end $$;
+    create trigger note after update of reported_at on cell for each row
+    when (new.number = 0 and new.reported_at is not null) execute function note()`)
+  const noted = async () =>
+    (await seen.query<{ people: number }>('select people from noted')).rows.map(({ people: count }) => count)
+  const pool = openPool({
+    connectionString: empty.urlOf(0),
+    applicationName: 'paylink-test',
+    max: 1,
+    onError: () => {},
+  })
+  opened.push(pool)
+  const writer = keepDirectory({ pool: people.api.deps.pool, directory: pool, key, cell: 0, log })
+  await until(async () => (await noted()).length > 0)
+  expect(await led()).toEqual(new Set([0, 3, 7]))
+  // Lost, made anew and registered by its operator: the next change finds it so.
+  await seen.query('truncate cell, person_cell, passkey_cell, merchant_cell, noted')
+  await seen.query(`insert into cell (number, state, room) values (0, 'open', 100), (3, 'open', 100)`)
+  await people.signUp('Finds It New')
+  await until(async () => (await noted()).length > 0)
+  await writer.stop()
+  const { rows } = await people.api.deps.pool.query<{ people: number }>(
+    'select count(*) as people from person',
+  )
+  expect((await noted())[0]).toBe(rows[0]?.people)
+  await pool.end()
+  opened.splice(opened.indexOf(pool), 1)
+  await empty.drop()
 })

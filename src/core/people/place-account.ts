@@ -4,8 +4,8 @@ type Cell = {
   readonly state: 'open' | 'draining'
   readonly room: number
   readonly merchants: number
-  /** Null until its first report. */
-  readonly reportedAt: Date | null
+  /** Since its last report; null until the first one. */
+  readonly reportAgeMs: number | null
 }
 
 /** A cell that has not reported for so long may be down, and gets a new account only where no other one can. */
@@ -14,9 +14,9 @@ const REPORT_AGE_MS_MAX = 5 * 60_000
 const SHARE_MARGIN = 0.05
 
 /** The cell that gets the next new account: an open one with the largest share of its room free; null where all are full. */
-export function placeAccount(cells: readonly Cell[], ownCell: number, nowMs: number): number | null {
+export function placeAccount(cells: readonly Cell[], ownCell: number): number | null {
   const free = cells.filter(({ state, room, merchants }) => state === 'open' && merchants < room)
-  const live = free.filter(({ reportedAt }) => nowMs - (reportedAt?.getTime() ?? 0) < REPORT_AGE_MS_MAX)
+  const live = free.filter(({ reportAgeMs }) => reportAgeMs !== null && reportAgeMs < REPORT_AGE_MS_MAX)
   const able = live.length > 0 ? live : free
   const shareOf = ({ room, merchants }: Cell): number => (room - merchants) / room
   const [best] = able.toSorted((one, other) => shareOf(other) - shareOf(one) || one.number - other.number)
