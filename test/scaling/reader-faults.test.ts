@@ -104,6 +104,18 @@ test('a flood of one cell that the node never answers leaves the others their an
   expect(new Set(await Promise.all(calls))).toEqual(new Set(['given up']))
 })
 
+test('a page in a browser of this machine reaches no node, though no token is set', async () => {
+  reader = await startReader('bitcoin-live', [node.url], { READER_TOKEN: '' })
+  closes.push(reader.stop)
+  const { origin, pathname } = new URL(reader.url('a'))
+  const body = JSON.stringify({ id: 1, method: 'sendtoaddress', params: ['bc1q', 1] })
+  // A browser asks nobody before it sends this, and names the page.
+  const headers = { 'content-type': 'text/plain', origin: 'https://shop.example' }
+  const answer = await fetch(`${origin}${pathname}`, { method: 'POST', headers, body })
+  expect([answer.status, await answer.text()]).toEqual([403, expect.stringMatching(/a web page/)])
+  expect(node.requests).toEqual([])
+})
+
 test('requests in one connection that hangs up keep no place of their cell', async () => {
   await startFor('ethereum-live')
   node.answer(() => {})
