@@ -55,6 +55,7 @@ export async function moveMerchant(move: Move): Promise<Moved> {
   const here = await loadMerchantMove(source.pool, merchantId)
   if (!here.exists) throw new StartRefused(`No such merchant in ${tag(source)}: ${merchantId}`)
   refuseOther(move, here.move, ['moving', 'moved'])
+  if (here.move?.state !== 'arrived') await giveUpAgain(move, here.move, there.move)
   if (there.exists)
     refuseOther({ ...move, source: target, target: source }, there.move, ['arriving', 'arrived'])
   if (there.exists && there.move === null)
@@ -127,6 +128,17 @@ function refuseOther(
     move.state === 'arrived'
       ? `${merchantId} is in ${tag(source)} already`
       : `In ${tag(source)}, ${merchantId} ${about[move.state]} ${tag(move)}`,
+  )
+}
+
+/** A source that was restored from a backup of before the move gives up who has left the target since, too: then it throws. */
+async function giveUpAgain(move: Move, here: MerchantMove | null, there: MerchantMove | null): Promise<void> {
+  const { source, target, merchantId } = move
+  const hasLeft = there !== null && !there.state.startsWith('arriv') && there.cell !== source.cell
+  if (!hasLeft) return
+  await switchSales(move, await stopSales(move, here))
+  throw new StartRefused(
+    `${merchantId} was in ${tag(target)} before, and moved on from there: ${tag(source)} sells nothing for it any more`,
   )
 }
 

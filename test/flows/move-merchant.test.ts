@@ -229,6 +229,18 @@ test('a cell restored from a backup of before the move gives the shop up again',
   expect(await sales()).toEqual([421, 201])
 })
 
+test('a cell restored from a backup of before the move stops selling for a shop that moved on since', async () => {
+  await moveMerchant(move())
+  await third.database.owner.query(
+    `update merchant_move set state = 'moved', cell = 5 where merchant_id = $1`,
+    [shop.id],
+  )
+  await first.database.owner.query('delete from merchant_move where merchant_id = $1', [shop.id])
+  expect(await sales()).toEqual([201, 421])
+  await expect(moveMerchant(move())).rejects.toThrow('cell 0 sells nothing for it any more')
+  expect(await sales()).toEqual([421, 421])
+})
+
 test('a shop that arrived is not undone from a backup that was made while it moved', async () => {
   await moveMerchant(move())
   await first.database.owner.query(`update merchant_move set state = 'moving' where merchant_id = $1`, [
