@@ -25,8 +25,8 @@ export type SignInDirectory = {
   cellOfEmail(email: string): Promise<number | null>
   /** Null also for a passkey that no cell has. */
   cellOfPasskey(credentialId: string): Promise<number | null>
-  /** Where a new account belongs; `full` where no cell takes one. */
-  cellForNewAccount(): Promise<number | 'full' | null>
+  /** Where a new account belongs; `full` where no cell takes one. `stays`: here, if this cell takes any. */
+  cellForNewAccount(stays?: boolean): Promise<number | 'full' | null>
   /** Further cells where this address signs in and was confirmed. */
   otherCellsOf(email: string): Promise<readonly number[] | null>
   stop(): Promise<void>
@@ -76,10 +76,10 @@ export function openSignInDirectory(deps: Deps): SignInDirectory {
         const { found } = await knownOf(passkeyLookup(key, credentialId), findPasskeyCells)
         return found[0]?.cell ?? null
       }),
-    cellForNewAccount: () =>
+    cellForNewAccount: (stays = false) =>
       ask(async () => {
         const all = await cells()
-        return all.length === 0 ? null : (placeAccount(all, ownCell) ?? 'full')
+        return all.length === 0 ? null : (placeAccount(all, ownCell, stays) ?? 'full')
       }),
     otherCellsOf: (email) =>
       ask(async () => {

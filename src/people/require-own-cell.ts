@@ -1,13 +1,17 @@
 import { APIError, type createAuthMiddleware, getSessionFromCtx } from 'better-auth/api'
 import { CELL_HEADER, cellCookie, cellTag } from '../core/cells.ts'
+import { canonicalEmail } from '../core/people/canonical-email.ts'
 import { isOwnPasskey } from '../db/people/directory-changes.ts'
+import { isInvited } from '../db/people/people.ts'
 import type { SignInDirectory } from '../directory/sign-in-directory.ts'
 import type { Pool } from '../postgres/pool.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { ownCell } from '../runtime/own-cell.ts'
 import type { SignUp } from './sign-up.ts'
 
 type Deps = {
   readonly pool: Pool
+  readonly clock: Clock
   readonly signUp: SignUp
   readonly directory?: SignInDirectory | null
 }
@@ -17,10 +21,10 @@ type Context = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0]
  * Where several cells share a directory, sends whoever signs in, signs up or forgot a password to the cell where that
  * belongs, by a cookie for the proxy. The library has counted the request by then under the client's address. What cell it
  * is follows from the address alone, so that no answer says whether anybody has it; `here` in the body stays, as it is
- * without a directory. While the directory does not answer, everybody stays.
+ * without a directory, but opens no account in a cell that takes none. While the directory does not answer, everybody stays.
  */
 export async function requireOwnCell(deps: Deps, ctx: Context): Promise<void> {
-  const cell = ctx.body?.here === true ? null : await cellOf(deps, ctx)
+  const cell = await cellOf(deps, ctx)
   if (cell === 'full')
     throw new APIError('FORBIDDEN', {
       code: 'SIGN_UP_CLOSED',
@@ -35,18 +39,21 @@ export async function requireOwnCell(deps: Deps, ctx: Context): Promise<void> {
 }
 
 async function cellOf(
-  { pool, signUp, directory = null }: Deps,
+  { pool, clock, signUp, directory = null }: Deps,
   ctx: Context,
 ): Promise<number | 'full' | null> {
   if (directory === null) return null
   const { email, response } = ctx.body ?? {}
+  const stays = ctx.body?.here === true
   switch (ctx.path) {
     case '/sign-in/email':
     case '/request-password-reset':
-      return typeof email === 'string' ? directory.cellOfEmail(email) : null
+      return typeof email === 'string' && !stays ? directory.cellOfEmail(email) : null
     case '/sign-up/email':
+      if (signUp !== 'open' || typeof email !== 'string') return null
       // An invitation is of this cell.
-      return signUp === 'open' ? directory.cellForNewAccount() : null
+      if (stays && (await isInvited(pool, canonicalEmail(email), clock()))) return null
+      return directory.cellForNewAccount(stays)
     case '/passkey/verify-authentication': {
       const id: unknown = response?.id
       // Who is signed in proves a second factor of this cell.

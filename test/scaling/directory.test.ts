@@ -216,6 +216,19 @@ test('a new account goes where most room is free and to no cell that drains, or 
   await owner().query('update cell set merchants = room where number <> 3')
   expect(await placed()).toBe('full')
   await until(async () => (await signUp('full')).status === 403)
+  // Nor does a link into it open one there, but for who is invited to a shop of this cell.
+  expect((await signUp('full.here', { here: true })).status).toBe(403)
+  const { merchantId, userId } = await people.api.deps.pool
+    .query<{ merchantId: string; userId: string }>(
+      'select organization_id as "merchantId", user_id as "userId" from organization_member limit 1',
+    )
+    .then(({ rows }) => rows[0] ?? { merchantId: '', userId: '' })
+  await people.api.database.owner.query(
+    `insert into organization_invitation (id, organization_id, email, role, status, expires_at, inviter_id, created_at)
+     values ('full', $1, 'invited@example.com', 'member', 'pending', now() + interval '1 day', $2, now())`,
+    [merchantId, userId],
+  )
+  expect((await signUp('invited', { here: true })).status).toBe(200)
   await owner().query(`update cell set state = 'open', merchants = 0, reported_at = now()`)
   await until(async () => (await signUp('opened-again')).status === 200)
 })

@@ -13,8 +13,11 @@ const REPORT_AGE_MS_MAX = 5 * 60_000
 /** Cells see one another's counts a minute late. One that is so near the best keeps who came to it: none sends them on. */
 const SHARE_MARGIN = 0.05
 
-/** The cell that gets the next new account: an open one with the largest share of its room free; null where all are full. */
-export function placeAccount(cells: readonly Cell[], ownCell: number): number | null {
+/**
+ * The cell that gets the next new account: an open one with the largest share of its room free; null where all are full.
+ * Who asks to stay does so wherever this cell takes new accounts.
+ */
+export function placeAccount(cells: readonly Cell[], ownCell: number, stays: boolean): number | null {
   const free = cells.filter(({ state, room, merchants }) => state === 'open' && merchants < room)
   const live = free.filter(({ reportAgeMs }) => reportAgeMs !== null && reportAgeMs < REPORT_AGE_MS_MAX)
   const able = live.length > 0 ? live : free
@@ -22,5 +25,5 @@ export function placeAccount(cells: readonly Cell[], ownCell: number): number | 
   const [best] = able.toSorted((one, other) => shareOf(other) - shareOf(one) || one.number - other.number)
   if (best === undefined) return null
   const own = able.find(({ number }) => number === ownCell)
-  return own !== undefined && shareOf(own) >= shareOf(best) - SHARE_MARGIN ? ownCell : best.number
+  return own !== undefined && (stays || shareOf(own) >= shareOf(best) - SHARE_MARGIN) ? ownCell : best.number
 }
