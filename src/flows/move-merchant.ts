@@ -24,6 +24,8 @@ import { recordAccess } from './steps/record-access.ts'
 
 /** A shop's settings and live answers are read for no longer. */
 const READ_MINUTES_MAX = 60
+/** A copy and two readings: what ends within this is not compared, since either cell may forget it meanwhile. */
+const MOVE_MS_MAX = 3 * READ_MINUTES_MAX * 60_000
 
 /** With the connections of its owner. Its process makes the ids: they are of the target. */
 export type MovingCell = Cell & { readonly pool: Pool; readonly cell: number }
@@ -36,7 +38,7 @@ export type Move = {
   readonly onStep: (step: 'stop' | 'copy' | 'verify' | 'switch' | 'open') => void
 }
 type Moved = {
-  /** By table. */
+  /** Rows that were copied and compared, by table. */
   readonly copied: { readonly [table: string]: number }
   /** Buyers who unsubscribed, and whose address no invoice has: in the new cell they are not known. */
   readonly optoutsLost: number
@@ -275,13 +277,14 @@ async function copyOptouts({ merchantId, source, target }: Move, from: Tx, to: T
 
 /** Compares both sides, and the seals of the target. Rows by table. Throws `StartRefused` where they differ. */
 async function verifyCopy(move: Move, merchant: MovedMerchant): Promise<{ [table: string]: number }> {
-  const { source, target } = move
+  const { source, target, now } = move
+  const lasting = { ...merchant, beganAt: new Date(now.getTime() + MOVE_MS_MAX) }
   const tally = (cell: MovingCell) =>
     withOneMoment(cell.pool, READ_MINUTES_MAX, async (tx) => {
       const members = await sealedRowsOf(tx, cell, 'member', merchant.merchantId)
       await sealedRowsOf(tx, cell, 'apiKey', merchant.merchantId)
       const tallies = new Map([['organization_member', { rows: members.length, sum: 0n }]])
-      for (const of of COPIED_TABLES) tallies.set(of.table, await tallyTable(tx, cell, of, merchant))
+      for (const of of COPIED_TABLES) tallies.set(of.table, await tallyTable(tx, cell, of, lasting))
       return tallies
     })
   const [theirs, own] = [await tally(source), await tally(target)]

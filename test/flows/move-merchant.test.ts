@@ -300,6 +300,25 @@ test('an invitation that was made in the target meanwhile holds up neither anoth
   expect(await sales()).toEqual([201, 401])
 })
 
+test('a stored answer that ends while the shop moves, and that one cell has forgotten, stops nothing', async () => {
+  made(await sell(first))
+  await first.database.owner.query(
+    `update idempotency_key set created_at = created_at - interval '71 hours' where merchant_id = $1`,
+    [shop.id],
+  )
+  await third.database.owner.query(
+    `create function forget() returns trigger language plpgsql as $$ begin
+       delete from idempotency_key where merchant_id = new.merchant_id; return new; end $$;
+     create trigger forgets before insert on merchant_move for each row execute function forget()`,
+  )
+  try {
+    await moveMerchant(move())
+  } finally {
+    await third.database.owner.query('drop function forget cascade')
+  }
+  expect(await sales()).toEqual([421, 201])
+})
+
 test('a copy is dropped whatever it holds, some rows at a time', async () => {
   await expect(moveMerchant(move({}, 'verify'))).rejects.toBeInstanceOf(Killed)
   const other = await third.addMerchant()
