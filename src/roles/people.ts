@@ -20,8 +20,8 @@ import type { Keyring } from '../secrets/keyring.ts'
 
 /** In each process; a sign-in holds one for a millisecond. */
 const ASKING_CONNECTIONS_MAX = 4
-/** A stop waits for a write that is under way, and has 40 seconds for everything. */
-const WRITE_MS_MAX = 10_000
+/** A stop waits for a write that is under way and for its rollback, and has 40 seconds for everything. */
+const WRITE_MS_MAX = 5_000
 
 /** Sign-in for the dashboard; and for the API, whose cookie a request carries. */
 export function openPeopleRole(deps: {

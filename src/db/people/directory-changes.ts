@@ -59,10 +59,11 @@ export async function deleteDirectoryChanges(
   )
 }
 
+/** One row that the directory does not take would keep all others from it: a name as long as it takes. */
 const FACTS: { readonly [kind in DirectoryKind]: { from: string; subject: string; value: string } } = {
   person: { from: 'person', subject: 'email', value: 'email_verified::text' },
   passkey: { from: 'person_passkey', subject: 'credential_id', value: `''` },
-  merchant: { from: 'organization', subject: 'id', value: 'name' },
+  merchant: { from: 'organization', subject: 'id', value: 'left(name, 1000)' },
 }
 
 /** What is so of these subjects now; those that are gone are left out. Served by the unique index of each table. */
