@@ -43,7 +43,7 @@ type GatewayOptions = {
 }
 
 /** What is counted of a request until its answer is sent, or nobody waits for it. */
-type Held = { bytes: number; place: string | null }
+type Held = { readonly buffers: ArrayBufferLike[]; place: string | null }
 
 /** Serves JSON-RPC over HTTP to cells; each path is a provider. Rejects where the address cannot be listened on. */
 export async function startGateway(options: GatewayOptions): Promise<{ stop(): Promise<void> }> {
@@ -76,6 +76,8 @@ export async function startGateway(options: GatewayOptions): Promise<{ stop(): P
 class Gateway {
   readonly #options: GatewayOptions
   readonly #openAt = new Map<string, number>()
+  /** By how many requests each is held: one answer may go to all cells at once. */
+  readonly #holders = new Map<ArrayBufferLike, number>()
   #heldBytes = 0
 
   constructor(options: GatewayOptions) {
@@ -94,14 +96,14 @@ class Gateway {
       gone.abort()
       response.destroy()
     })
-    const held: Held = { bytes: 0, place: null }
+    const held: Held = { buffers: [], place: null }
     try {
       await this.#answer(request, response, { held, gone: gone.signal })
     } catch (error) {
       this.#refuse(response, error)
     }
     await closed
-    this.#heldBytes -= held.bytes
+    this.#release(held)
     if (held.place !== null) this.#count(held.place, -1)
   }
 
@@ -174,9 +176,24 @@ class Gateway {
   }
 
   #hold(held: Held, parts: readonly Buffer[]): void {
-    const bytes = parts.reduce((sum, { length }) => sum + length, 0)
-    held.bytes += bytes
-    this.#heldBytes += bytes
+    for (const { buffer } of parts) {
+      const holders = this.#holders.get(buffer) ?? 0
+      if (holders === 0) this.#heldBytes += buffer.byteLength
+      this.#holders.set(buffer, holders + 1)
+      held.buffers.push(buffer)
+    }
+  }
+
+  #release({ buffers }: Held): void {
+    for (const buffer of buffers) {
+      const holders = (this.#holders.get(buffer) ?? 0) - 1
+      if (holders > 0) {
+        this.#holders.set(buffer, holders)
+        continue
+      }
+      this.#holders.delete(buffer)
+      this.#heldBytes -= buffer.byteLength
+    }
   }
 
   #count(place: string, change: 1 | -1): void {

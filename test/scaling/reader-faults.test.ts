@@ -64,6 +64,12 @@ function senderOf(network: Network, url: string): () => Promise<unknown> {
   return () => rpc.call(method, ['0x01'], text)
 }
 
+function requestOf(name: string, body: string): string {
+  const { pathname, username, password } = new URL(reader.url(name))
+  const authorization = Buffer.from(`${username}:${password}`).toString('base64')
+  return `POST ${pathname} HTTP/1.1\r\nhost: x\r\nauthorization: Basic ${authorization}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+}
+
 test('a node that has lost a block is not said to know it, whoever was shown it before', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   await startFor('ethereum-live')
@@ -104,6 +110,25 @@ test('a flood of one cell that the node never answers leaves the others their an
   expect(new Set(await Promise.all(calls))).toEqual(new Set(['given up']))
 })
 
+test('one large answer on its way to many cells keeps no other cell from its own', async () => {
+  await startFor('ethereum-live')
+  const block = 'x'.repeat(32 * 1024 * 1024)
+  node.answer(([call], response) => {
+    const result = call?.method === 'eth_blockNumber' ? '0x1' : block
+    response.end(JSON.stringify({ id: call?.id, result }))
+  })
+  const body = JSON.stringify({ id: 1, method: 'eth_getBlockByHash', params: [hashOf(1), true] })
+  const sockets = Array.from({ length: 40 }, (_, index) => {
+    const socket = connect(reader.port, '127.0.0.1').on('error', () => {})
+    socket.pause().write(requestOf(`slow-${index}`, body))
+    return socket
+  })
+  const isSent = async () => (await reader.metric('paylink_reader_shared_answers')) === 39
+  await until(isSent, { what: 'all are answered' })
+  expect(await cell('b').call('eth_blockNumber', [], text)).toBe('0x1')
+  for (const socket of sockets) socket.destroy()
+})
+
 test('a page in a browser of this machine reaches no node, though no token is set', async () => {
   reader = await startReader('bitcoin-live', [node.url], { READER_TOKEN: '' })
   closes.push(reader.stop)
@@ -119,12 +144,9 @@ test('a page in a browser of this machine reaches no node, though no token is se
 test('requests in one connection that hangs up keep no place of their cell', async () => {
   await startFor('ethereum-live')
   node.answer(() => {})
-  const { pathname, username, password } = new URL(reader.url('a'))
-  const authorization = Buffer.from(`${username}:${password}`).toString('base64')
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_gasPrice', params: [] })
-  const request = `POST ${pathname} HTTP/1.1\r\nhost: x\r\nauthorization: Basic ${authorization}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
   const socket = connect(reader.port, '127.0.0.1').on('error', () => {})
-  socket.write(request.repeat(64))
+  socket.write(requestOf('a', body).repeat(64))
   await until(() => node.requests.length === 64, { what: 'the node is asked' })
   socket.destroy()
   await until(() => node.given() === 64, { what: 'the calls are given up' })
