@@ -3,6 +3,7 @@ import { type Finding, fault } from '../doctor/finding.ts'
 import { inspectBackup } from '../doctor/inspect-backup.ts'
 import { inspectDatabase } from '../doctor/inspect-database.ts'
 import { inspectLive } from '../doctor/inspect-live.ts'
+import { inspectMoves } from '../doctor/inspect-moves.ts'
 import { inspectNetworks } from '../doctor/inspect-networks.ts'
 import { inspectCards, inspectPrices, inspectSetup } from '../doctor/inspect-setup.ts'
 import {
@@ -95,6 +96,7 @@ async function inspectStored(config: Config): Promise<Finding[]> {
       ...(await inspectStoppedPayouts(pool, systemClock)),
       ...(await inspectFrozenDeposits(pool)),
       ...(await inspectLongWaits(pool, systemClock)),
+      ...(await inspectMoves(pool)),
       ...(await inspectBackup(config.backup, pool, systemClock)),
     ]
   } catch (error) {

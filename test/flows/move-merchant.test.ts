@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { inspectMoves } from '../../src/doctor/inspect-moves.ts'
 import { abortMove, type Move, moveMerchant } from '../../src/flows/move-merchant.ts'
 import { CARRIED_TABLES, COPIED_TABLES, STAYING_TABLES } from '../../src/flows/steps/moved-tables.ts'
 import { createLogger } from '../../src/runtime/log.ts'
@@ -100,6 +101,16 @@ test.each(STEPS)(
     expect(await sales()).toEqual([421, 201])
   },
 )
+
+test('doctor names a shop that sells nothing because its move did not end, in both cells', async () => {
+  const named = async ({ database }: TestApi) =>
+    (await inspectMoves(database.owner)).flatMap(({ text }) => (text.includes(shop.id) ? [text] : []))
+  await expect(moveMerchant(move({}, 'switch'))).rejects.toBeInstanceOf(Killed)
+  expect(await named(first)).toEqual([expect.stringMatching(/moving to cell 3 since .* or with --abort$/)])
+  expect(await named(third)).toEqual([expect.stringMatching(/arriving from cell 0 since /)])
+  await moveMerchant(move())
+  expect([await named(first), await named(third)]).toEqual([[], []])
+})
 
 test.each(['copy', 'verify', 'switch'] as const)(
   'a move that was killed before "%s" can be undone',

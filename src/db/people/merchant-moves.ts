@@ -22,6 +22,15 @@ export async function loadMerchantMove(
   return { exists: row !== undefined, move: row?.state == null ? null : row }
 }
 
+/** Merchants who sell nothing until a move, or its undoing, ends: a handful of rows. */
+export async function listUnfinishedMoves(db: Queryable): Promise<(MerchantMove & { merchantId: string })[]> {
+  const { rows } = await db.query<MerchantMove & { merchantId: string }>(
+    `select merchant_id as "merchantId", state, cell, began_at as "beganAt" from merchant_move
+     where state not in ('moved', 'arrived') order by began_at, merchant_id`,
+  )
+  return rows
+}
+
 /** Waits until nothing is half written of the merchant's sales and settings; until the transaction ends nobody begins. */
 export async function lockMerchantMove(tx: Tx, merchantId: string): Promise<void> {
   await tx.query(`select pg_advisory_xact_lock(hashtextextended('merchant_move/' || $1, 0))`, [merchantId])
