@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { access, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../test/support/database.ts'
@@ -20,7 +19,6 @@ const ROUNDS = 5
 const PROCESSES = [1, 2, 4]
 const ROUND_SECONDS = 6
 const ADDRESSES = 60_000
-const SETTLE_MS = 2_000
 const PGBENCH_CANDIDATES = ['/usr/lib/postgresql/15/bin/pgbench', '/usr/bin/pgbench']
 
 type LoadResult = { readonly perSecond: number; readonly latenciesMs: readonly number[] }
@@ -167,11 +165,16 @@ test('creating invoices over HTTP against pgbench making the same inserts', asyn
       theirs.push(peer)
       ratios.push(mine.perSecond / peer)
     }
-    // As on a server that runs for longer than five minutes, whose log is written into files that are there: to make one
-    // of 16 MB holds up every commit.
+    // As on a server that runs for longer than five minutes, whose log is written into files that are there: to make
+    // one of 16 MB holds up every commit.
     await shop.database.owner.query('checkpoint')
-    await pause(SETTLE_MS)
-    const half = await shop.load(1, median(ours) / 2)
+    const p50s: number[] = []
+    const p99s: number[] = []
+    for (let round = 1; round <= ROUNDS; round++) {
+      const half = await shop.load(1, median(ours) / 2)
+      p50s.push(percentile(half.latenciesMs, 0.5))
+      p99s.push(percentile(half.latenciesMs, 0.99))
+    }
     printFigure({
       name: 'create-invoice over HTTP ÷ pgbench making the same inserts',
       target: '≥ 0.7',
@@ -181,8 +184,8 @@ test('creating invoices over HTTP against pgbench making the same inserts', asyn
     printFigure({
       name: 'create-invoice p99 at half that load',
       target: '≤ 25 ms',
-      measured: `${percentile(half.latenciesMs, 0.99).toFixed(1)} ms`,
-      detail: `p50 ${percentile(half.latenciesMs, 0.5).toFixed(1)} ms at ${half.perSecond.toFixed(0)}/s`,
+      measured: `${median(p99s).toFixed(1)} ms`,
+      detail: `spread ${spread(p99s)}, p50 ${median(p50s).toFixed(1)} ms at ${(median(ours) / 2).toFixed(0)}/s`,
     })
   } finally {
     await shop.close()

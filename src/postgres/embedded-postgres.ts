@@ -275,6 +275,8 @@ function serverOptions(port: number): string {
     fsync: 'on',
     synchronous_commit: 'on',
     full_page_writes: 'on',
+    // Files of the log are kept and written again: to make one of 16 MB holds up every commit for 20 to 70 ms.
+    min_wal_size: '256MB',
     max_connections: '200',
     // Expected refusals of a statement (a duplicate, a guard) are no news, and a statement may hold a password.
     log_min_messages: 'log',
