@@ -15,9 +15,8 @@ export const CONNECTION_MS_MAX = 2_000
 const LOOK_MS = 2_000
 /** While it does, so often, if nobody signs in: a connection that is open answers sooner than a new one. */
 const KEEP_OPEN_MS = 20_000
-/** How old an answer may be. Somebody new is in the directory within two seconds. */
+/** How old the list of cells may be. */
 const KEEP_MS = 2_000
-const KEPT_MAX = 10_000
 
 /** In which cell somebody signs in. Every answer is null or empty while the directory does not answer or lacks this cell's rows. */
 export type SignInDirectory = {
@@ -46,7 +45,6 @@ type Known = readonly { readonly cell: number; readonly isVerified: boolean }[]
 export function openSignInDirectory(deps: Deps): SignInDirectory {
   const { pool, key, ownCell, log, answerMsMax = ANSWER_MS_MAX } = deps
   const { ask, stop } = keepAsking(() => listCells(pool), log, answerMsMax)
-  const known = new LRUCache<string, Known>({ max: KEPT_MAX, ttl: KEEP_MS })
   const cellsKept = new LRUCache<'cells', readonly RegisteredCell[]>({ max: 1, ttl: KEEP_MS })
   const cells = async () => {
     const kept = cellsKept.get('cells') ?? (await listCells(pool)).filter(({ number }) => isCell(number))
@@ -56,8 +54,8 @@ export function openSignInDirectory(deps: Deps): SignInDirectory {
     return isFilled ? kept : []
   }
   const knownOf = async (lookup: string, find: typeof findPersonCells) => {
-    const kept = known.get(lookup) ?? (await find(pool, lookup))
-    known.set(lookup, kept, { noUpdateTTL: true })
+    // Never remembered: two cells that remember different things would send somebody new to and fro.
+    const kept = await find(pool, lookup)
     const numbers = (await cells()).map(({ number }) => number)
     // Of a cell that is not registered nothing is believed.
     return { numbers, found: kept.filter(({ cell }) => numbers.includes(cell)) }

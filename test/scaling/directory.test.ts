@@ -90,9 +90,12 @@ test('an address leads to its cell, in one spelling of all, and an unknown one a
     .browser()
     .ask('POST', '/api/auth/request-password-reset', { email: 'three@example.com' })
   expect([reset.status, reset.headers.get('paylink-cell')]).toEqual([421, '03'])
-  const unknown = await unknownAt(7)
+  const unknown = await unknownAt(7, 1_000)
   for (const _ of [1, 2]) expect((await signIn(unknown)).headers.get('paylink-cell')).toBe('07')
   expect((await signIn('three@example.com', { here: true })).status).toBe(401)
+  // Who signed up a moment ago is led there by a cell that was asked a moment before.
+  await put(unknown, 3)
+  expect((await signIn(unknown)).headers.get('paylink-cell')).toBe('03')
 })
 
 test('no answer and no statement says whether anybody has an address', async () => {
