@@ -43,7 +43,7 @@ const VERIFICATION_LINK_SECONDS = 24 * 3_600
 const PASSWORD_LENGTH_MIN = 10
 const PASSWORD_LENGTH_MAX = 128
 
-type PeopleDeps = {
+export type PeopleDeps = {
   readonly pool: Pool
   readonly seals: AccessSeals
   readonly clock: Clock
