@@ -95,7 +95,7 @@ function onDirectory<Result>(work: (pool: Pool, url: string) => Promise<Result>)
   const { directory } = loadProcessConfig()
   if (directory === null)
     throw new UsageError(
-      'There is no directory of cells: set DIRECTORY_DATABASE_URL and DIRECTORY_KEY (docs/scaling.md).',
+      'There is no directory of cells: set DIRECTORY_DATABASE_URL and DIRECTORY_KEY (docs/cells.md).',
     )
   return withDirectory(directory.url, (pool) => work(pool, directory.url))
 }

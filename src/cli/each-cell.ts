@@ -57,7 +57,7 @@ export async function eachCellCommand(
   const shared = sharedSeeds(ended)
   for (const tags of shared)
     output.problem(
-      `Cells ${tags.join(' and ')} have one seed, and show the same addresses to customers of different merchants. Stop all of them but one, and see docs/scaling.md`,
+      `Cells ${tags.join(' and ')} have one seed, and show the same addresses to customers of different merchants. Stop all of them but one, and see docs/cells.md`,
     )
   if (options.json) output.line(JSON.stringify(report(ended, asJson, name)))
   else {

@@ -3,7 +3,7 @@ import { BASE32 } from './ids.ts'
 /**
  * Cells: whole installations that share one address, so that a merchant is in exactly one of them. What a caller holds (a
  * key, a link, a token) carries the number of its cell, and a proxy routes by it without asking anybody. Cell 0 is the
- * first one, whose keys and ids carry none: docs/scaling.md.
+ * first one, whose keys and ids carry none: docs/cells.md.
  */
 export const CELL_MAX = 1_023
 

@@ -8,7 +8,7 @@ import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
 import { type CellsProxy, startCellsProxy } from './cells-proxy.ts'
 
-/** Two whole installations behind the proxy of docs/scaling.md, as its file sets it up: the first cell, and cell 3. */
+/** Two whole installations behind the proxy of docs/cells.md, as its file sets it up: the first cell, and cell 3. */
 
 /** Only cell 3 sells for cards. */
 const CARDS = {

@@ -21,7 +21,7 @@ import { expectAllSettled, expectAuditOk, openShop, payOnChain, type Sale, sandb
 import { openTestNetwork, type TestNetwork } from './test-network.ts'
 
 /**
- * docs/scaling.md, carried out: nine processes of Paylink on three machines, a PostgreSQL of three, and for minutes
+ * docs/cluster.md, carried out: nine processes of Paylink on three machines, a PostgreSQL of three, and for minutes
  * everything is killed and cut off, at random, while shops sell and buyers pay. `CLUSTER_SECONDS` says for how long.
  */
 

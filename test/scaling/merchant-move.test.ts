@@ -15,7 +15,7 @@ import {
 } from '../support/webhook-receiver.ts'
 import { type CellsProxy, startCellsProxy } from './cells-proxy.ts'
 
-/** A shop that moves from cell 0 to cell 3 while it sells, behind the proxy of docs/scaling.md. */
+/** A shop that moves from cell 0 to cell 3 while it sells, behind the proxy of docs/cells.md. */
 
 let places: Awaited<ReturnType<typeof makePlace>>[]
 let first: App

@@ -23,7 +23,7 @@ export type DatabaseNode = {
   isPrimary(): Promise<boolean>
 }
 
-/** Three nodes with synchronous replication, as docs/scaling.md describes them. Needs Debian's patroni and etcd-server. */
+/** Three nodes with synchronous replication, as docs/cluster.md describes them. Needs Debian's patroni and etcd-server. */
 export async function startPostgresCluster(
   network: TestNetwork,
   folder: string,

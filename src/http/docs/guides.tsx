@@ -62,6 +62,8 @@ export const GUIDE_GROUPS: readonly { readonly title: string; readonly names: re
       'monitoring',
       'upgrading',
       'scaling',
+      'cluster',
+      'cells',
     ],
   },
   { title: 'Measured', names: ['figures', 'long-runs'] },
