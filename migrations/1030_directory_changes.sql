@@ -23,7 +23,8 @@ create table directory_change (
 create function note_directory_change() returns trigger language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 begin
-  if not exists (select from public.directory_cell) then
+  perform from public.directory_cell;
+  if not found then
     return null;
   end if;
   insert into public.directory_change (kind, subject)

@@ -13,6 +13,8 @@ export const NO_MONEY: { readonly [table: string]: string } = {
   organization: 'who may sign in: see docs/decisions/trust.md',
   organization_invitation: 'who may sign in: see docs/decisions/trust.md',
   organization_member: 'who may sign in: see docs/decisions/trust.md',
+  directory_cell: 'where somebody signs in, not whether: see scaling/directory',
+  directory_change: 'where somebody signs in, not whether: see scaling/directory',
   notice_refusal: 'who may sign in: see docs/decisions/trust.md',
   notice_cursor: 'who may sign in: see docs/decisions/trust.md',
   attempt: 'what is reported, sold or logged; no payout and no address is made from it',
