@@ -1,8 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Random } from '../support/random.ts'
+import type { CellsDirectory } from './cells-directory.ts'
+import type { SiteProxy } from './cells-proxy.ts'
+import type { MovingShop } from './moving-shops.ts'
 import type { PaylinkMachines, SandboxChains } from './paylink-machines.ts'
 import type { PostgresPair } from './postgres-pair.ts'
 import type { Shop } from './shop.ts'
+import type { Person } from './sign-ins.ts'
 import type { TestMachine } from './test-network.ts'
 
 export type Cell = {
@@ -10,11 +14,16 @@ export type Cell = {
   readonly database: PostgresPair
   readonly paylink: PaylinkMachines
   readonly shops: readonly Shop[]
+  readonly person: Person
 }
 
 export type Site = {
+  readonly url: string
+  /** The first one gets all that names no cell. */
   readonly cells: readonly Cell[]
-  readonly proxy: { kill(): Promise<void>; start(): void }
+  readonly proxy: SiteProxy
+  readonly directory: CellsDirectory
+  readonly moving: readonly MovingShop[]
   readonly chains: SandboxChains
   /** What all cells but the last read the chain through. */
   readonly reader: TestMachine
@@ -22,8 +31,8 @@ export type Site = {
 
 export type Fault = {
   readonly name: string
-  /** Whose requests it may cost: of this cell's shops, of all, or of none. */
-  readonly costs: 'its cell' | 'all' | 'none'
+  /** Whose requests it may cost: of this cell's shops, of all, or of none; or sign-ins of browsers that know no cell. */
+  readonly costs: 'its cell' | 'all' | 'none' | 'new browsers'
   /** Breaks something, and repairs it. */
   carryOut(cell: Cell, site: Site, random: Random): Promise<void>
 }
@@ -58,6 +67,19 @@ export const FAULTS: readonly Fault[] = [
       await proxy.kill()
       await pause(500 + random.below(3_000))
       proxy.start()
+    },
+  },
+  {
+    name: 'directory cut off, then killed',
+    costs: 'new browsers',
+    carryOut: async (_cell, { directory }, random) => {
+      // Silent at first; then it refuses.
+      await directory.machine.cut()
+      await aWhile(random)
+      await directory.kill()
+      await directory.machine.mend()
+      await aWhile(random)
+      directory.start()
     },
   },
   {

@@ -1,11 +1,15 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { mapCellCommand } from '../../src/cli/cells-commands.ts'
 import { cellTag } from '../../src/core/cells.ts'
 import { readRootFile } from '../support/root-file.ts'
 import { until } from '../support/until.ts'
+import type { TestMachine } from './test-network.ts'
+
+/** For how long after it was asked to read its map the proxy may close a connection that somebody just writes to. */
+const RELOAD_MS = 3_000
 
 /** A cell, and where its API processes are, as `host:port`. */
 export type ProxiedCell = { readonly number: number; readonly servers: readonly string[] }
@@ -47,6 +51,55 @@ export async function writeCellsProxy(
   return path
 }
 
+/** Puts lines at the top of the map, where they count before older ones. */
+async function addToMap(folder: string, lines: readonly string[]): Promise<void> {
+  const map = join(folder, 'cells.map')
+  const text = lines.map((line) => `${line}\n`).join('') + (await readFile(map, 'utf8'))
+  await writeFile(`${map}.new`, text)
+  await rename(`${map}.new`, map)
+}
+
+/** From when to when something was so. */
+export type Span = { readonly from: number; readonly to: number }
+
+export type SiteProxy = {
+  kill(): Promise<void>
+  start(): void
+  /** Has it read these lines before those of its map. */
+  learn(lines: readonly string[]): Promise<void>
+  /** When connections that were open may have broken by it. */
+  readonly reloads: readonly Span[]
+}
+
+/** On a machine, reloaded as a service manager does. */
+export function startSiteProxy(machine: TestMachine, config: string): SiteProxy {
+  const launch = () =>
+    machine.start({ name: 'cells-proxy', file: '/usr/sbin/haproxy', args: ['-W', '-db', '-f', config] })
+  let running = launch()
+  const reloads: Span[] = []
+  return {
+    reloads,
+    kill: () => running.kill(),
+    start: () => {
+      running = launch()
+    },
+    learn: async (lines) => {
+      await addToMap(dirname(config), lines)
+      // Before it takes signals it would end by one. Any cell that is up has this page.
+      const page = `http://${machine.address}/embed.js`
+      const isServed = async () => {
+        const answer = await fetch(page)
+        await answer.text()
+        return answer.ok
+      }
+      await until(() => isServed().catch(() => false))
+      const from = Date.now()
+      reloads.push({ from, to: from + RELOAD_MS })
+      running.signal('SIGUSR2')
+    },
+  }
+}
+
 export type CellsProxy = {
   /** Puts lines at the top of the map, where they count before older ones, and reads it again without a stop. */
   learn(lines: readonly string[]): Promise<void>
@@ -64,8 +117,7 @@ export async function startCellsProxy(site: string, cells: readonly ProxiedCell[
   await until(async () => (await fetch(`${site}/healthz`).catch(() => null))?.status === 200)
   return {
     learn: async (lines) => {
-      const map = join(folder, 'cells.map')
-      await writeFile(map, lines.map((line) => `${line}\n`).join('') + (await readFile(map, 'utf8')))
+      await addToMap(folder, lines)
       const before = running.at(-1)
       start('-sf', String(before?.pid))
       await until(() => before?.exitCode !== null || before.signalCode !== null, {

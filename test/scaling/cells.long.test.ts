@@ -15,7 +15,9 @@ import { seededRandom } from '../support/random.ts'
 import { until } from '../support/until.ts'
 import { answerChallenges, startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { type Cell, costCells, FAULTS, type Fault, type Site } from './cell-faults.ts'
-import { writeCellsProxy } from './cells-proxy.ts'
+import { startCellsDirectory } from './cells-directory.ts'
+import { type Span, startSiteProxy, writeCellsProxy } from './cells-proxy.ts'
+import { expectMoved, keepMoving, type MovingShop, writeEnvFiles } from './moving-shops.ts'
 import { type SandboxChains, startPaylinkMachines, startSandboxChains } from './paylink-machines.ts'
 import { startPostgresPair } from './postgres-pair.ts'
 import {
@@ -31,21 +33,28 @@ import {
   sell,
   unitsOf,
 } from './shop.ts'
+import { keepSigningIn, signUp } from './sign-ins.ts'
 import { openTestNetwork, type TestMachine, type TestNetwork } from './test-network.ts'
 
 /**
- * Three cells behind one address, as docs/scaling.md describes them, on one chain that each watches for itself. For
- * minutes one thing after another is broken while shops of all cells sell. `CELLS_SECONDS` says for how long.
+ * Three cells behind one address, as docs/cells.md describes them, on one chain that each watches for itself. For
+ * minutes one thing after another is broken while shops of all cells sell, people sign in and shops move to other
+ * cells. `CELLS_SECONDS` says for how long.
  */
 
 const SECONDS = Number(process.env.CELLS_SECONDS ?? 600)
 const SEED = Number(process.env.CELLS_SEED ?? randomInt(2 ** 31))
 const CELLS = [0, 3, 40]
 const SHOPS_OF_EACH = 2
+/** Each moves twice, which takes about a minute. */
+const MOVING_SHOPS_OF_EACH = Math.ceil(SECONDS / 180)
+const CALLERS = 140
 const BETWEEN_SALES_MS = 250
 /** What no request takes in a cell where nothing is broken, on two cores that also run the rest. */
 const SLOW_MS = 4_000
 const RECOVERED_MS_MAX = 120_000
+/** Until a new browser is signed in, where nothing is broken, and once the directory is back. */
+const SIGNED_IN_MS_MAX = 20_000
 const TIMEOUT_MS = SECONDS * 1_000 + 900_000
 const LAYOUT = { app1: ['api', 'watcher', 'delivery', 'signer'], app2: ['api', 'watcher'] }
 
@@ -72,6 +81,7 @@ async function startSite(): Promise<Site> {
   const [front, reader] = [await network.machine('proxy'), await network.machine('reader')]
   const url = `http://${front.address}`
   await startReader(reader)
+  const directory = await startCellsDirectory(network, folder, CELLS)
   const started = []
   for (const number of CELLS) {
     const [own, prefix] = [join(folder, `cell${number}`), `c${number}-`]
@@ -79,7 +89,7 @@ async function startSite(): Promise<Site> {
     const database = await startPostgresPair(network, own, prefix)
     const chain =
       number === CELLS.at(-1) ? {} : { TEST_LITECOIN_RPC_URL: readerUrl(reader, `cell-${number}`) }
-    const env = { CELL: String(number), BASE_URL: url, ...chain }
+    const env = { CELL: String(number), BASE_URL: url, ...chain, ...directory.settings.get(number) }
     const options = { folder: own, layout: LAYOUT, prefix, env }
     started.push({
       number,
@@ -91,16 +101,20 @@ async function startSite(): Promise<Site> {
     number,
     servers: paylink.apiUrls.map((api) => new URL(api).host),
   }))
-  const proxy = proxyOn(front, await writeCellsProxy(folder, `${front.address}:80`, proxied))
-  proxy.start()
+  const proxy = startSiteProxy(front, await writeCellsProxy(folder, `${front.address}:80`, proxied))
   const hooks = `http://${network.ownAddress}:${receiver.port}/hooks`
   const cells: Cell[] = []
   for (const cell of started) {
     const shops: Shop[] = []
     while (shops.length < SHOPS_OF_EACH) shops.push(await openShop(cell.paylink, [url], hooks))
-    cells.push({ ...cell, shops })
+    cells.push({ ...cell, shops, person: await signUp(cell.number, cell.paylink.apiUrls[0] ?? '', url) })
   }
-  return { cells, proxy, chains, reader }
+  await writeEnvFiles(folder, cells)
+  const moving: MovingShop[] = []
+  for (let round = 0; round < MOVING_SHOPS_OF_EACH; round++)
+    for (const cell of cells)
+      moving.push({ shop: await openShop(cell.paylink, [url], hooks, true), cells: [cell], sales: [] })
+  return { url, cells, proxy, chains, reader, directory, moving }
 }
 
 const READER_TOKEN = 'a-token-of-three-cells'
@@ -117,32 +131,19 @@ async function startReader(machine: TestMachine): Promise<void> {
   machine.keep({ name: 'reader', file: process.execPath, args: [PROGRAM, 'start', 'reader'], env })
 }
 
-function proxyOn(machine: TestMachine, config: string): Site['proxy'] {
-  const launch = () =>
-    machine.start({ name: 'cells-proxy', file: '/usr/sbin/haproxy', args: ['-db', '-f', config] })
-  let running: ReturnType<typeof launch> | null = null
-  return {
-    kill: async () => running?.kill(),
-    start: () => {
-      running = launch()
-    },
-  }
-}
-
 /** A fault as it was: from when to when it may cost these cells requests. */
-type Broken = {
+type Broken = Span & {
   readonly fault: Fault
   readonly cell: Cell
   readonly hit: readonly Cell[]
-  readonly from: number
-  readonly to: number
+  readonly repairedAt: number
 }
 
 const isFailed = ({ status }: Attempt) => status === null || status >= 300
 const isSlow = ({ startedAt, endedAt }: Attempt) => endedAt - startedAt > SLOW_MS
 const unhit = ({ hit }: Broken) => site.cells.filter((cell) => !hit.includes(cell))
 const attemptsOf = ({ shops }: Cell) => shops.flatMap(({ attempts }) => attempts)
-const during = ({ from, to }: Broken, { startedAt, endedAt }: Attempt) => startedAt <= to && endedAt >= from
+const during = ({ from, to }: Span, { startedAt, endedAt }: Attempt) => startedAt <= to && endedAt >= from
 
 test('cells are broken one after another: nothing is lost or doubled, and the others go on', {
   timeout: TIMEOUT_MS,
@@ -151,43 +152,74 @@ test('cells are broken one after another: nothing is lost or doubled, and the ot
   const chain = new UtxoSandboxClient(await sandboxUrl(chains))
   const sold: Sale[] = []
   const errors: unknown[] = []
-  const endsAt = Date.now() + SECONDS * 1_000
   // Until the last fault is over: that a cell sells again is seen by its shops.
-  let isOver = false
+  let over = false
+  const isOver = () => over
+  const noted = <Result>(work: Promise<Result>) => work.catch((error) => void errors.push(error))
   const keepSelling = async (shop: Shop) => {
-    while (!isOver) {
+    while (!over) {
       const sale = await sell(shop)
       sold.push(sale)
       await payOnChain(chain, sale.invoice)
       await pause(BETWEEN_SALES_MS)
     }
   }
-  const selling = site.cells.flatMap(({ shops }) =>
-    shops.map((shop) => keepSelling(shop).catch((error) => void errors.push(error))),
-  )
-  const broken = await breakUntil(endsAt).finally(() => {
-    isOver = true
-  })
-  await Promise.all(selling)
+  const [people, callers] = [site.cells.map(({ person }) => person), await network.callers(CALLERS)]
+  const signingIn = people.map((person) => noted(keepSigningIn({ url: site.url, callers, isOver }, person)))
+  await until(() => people.every(({ anew }) => anew.length > 0), { what: 'new browsers sign in' })
+  const selling = site.cells.flatMap(({ shops }) => shops.map((shop) => noted(keepSelling(shop))))
+  const moves = noted(keepMoving({ site, chain, folder, random: seededRandom(SEED + 1), isOver }))
+  const broken = (await noted(breakUntil(Date.now() + SECONDS * 1_000))) ?? []
+  over = true
+  await Promise.all([...selling, ...signingIn])
+  const moved = await moves
   expect(errors).toEqual([])
+  expect(moved?.moves).toBeGreaterThan(0)
   console.log(`${sold.length} invoices, ${broken.length} faults\n${describe(broken)}`)
+  console.log(`${JSON.stringify(moved)}; ${describeSignIns(broken)}`)
 
   // Requests of a cell failed, or were slow, while something of that cell was broken, and at no other time.
   for (const cell of site.cells) {
     const missed = attemptsOf(cell).filter((attempt) => isFailed(attempt) || isSlow(attempt))
-    const causes = broken.filter(({ hit }) => hit.includes(cell))
-    const unexplained = missed.filter((attempt) => !causes.some((cause) => during(cause, attempt)))
+    const unexplained = [...missed, ...cell.person.known.filter(isFailed)].filter(
+      (attempt) => !isExplained(attempt, broken, [cell]),
+    )
     expect(unexplained.map((attempt) => ({ cell: cell.number, ...attempt }))).toEqual([])
+  }
+  // A new browser asks the first cell, which asks the directory.
+  const ofDirectory = broken.filter(({ fault }) => fault.costs === 'new browsers')
+  for (const cell of site.cells) {
+    const late = cell.person.anew.filter(({ startedAt, endedAt }) => endedAt - startedAt > SIGNED_IN_MS_MAX)
+    const causes = site.cells.slice(0, 1).concat(cell)
+    expect(
+      late.filter(
+        (one) => !isExplained(one, broken, causes) && !ofDirectory.some((each) => during(each, one)),
+      ),
+    ).toEqual([])
+    for (const { from, repairedAt } of ofDirectory) {
+      const meanwhile = cell.person.known.filter((one) => one.startedAt > from && one.endedAt < repairedAt)
+      expect(meanwhile.length).toBeGreaterThan(0)
+    }
   }
   // While one was broken, each of the others sold.
   for (const each of broken.filter(({ from, to }) => to - from > SLOW_MS))
     for (const other of unhit(each))
       expect(attemptsOf(other).filter((attempt) => during(each, attempt)).length).toBeGreaterThan(0)
 
-  const told = await expectAllSettled(sold, receiver)
+  const everMoved = site.moving.filter(({ sales }) => sales.length > 0)
+  const all = [...sold, ...everMoved.flatMap(({ sales }) => sales)]
+  const told = await expectAllSettled(all, receiver)
   for (const { paylink } of site.cells) await expectAuditOk(paylink)
-  await expectUnionAgrees(sold, told)
+  let ledgers = 0n
+  for (const one of everMoved) ledgers += await expectMoved(one, site)
+  for (const shop of site.cells.flatMap(({ shops }) => shops)) ledgers += await ledgerOf(shop)
+  await expectUnionAgrees(all, { told, ledgers })
 })
+
+/** Whether something of these cells was broken at the time, or the proxy ended a connection that was open. */
+const isExplained = (attempt: Attempt, broken: readonly Broken[], cells: readonly Cell[]) =>
+  broken.some((each) => cells.some((cell) => each.hit.includes(cell)) && during(each, attempt)) ||
+  (attempt.status === null && site.proxy.reloads.some((reload) => during(reload, attempt)))
 
 /** One fault after another at random, once each first; each is over when what it broke sells again. */
 async function breakUntil(endsAt: number): Promise<readonly Broken[]> {
@@ -208,7 +240,12 @@ async function breakUntil(endsAt: number): Promise<readonly Broken[]> {
         what: `cell ${each.number} sold again after: ${fault.name}`,
       })
     }
-    broken.push({ fault, cell, hit, from, to: Date.now() })
+    if (fault.costs === 'new browsers')
+      await until(() => site.cells.every(({ person }) => (person.anew.at(-1)?.endedAt ?? 0) > repairedAt), {
+        timeoutMs: SIGNED_IN_MS_MAX,
+        what: 'new browsers sign in again',
+      })
+    broken.push({ fault, cell, hit, from, repairedAt, to: Date.now() })
   }
   return broken
 }
@@ -233,8 +270,21 @@ function describe(broken: readonly Broken[]): string {
   return lines.join('\n')
 }
 
+function describeSignIns(broken: readonly Broken[]): string {
+  const people = site.cells.map(({ person }) => person)
+  const [known, anew] = [people.flatMap((one) => one.known), people.flatMap((one) => one.anew)]
+  const ofReloads = site.cells.flatMap((cell) => {
+    const ofCell = broken.filter(({ hit }) => hit.includes(cell))
+    return attemptsOf(cell).filter((one) => isFailed(one) && !ofCell.some((each) => during(each, one)))
+  })
+  return `${known.length} sign-ins with the cookie, ${known.filter(isFailed).length} failed; ${anew.length} of new browsers; ${ofReloads.length} requests failed while nothing was broken`
+}
+
 /** The coins that the chain has at the addresses, what the ledgers hold, and what shops were told of are the same. */
-async function expectUnionAgrees(sold: readonly Sale[], told: bigint): Promise<void> {
+async function expectUnionAgrees(
+  sold: readonly Sale[],
+  { told, ledgers }: { readonly told: bigint; readonly ledgers: bigint },
+): Promise<void> {
   const pools = await Promise.all(
     site.cells.map(async ({ database }) => {
       const { rows } = await database.ask(`select address from address where keyspace = 'litecoin-test'`)
@@ -244,8 +294,6 @@ async function expectUnionAgrees(sold: readonly Sale[], told: bigint): Promise<v
   const addresses = pools.flat().map(({ address }) => address)
   expect(new Set(addresses).size).toBe(addresses.length)
   const asked = sold.reduce((sum, { invoice }) => sum + unitsOf(invoice.amount), 0n)
-  let ledgers = 0n
-  for (const shop of site.cells.flatMap(({ shops }) => shops)) ledgers += await ledgerOf(shop)
   const coins = await coinsAt(sold.map(({ invoice }) => invoice.address))
   console.log(`${addresses.length} addresses, ${asked} base units sold`)
   expect({ told, ledgers, coins }).toEqual({ told: asked, ledgers: asked, coins: asked })

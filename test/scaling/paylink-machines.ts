@@ -34,6 +34,8 @@ export type PaylinkMachines = {
   readonly machines: readonly TestMachine[]
   readonly apiUrls: readonly string[]
   readonly processes: readonly RunningProgram[]
+  /** What its owner's commands are given, on whatever machine they run. */
+  readonly settings: { readonly [name: string]: string }
   /** Runs a command of the program beside them, as the owner. */
   command(...args: readonly string[]): Promise<RunResult>
 }
@@ -78,7 +80,7 @@ export async function startPaylinkMachines(
     ADDRESS_KEYS_FILE: join(folder, 'address-keys.json'),
     SECRET_KEY: secret,
   }
-  const urlOf = (user: string) => `postgresql://${user}:${user}@127.0.0.1:5432/paylink`
+  const urlOf = (user: string, host = '127.0.0.1') => `postgresql://${user}:${user}@${host}:5432/paylink`
   const roleUrls = Object.fromEntries(
     ['api', 'watcher', 'delivery', 'signer'].map((role) => [
       `${role.toUpperCase()}_DATABASE_URL`,
@@ -105,8 +107,9 @@ export async function startPaylinkMachines(
   const [first] = machines
   if (first === undefined) throw new Error('there is no machine')
   const ownerDir = await dataDirOf('owner')
-  const owner = { ...common, ...roleUrls, DATABASE_URL: urlOf('postgres'), DATA_DIR: ownerDir }
-  const command = (...args: readonly string[]) => first.run(process.execPath, [PROGRAM, ...args], owner)
+  const ownerUrl = urlOf('postgres', first.address)
+  const settings = { ...common, ...roleUrls, DATABASE_URL: ownerUrl, DATA_DIR: ownerDir }
+  const command = (...args: readonly string[]) => first.run(process.execPath, [PROGRAM, ...args], settings)
   const migrated = await command('migrate')
   if (migrated.code !== 0) throw new Error(`paylink migrate: ${migrated.stdout}${migrated.stderr}`)
   for (const [at, [place, roles]] of Object.entries(layout).entries()) {
@@ -120,7 +123,7 @@ export async function startPaylinkMachines(
   }
   const apiUrls = machines.map(({ address }) => `http://${address}:3000`)
   await Promise.all(apiUrls.map((url) => until(() => isReady(url), { timeoutMs: READY_MS_MAX })))
-  return { machines, apiUrls, processes, command }
+  return { machines, apiUrls, processes, settings, command }
 }
 
 /** The very file of deploy/haproxy, with this cluster's addresses in it; it leads to the primary when this returns. */
@@ -134,6 +137,8 @@ async function startHaproxy(
     .reduce((text, { address }, at) => text.replace(`10.0.0.${at + 1}:5432`, `${address}:5432`), template)
     // Of databases that there are not.
     .replaceAll(/ +server db\d 10\.0\.0\..*\n/g, '')
+    // Also for commands of the owner on another cell's machine.
+    .replace('bind 127.0.0.1:5432', 'bind :5432')
   const path = join(folder, `haproxy-${machine.name}.cfg`)
   await writeFile(path, config)
   machine.start({ name: `haproxy-${machine.name}`, file: '/usr/sbin/haproxy', args: ['-db', '-f', path] })

@@ -43,67 +43,97 @@ export type PostgresPair = {
   untilWhole(): Promise<void>
 }
 
+/** One alone, with nobody behind it. */
+export type LonePostgres = {
+  readonly machine: TestMachine
+  kill(): Promise<void>
+  start(): void
+}
+
 type Server = { readonly machine: TestMachine; readonly home: string; running: StartedChild | null }
+
+const binary = (name: string) => join(dirname(programPath('postgresql')), name)
+const dataOf = ({ home }: Server) => join(home, 'data')
+
+async function openServer(machine: TestMachine, home: string): Promise<Server> {
+  const { uid, gid } = await identityOf('postgres')
+  await mkdir(home)
+  await chown(home, uid, gid)
+  await chmod(home, 0o700)
+  return { machine, home, running: null }
+}
+
+async function asPostgres({ machine }: Server, name: string, ...args: readonly string[]): Promise<void> {
+  const user = ['--reuid=postgres', '--regid=postgres', '--init-groups']
+  const ended = await machine.run('setpriv', [...user, binary(name), ...args])
+  if (ended.code !== 0) throw new Error(`${name}: ${ended.stdout}${ended.stderr}`)
+}
+
+async function initialize(server: Server): Promise<void> {
+  const trust = ['--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync']
+  await asPostgres(server, 'initdb', '-D', dataOf(server), '-U', 'postgres', ...trust)
+  const lines = 'host all all all trust\nhost replication all all trust\n'
+  await appendFile(join(dataOf(server), 'pg_hba.conf'), lines)
+}
+
+function start(server: Server, settings: { readonly [name: string]: string } = SETTINGS): void {
+  const { machine, home } = server
+  const own = { ...settings, listen_addresses: machine.address, unix_socket_directories: home }
+  const args = [
+    '-D',
+    dataOf(server),
+    ...Object.entries(own).flatMap(([key, value]) => ['-c', `${key}=${value}`]),
+  ]
+  const program = { name: `postgres-${machine.name}`, file: binary('postgres'), args, user: 'postgres' }
+  server.running = machine.start(program)
+}
+
+const untilTrue = ({ machine }: Server, statement: string, what: string) =>
+  until(async () => (await askServer(machine, statement).catch(() => null))?.rows[0]?.is === true, {
+    timeoutMs: START_MS_MAX,
+    what: `${machine.name}: ${what}`,
+  })
+const untilStarted = (server: Server) => untilTrue(server, 'select true as is', 'it takes connections')
+
+export async function startLonePostgres(machine: TestMachine, home: string): Promise<LonePostgres> {
+  const server = await openServer(machine, home)
+  await initialize(server)
+  start(server, {})
+  await untilStarted(server)
+  return {
+    machine,
+    kill: async () => server.running?.kill(),
+    start: () => start(server, {}),
+  }
+}
 
 export async function startPostgresPair(
   network: TestNetwork,
   folder: string,
   prefix: string,
 ): Promise<PostgresPair> {
-  const binaries = dirname(programPath('postgresql'))
-  const identity = await identityOf('postgres')
-  const asPostgres = async ({ machine }: Server, name: string, ...args: readonly string[]) => {
-    const user = ['--reuid=postgres', '--regid=postgres', '--init-groups']
-    const ended = await machine.run('setpriv', [...user, join(binaries, name), ...args])
-    if (ended.code !== 0) throw new Error(`${name}: ${ended.stdout}${ended.stderr}`)
-  }
   const open = async (name: string): Promise<Server> => {
-    const machine = await network.machine(`${prefix}${name}`)
-    const home = join(folder, name)
-    await mkdir(home)
-    await chown(home, identity.uid, identity.gid)
-    await chmod(home, 0o700)
-    const data = join(home, 'data')
-    const args = ['-e', CHECK, machine.address, data]
-    machine.start({ name: `${prefix}check-${name}`, file: process.execPath, args })
-    return { machine, home, running: null }
-  }
-  const start = (server: Server) => {
-    const { machine, home } = server
-    const own = { ...SETTINGS, listen_addresses: machine.address, unix_socket_directories: home }
-    const args = [
-      '-D',
-      join(home, 'data'),
-      ...Object.entries(own).flatMap(([key, value]) => ['-c', `${key}=${value}`]),
-    ]
-    const name = `postgres-${machine.name}`
-    server.running = machine.start({ name, file: join(binaries, 'postgres'), args, user: 'postgres' })
+    const server = await openServer(await network.machine(`${prefix}${name}`), join(folder, name))
+    const args = ['-e', CHECK, server.machine.address, dataOf(server)]
+    server.machine.start({ name: `${prefix}check-${name}`, file: process.execPath, args })
+    return server
   }
   const crash = async (server: Server) => {
     await killServer(server.home)
     await until(() => server.running?.isRunning() !== true, { what: `${server.machine.name} ended` })
   }
   const follow = async (server: Server, primary: Server) => {
-    const data = join(server.home, 'data')
-    await rm(data, { recursive: true, force: true })
+    await rm(dataOf(server), { recursive: true, force: true })
     const from = `host=${primary.machine.address} user=postgres`
-    await asPostgres(server, 'pg_basebackup', '-d', from, '-D', data, '-R', '-c', 'fast')
+    await asPostgres(server, 'pg_basebackup', '-d', from, '-D', dataOf(server), '-R', '-c', 'fast')
     start(server)
   }
-  const untilTrue = (server: Server, statement: string, what: string) =>
-    until(async () => (await askServer(server.machine, statement).catch(() => null))?.rows[0]?.is === true, {
-      timeoutMs: START_MS_MAX,
-      what: `${server.machine.name}: ${what}`,
-    })
 
   let [primary, standby] = [await open('db1'), await open('db2')]
   const machines = [primary.machine, standby.machine]
-  const data = join(primary.home, 'data')
-  const trust = ['--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync']
-  await asPostgres(primary, 'initdb', '-D', data, '-U', 'postgres', ...trust)
-  await appendFile(join(data, 'pg_hba.conf'), 'host all all all trust\nhost replication all all trust\n')
+  await initialize(primary)
   start(primary)
-  await untilTrue(primary, 'select true as is', 'it takes connections')
+  await untilStarted(primary)
   await follow(standby, primary)
   const untilWhole = () =>
     untilTrue(

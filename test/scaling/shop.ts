@@ -15,35 +15,45 @@ import type { PaylinkMachines, SandboxChains } from './paylink-machines.ts'
 export const REQUEST_MS_MAX = 8_000
 const SETTLED_MS_MAX = 240_000
 /** Longer than any fault lasts. */
-const INSIST_MS_MAX = 240_000
+export const INSIST_MS_MAX = 240_000
+const PASSING = [409, 429, 502, 503, 504]
 
 const invoiceShape = z.object({ id: z.string(), status: z.string(), address: z.string(), amount: z.string() })
 export type Invoice = z.output<typeof invoiceShape>
 
-/** One request; `status` is null where no answer came. */
-export type Attempt = { readonly startedAt: number; readonly endedAt: number; readonly status: number | null }
+/** One request; `status` is null where no answer came. `refusal`: what it was refused with. */
+export type Attempt = {
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly status: number | null
+  readonly refusal?: string
+}
 
 export type Shop = {
+  readonly merchantId: string
   readonly key: string
+  /** Whether it is moved to another cell, which until the proxy knows answers 421. */
+  readonly moves: boolean
   /** Where it asks: each repeated request at the next one. */
   readonly urls: readonly string[]
   /** Each request that it made, in the order of their ends. */
   readonly attempts: Attempt[]
 }
 
-export type Sale = { readonly shop: Shop; readonly invoice: Invoice }
+export type Sale = { readonly shop: Shop; readonly idempotencyKey: string; readonly invoice: Invoice }
 
 /** A merchant with a key, who is told of payments at the receiver. */
 export async function openShop(
   paylink: PaylinkMachines,
   urls: readonly string[],
   hooksUrl: string,
+  moves = false,
 ): Promise<Shop> {
   const command = async (line: string) => JSON.parse((await paylink.command(...line.split(' '))).stdout)
   const { id } = await command('merchant create --name S --email s@example.com --json')
   const scopes = 'invoices:read,invoices:write,webhooks:read,webhooks:write,balances:read'
   const { key } = await command(`key create --merchant ${id} --mode test --scopes ${scopes} --json`)
-  const shop: Shop = { key, urls, attempts: [] }
+  const shop: Shop = { merchantId: id, key, moves, urls, attempts: [] }
   const endpoint = await insist(
     shop,
     'POST',
@@ -56,10 +66,10 @@ export async function openShop(
 }
 
 /** Sells one thing: the key that it did so under makes one invoice, however often it has to be asked for. */
-export async function sell(shop: Shop): Promise<Sale> {
+export async function sell(shop: Shop, idempotencyKey: string = randomUUID()): Promise<Sale> {
   const body = { usd_amount: '5.00', asset: 'LTC' }
-  const invoice = invoiceShape.parse(await insist(shop, 'POST', '/invoices', body, randomUUID()))
-  return { shop, invoice }
+  const invoice = invoiceShape.parse(await insist(shop, 'POST', '/invoices', body, idempotencyKey))
+  return { shop, idempotencyKey, invoice }
 }
 
 /** Repeats a request, each time at another address, until it is answered: as a shop does that has an idempotency key. */
@@ -75,6 +85,7 @@ export async function insist(
     const url = shop.urls[(attempt + path.length) % shop.urls.length]
     const startedAt = Date.now()
     let status: number | null = null
+    let refusal = ''
     try {
       const response = await fetch(`${url}/api/v1${path}`, {
         method,
@@ -89,12 +100,14 @@ export async function insist(
       const text = await response.text()
       status = response.status
       if (status < 300) return JSON.parse(text)
+      refusal = `${method} ${path}: ${text}`
       // What is in flight elsewhere, too much, or not to be had now passes; anything else is a fault of ours.
-      if (![409, 429, 502, 503, 504].includes(status)) throw new WrongAnswer(`${status} ${text}`)
+      if (!PASSING.includes(status) && !(shop.moves && status === 421))
+        throw new WrongAnswer(`${status} ${text}`)
     } catch (error) {
       if (error instanceof WrongAnswer) throw error
     } finally {
-      shop.attempts.push({ startedAt, endedAt: Date.now(), status })
+      shop.attempts.push({ startedAt, endedAt: Date.now(), status, refusal })
     }
     await pause(100)
   }

@@ -21,6 +21,8 @@ const GONE_MS_MAX = 30_000
 export type TestNetwork = {
   /** Where the test itself is reached. */
   readonly ownAddress: string
+  /** Further addresses of the test, as of so many people at home. */
+  callers(count: number): Promise<readonly string[]>
   machine(name: string): Promise<TestMachine>
   close(): Promise<void>
 }
@@ -53,9 +55,14 @@ export type RunningProgram = {
   kill(): Promise<void>
 }
 
-export type StartedChild = RunningProgram & { isRunning(): boolean }
+export type StartedChild = RunningProgram & {
+  isRunning(): boolean
+  signal(name: NodeJS.Signals): void
+}
 
 const SUBNET = '10.231.77'
+/** Above those of machines. */
+const CALLERS_FROM = 100
 
 export async function openTestNetwork(folder: string): Promise<TestNetwork> {
   const tag = `pl${process.pid % 10_000}`
@@ -88,6 +95,11 @@ export async function openTestNetwork(folder: string): Promise<TestNetwork> {
 
   return {
     ownAddress: `${SUBNET}.254`,
+    callers: async (count) => {
+      const addresses = Array.from({ length: count }, (_, at) => `${SUBNET}.${CALLERS_FROM + at}`)
+      for (const address of addresses) await ip('address', 'add', `${address}/32`, 'dev', `${tag}e254`)
+      return addresses
+    },
     machine: async (name) => {
       const number = spaces.length
       const space = `${tag}-${name}`
@@ -171,6 +183,7 @@ function startIn(space: string, program: StartedProgram, folder: string): Starte
   return {
     name: program.name,
     isRunning,
+    signal: (name) => void child.kill(name),
     kill: async () => {
       if (child.pid === undefined || !isRunning()) return
       process.kill(-child.pid, 'SIGKILL')
