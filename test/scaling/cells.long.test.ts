@@ -49,7 +49,7 @@ const SHOPS_OF_EACH = 2
 /** Each moves twice, which takes about a minute. */
 const MOVING_SHOPS_OF_EACH = Math.ceil(SECONDS / 180)
 const CALLERS = 140
-/** The signer has some 200 addresses ready, and issues more once a minute: two shops and a moving one stay below that. */
+/** At 250 the 200 addresses that a signer has ready at first were sold before it issued more. */
 const BETWEEN_SALES_MS = 1_000
 /** What no request takes in a cell where nothing is broken, on two cores that also run the rest. */
 const SLOW_MS = 4_000
