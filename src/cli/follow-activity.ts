@@ -23,8 +23,11 @@ export function followActivity(
   if (own === undefined) return activity
   const listener = listenFor(urls[DATABASE_ROLES_OF[own]], {
     onActivity: activity.stir,
-    onConnect: activity.stir,
-    onLost: (error) => log.warn({ err: error }, 'background loops get no notifications and poll meanwhile'),
+    onConnect: activity.hear,
+    onLost: (error) => {
+      activity.deafen()
+      log.warn({ err: error }, 'background loops get no notifications and poll meanwhile')
+    },
   })
   stops.add('the notifications of activity', () => listener.close())
   return activity

@@ -8,7 +8,7 @@ const FREE_PER_WINDOW = 5
 const MERCHANTS_MAX = 10_000
 
 /**
- * Addresses of a pool that are left to merchants who took no more than their share: fewer than the fifth of the smallest
+ * Addresses of a pool that are left to merchants who took no more than their share: far fewer than the half of the smallest
  * full pool at which the signer fills it again, so that a pool which only one merchant takes from is filled too.
  */
 export const RESERVED_ADDRESSES = 30

@@ -98,6 +98,9 @@ const RECONNECT_MS_MIN = 100
 const RECONNECT_MS_MAX = 5_000
 const CONNECT_TIMEOUT_MS = 5_000
 const KEEP_ALIVE_DELAY_MS = 10_000
+/** A connection that was cut off without a word is found out by a question that stays without an answer. */
+const LOOK_INTERVAL_MS = 10_000
+const ANSWER_MS_MAX = 5_000
 
 export type Listener = {
   /** Resolves when the listener is first connected; listening goes on by itself. */
@@ -106,8 +109,9 @@ export type Listener = {
 }
 
 /**
- * Listens on its own connection and reconnects by itself, with a pause that doubles up to five seconds. `onConnect`
- * is called each time that it begins to hear: what was notified before was missed.
+ * Listens on its own connection and reconnects by itself, with a pause that doubles up to five seconds, also where the
+ * connection only stopped answering. `onConnect` is called each time that it begins to hear: what was notified before
+ * was missed.
  */
 export function listenFor(
   connectionString: string,
@@ -120,9 +124,12 @@ export function listenFor(
     /** Called once when a connection is lost, not for every attempt to get it back. */
     onLost?: (error: Error) => void
   },
+  /** Pause between two questions whether the connection still answers, and how long it may take; for tests. */
+  { lookIntervalMs = LOOK_INTERVAL_MS, answerMsMax = ANSWER_MS_MAX } = {},
 ): Listener {
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
+  let nextLook: NodeJS.Timeout | undefined
   let pause = RECONNECT_MS_MIN
   let closed = false
   let lost = false
@@ -148,6 +155,7 @@ export function listenFor(
       application_name: 'paylink-listen',
       options: SESSION_OPTIONS,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: answerMsMax,
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
     })
@@ -155,11 +163,18 @@ export function listenFor(
     const drop = (error: Error): void => {
       if (client !== next) return
       client = undefined
+      clearTimeout(nextLook)
       next.removeAllListeners('notification')
       next.end().catch(() => {
         // It is gone already, and a new connection follows.
       })
       again(error)
+    }
+    const look = (): void => {
+      next.query('select').then(lookLater, drop)
+    }
+    const lookLater = (): void => {
+      if (client === next) nextLook = setTimeout(look, lookIntervalMs)
     }
     next.on('error', drop)
     next.on('end', () => drop(new Error('the listening connection ended')))
@@ -177,6 +192,7 @@ export function listenFor(
     lost = false
     pause = RECONNECT_MS_MIN
     markReady()
+    lookLater()
     on.onConnect?.()
   }
 
@@ -186,6 +202,7 @@ export function listenFor(
     close: async () => {
       closed = true
       clearTimeout(timer)
+      clearTimeout(nextLook)
       const last = client
       client = undefined
       markReady()

@@ -45,3 +45,13 @@ test('what happens before a rest begins keeps it from beginning', async () => {
   await pause
   expect(activity.isResting).toBe(false)
 })
+
+test('who gets no notifications does not rest until they arrive again', async () => {
+  const activity = new Activity({ activeMs: 0, restMs: LONG_MS })
+  expect(await restOf(activity, activity.deafen)).toBe('over')
+  // Were it resting, nothing would end it.
+  expect(await restOf(activity, () => {})).toBe('over')
+  activity.hear()
+  expect(activity.isResting).toBe(true)
+  expect(await restOf(activity, activity.stir)).toBe('over')
+})

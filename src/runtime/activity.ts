@@ -14,6 +14,7 @@ export class Activity {
   readonly restMs: number
   readonly #activeMs: number
   #stirredAtMs = performance.now()
+  #isDeaf = false
   readonly #resting = new Set<() => void>()
 
   /** Times other than those of production, for tests. */
@@ -23,7 +24,7 @@ export class Activity {
   }
 
   get isResting(): boolean {
-    return performance.now() - this.#stirredAtMs >= this.#activeMs
+    return !this.#isDeaf && performance.now() - this.#stirredAtMs >= this.#activeMs
   }
 
   /** Something happened here or in another process: who rests goes on at once. */
@@ -31,6 +32,18 @@ export class Activity {
     const wasResting = this.isResting
     this.#stirredAtMs = performance.now()
     if (wasResting) for (const wake of [...this.#resting]) wake()
+  }
+
+  /** Notifications no longer arrive: nobody rests until they do. */
+  readonly deafen = (): void => {
+    this.stir()
+    this.#isDeaf = true
+  }
+
+  /** Notifications arrive from now on. What was notified before was missed, which counts as one. */
+  readonly hear = (): void => {
+    this.#isDeaf = false
+    this.stir()
   }
 
   /** Calls `wake` each time that a rest ends; returns how to stop it. */

@@ -12,10 +12,11 @@ import {
 import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
 
-/** How many addresses a full pool holds at first; it is filled again at a fifth of that. */
+/** How many addresses a full pool holds at first; it is filled again at half of that. */
 export const ISSUED_TARGET = 200
-const REFILL_DIVISOR = 5
-/** A pool that was emptied within a minute becomes twice as large, up to this. */
+/** What is left then has to last until the signer looks again, which at rest takes 20 s, and watchers match what it issued. */
+const REFILL_DIVISOR = 2
+/** A pool that fell to that within a minute becomes twice as large, up to this. */
 const TARGET_MAX = 6_400
 const DEMAND_MS = 60_000
 const BATCH_MAX = 50
@@ -67,13 +68,13 @@ export class AddressIssuer {
   }
 
   /**
-   * Issues a part of what is missing to each pool that has fallen to a fifth of its target. Indexes are taken with the
+   * Issues a part of what is missing to each pool that has fallen to half of its target. Indexes are taken with the
    * batch, so that a process that stops in between has taken none. Returns how many addresses were issued.
    */
   async issue(pool: Pool, clock: Clock): Promise<number> {
     let count = 0
     for (const issued of this.#keyspaces.values()) {
-      const waiting = await countUnassigned(pool, issued.keyspace)
+      const waiting = await countUnassigned(pool, issued.keyspace, { withLeased: false })
       this.#judgeDemand(issued, waiting, clock().getTime())
       if (!issued.isFilling) continue
       const missing = issued.target - waiting

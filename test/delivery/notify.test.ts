@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { createNotifier, type Listener, listenFor, notifyActivity } from '../../src/postgres/notify.ts'
 import { openPool } from '../../src/postgres/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
 let database: TestDatabase
@@ -95,6 +96,36 @@ test('a listener whose connection is cut comes back by itself and says so', asyn
   notifier.deliveriesWaiting()
   await until(() => said.includes('waiting'), { what: 'it hears again' })
   await notifier.close()
+})
+
+test('a listener whose connection falls silent says so and connects anew', async () => {
+  const url = new URL(database.urls.delivery)
+  const proxy = await startTcpProxy(Number(url.port))
+  const said: string[] = []
+  const through = new URL(url)
+  through.hostname = '127.0.0.1'
+  through.port = String(proxy.port)
+  const listener = listenFor(
+    through.href,
+    {
+      onDeliveriesWaiting: () => said.push('waiting'),
+      onConnect: () => said.push('connected'),
+      onLost: () => said.push('lost'),
+    },
+    { lookIntervalMs: 50, answerMsMax: 200 },
+  )
+  listeners.push(listener)
+  await listener.ready
+  proxy.cut()
+  await until(() => said.includes('lost'), { what: 'the silence is noticed' })
+  proxy.aim(Number(url.port))
+  await until(() => said.length === 3, { what: 'it reconnects' })
+  expect(said).toEqual(['connected', 'lost', 'connected'])
+  const notifier = createNotifier(database.pools.api)
+  notifier.deliveriesWaiting()
+  await until(() => said.includes('waiting'), { what: 'it hears again' })
+  await notifier.close()
+  await proxy.close()
 })
 
 test('a notification that fails is reported and otherwise forgotten', async () => {

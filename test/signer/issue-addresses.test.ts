@@ -118,14 +118,24 @@ test('the pool holds the addresses of the account, in order, in the form of the 
   )
 })
 
-test('a pool that is emptied within a minute is filled with twice as many', async () => {
+test('a pool that falls to half within a minute is filled with twice as many', async () => {
   await setup.start(database.pools.signer)
   const waiting = () => countUnassigned(database.owner, keyspace)
   await expect.poll(waiting, { timeout: WAIT_MS }).toBe(ISSUED_TARGET)
   await fill()
-  // A fifth is left.
-  await claimMany((ISSUED_TARGET * 4) / 5)
+  await claimMany(ISSUED_TARGET / 2)
   await expect.poll(waiting, { timeout: WAIT_MS }).toBe(2 * ISSUED_TARGET)
+})
+
+test('addresses that one process has leased are not what is left to the others', async () => {
+  await issueOnce()
+  await fill()
+  const terms = { count: ISSUED_TARGET / 2, toLeave: 0, seconds: 600 }
+  expect(await leaseAddresses(database.pools.api, DEPOSIT, terms)).toHaveLength(ISSUED_TARGET / 2)
+  await setup.start(database.pools.signer)
+  await expect
+    .poll(() => countUnassigned(database.owner, keyspace), { timeout: WAIT_MS })
+    .toBeGreaterThan(ISSUED_TARGET)
 })
 
 test('watchers that take at once put each address into the pool once, in the order of the indexes', async () => {

@@ -79,7 +79,7 @@ const take = () =>
     log: createLogger('silent'),
   })
 
-test('signed batches fill the pool in order, and are issued again when a fifth is left', async () => {
+test('signed batches fill the pool in order, and are issued again when half is left', async () => {
   const { issuer, solana } = await issueAndTake()
   expect(await take()).toEqual({ added: ISSUED_TARGET, refused: 0 })
   expect(await take()).toEqual({ added: 0, refused: 0 })
@@ -93,7 +93,7 @@ test('signed batches fill the pool in order, and are issued again when a fifth i
       `update address set assigned_at = now() where keyspace = 'solana-test' and idx < $1`,
       [ISSUED_TARGET - left],
     )
-  await useUp(ISSUED_TARGET / 5 + 1)
+  await useUp(ISSUED_TARGET / 2 + 1)
   now = new Date(now.getTime() + 3_600_000)
   /** In all rounds until the pool is full. */
   const issue = async () => {
@@ -102,8 +102,8 @@ test('signed batches fill the pool in order, and are issued again when a fifth i
     return (await countUnassigned(database.owner, 'solana-test')) - before
   }
   expect(await issue()).toBe(0)
-  await useUp(ISSUED_TARGET / 5)
-  expect(await issue()).toBe((ISSUED_TARGET * 4) / 5)
+  await useUp(ISSUED_TARGET / 2)
+  expect(await issue()).toBe(ISSUED_TARGET / 2)
   expect(await countUnassigned(database.pools.signer, 'solana-test')).toBe(ISSUED_TARGET)
   // Emptied again within the minute: demand has grown, and so does the pool.
   await take()

@@ -45,13 +45,21 @@ export async function nextAddressIndex(
   return rows[0]?.idx ?? null
 }
 
-/** Addresses of a keyspace that nobody has yet: in the pool, and in batches on their way there. Served by address_pool, address_batch_waiting. */
-export async function countUnassigned(db: Queryable, keyspace: Keyspace): Promise<number> {
+/**
+ * Addresses of a keyspace that nobody has yet: in the pool, and in batches on their way there. Leased ones are free for
+ * one process alone, until their time is over. Served by address_pool, address_batch_waiting.
+ */
+export async function countUnassigned(
+  db: Queryable,
+  keyspace: Keyspace,
+  { withLeased = true } = {},
+): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
-    `select (select count(*) from address where keyspace = $1 and assigned_at is null)
+    `select (select count(*) from address
+         where keyspace = $1 and assigned_at is null and ($3 or leased_until is null or leased_until < now()))
        + coalesce((select sum(octet_length(programs) / $2::int) from address_batch
            where keyspace = $1 and taken_at is null and refused_at is null), 0)::bigint as count`,
-    [keyspace, addressLengthOf(keyspace)],
+    [keyspace, addressLengthOf(keyspace), withLeased],
   )
   return Number(rows[0]?.count ?? 0)
 }
