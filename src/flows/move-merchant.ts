@@ -1,9 +1,7 @@
-import type { AccessKind, SealedRow } from '../core/people/sealed-rows.ts'
-import { loadAccessSet, loadSealedRow, loadSealedRowsOf } from '../db/people/access-rows.ts'
+import { loadSealedRowsOf } from '../db/people/access-rows.ts'
 import {
   deleteMerchantMove,
   deleteRowsOf,
-  insertMember,
   insertMerchantMove,
   loadMerchantMove,
   lockMerchantMove,
@@ -13,13 +11,21 @@ import {
   waitForOther,
   writeRows,
 } from '../db/people/merchant-moves.ts'
-import type { Pool, Queryable } from '../postgres/pool.ts'
+import type { Pool } from '../postgres/pool.ts'
 import { type Tx, withOneMoment, withSystemTransaction } from '../postgres/transaction.ts'
-import { newId } from '../runtime/new-id.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { recipientOf } from '../secrets/unsubscribe-token.ts'
-import { findOrMakeOwner } from './steps/find-or-make-owner.ts'
-import { type Cell, COPIED_TABLES, copyTable, type MovedMerchant, tallyTable } from './steps/moved-tables.ts'
+import { addMembers, listMembers } from './steps/moved-members.ts'
+import {
+  type Cell,
+  COPIED_TABLES,
+  type CopiedTable,
+  copyTable,
+  type MovedMerchant,
+  type Tally,
+  tallyRows,
+  tallyTable,
+} from './steps/moved-tables.ts'
 import { recordAccess } from './steps/record-access.ts'
 
 /** A shop's settings and live answers are read for no longer. */
@@ -44,6 +50,9 @@ type Moved = {
   readonly optoutsLost: number
 }
 
+/** How often settings may be copied anew because somebody changed them meanwhile. */
+const COPIES_MAX = 3
+
 const tag = ({ cell }: MovingCell | MerchantMove): string => `cell ${cell}`
 
 /**
@@ -67,24 +76,26 @@ export async function moveMerchant(move: Move): Promise<Moved> {
   let moved: Moved = { copied: {}, optoutsLost: 0 }
   onStep('stop')
   const beganAt = await stopSales(move, here.move)
+  const merchant = { merchantId, beganAt }
+  const copy = async (): Promise<void> => {
+    onStep('copy')
+    const optoutsLost = await copyMerchant(move, merchant)
+    onStep('verify')
+    moved = { copied: await verifyCopy(move, merchant), optoutsLost }
+  }
   // A copy of an earlier move that was undone lacks what was sold since.
   const isCopied = here.move?.state === 'moved' && there.move?.beganAt.getTime() === beganAt.getTime()
-  if (!hasArrived && !isCopied) {
-    onStep('copy')
-    const optoutsLost = await copyMerchant(move, { merchantId, beganAt })
-    onStep('verify')
-    moved = { copied: await verifyCopy(move, { merchantId, beganAt }), optoutsLost }
-  }
+  if (!hasArrived && !isCopied) await copy()
   onStep('switch')
   await switchSales(move, beganAt)
   onStep('open')
-  await withSystemTransaction(target.pool, async (tx) => {
-    await lockMerchantMove(tx, merchantId)
-    await stepMerchantMove(tx, merchantId, { from: 'arriving', to: 'arrived', cell: source.cell })
-  })
-  const { move: last } = await loadMerchantMove(target.pool, merchantId)
-  if (last?.state !== 'arrived')
-    throw new StartRefused(`${tag(target)} lost its copy: run the same command again`)
+  // What ends an access in the source until then ends it in both: the source takes changes again since the switch.
+  for (let copies = 0; !(await openTarget(move, merchant)); copies++) {
+    if (copies === COPIES_MAX)
+      throw new StartRefused(`Settings change in ${tag(source)} all the time: run the same command again`)
+    await copy()
+    onStep('open')
+  }
   return moved
 }
 
@@ -165,7 +176,8 @@ async function copyMerchant(move: Move, merchant: MovedMerchant): Promise<number
       for (const tx of [from, to]) await waitForOther(tx, READ_MINUTES_MAX)
       await dropCopy(to, merchantId)
       for (const table of COPIED_TABLES) await copyTable({ from, to, source, target, now }, table, merchant)
-      await copyMembers(move, from, to)
+      const members = await listMembers(from, source, merchantId)
+      await addMembers(to, target, { merchantId, members, now })
       await copyOrders(move, from, to)
       const optoutsLost = await copyOptouts(move, from, to)
       for (const { id } of await loadSealedRowsOf(to, 'apiKey', merchantId))
@@ -205,45 +217,6 @@ async function dropCopy(tx: Tx, merchantId: string): Promise<void> {
   for (const [table, column] of OF_A_COPY) await deleteRowsOf(tx, table, column, merchantId)
 }
 
-/** People by their addresses. Passwords and second factors stay: who has the mailbox chooses new ones. */
-async function copyMembers({ merchantId, source, target, now }: Move, from: Tx, to: Tx): Promise<void> {
-  for (const { userId, role } of await sealedRowsOf(from, source, 'member', merchantId)) {
-    const person = await loadSealedRow(from, 'user', String(userId))
-    if (person === null || !source.seals.isSealed('user', person)) throw notSealed(source)
-    const { id: ownId } = await findOrMakeOwner(to, target.seals, { email: String(person.email) }, now)
-    const member = {
-      id: newId('member', now),
-      organizationId: merchantId,
-      userId: ownId,
-      role: String(role),
-    }
-    await insertMember(to, { ...member, seal: target.seals.seal('member', member), now })
-    await recordAccess(to, target.seals, { kind: 'member', ownerId: merchantId, id: member.id })
-  }
-  await sealedRowsOf(from, source, 'apiKey', merchantId)
-}
-
-/** All of a shop's rows, each with its seal and on the shop's sealed list. Throws `StartRefused` where others are there. */
-async function sealedRowsOf(
-  db: Queryable,
-  cell: MovingCell,
-  kind: AccessKind,
-  ownerId: string,
-): Promise<SealedRow[]> {
-  const rows = await loadSealedRowsOf(db, kind, ownerId)
-  const set = await loadAccessSet(db, kind, ownerId)
-  const entries = rows.map(({ id, seal }) => `${id} ${String(seal)}`).sort()
-  const isWhole =
-    set === null ? rows.length === 0 : cell.seals.isSetSealed(set) && `${set.entries}` === `${entries}`
-  if (!isWhole || !rows.every((row) => cell.seals.isSealed(kind, row))) throw notSealed(cell)
-  return rows
-}
-
-const notSealed = (cell: MovingCell): StartRefused =>
-  new StartRefused(
-    `Somebody else than Paylink wrote members or API keys of this merchant in ${tag(cell)}: see paylink access check`,
-  )
-
 /** So that no order gets a second checkout session. */
 async function copyOrders({ merchantId, source }: Move, from: Tx, to: Tx): Promise<void> {
   const orders = `select merchant_id, order_reference, ${source.cell} as cell from checkout_session where merchant_id = $1
@@ -277,23 +250,67 @@ async function copyOptouts({ merchantId, source, target }: Move, from: Tx, to: T
 
 /** Compares both sides, and the seals of the target. Rows by table. Throws `StartRefused` where they differ. */
 async function verifyCopy(move: Move, merchant: MovedMerchant): Promise<{ [table: string]: number }> {
-  const { source, target, now } = move
-  const lasting = { ...merchant, beganAt: new Date(now.getTime() + MOVE_MS_MAX) }
+  const { source, target } = move
   const tally = (cell: MovingCell) =>
-    withOneMoment(cell.pool, READ_MINUTES_MAX, async (tx) => {
-      const members = await sealedRowsOf(tx, cell, 'member', merchant.merchantId)
-      await sealedRowsOf(tx, cell, 'apiKey', merchant.merchantId)
-      const tallies = new Map([['organization_member', { rows: members.length, sum: 0n }]])
-      for (const of of COPIED_TABLES) tallies.set(of.table, await tallyTable(tx, cell, of, lasting))
-      return tallies
-    })
+    withOneMoment(cell.pool, READ_MINUTES_MAX, (tx) =>
+      tallyAll(tx, cell, COPIED_TABLES, lasting(move, merchant)),
+    )
   const [theirs, own] = [await tally(source), await tally(target)]
-  for (const [table, { rows, sum }] of theirs) {
+  const table = differing(theirs, own)
+  if (table !== undefined)
+    throw new StartRefused(`The copy of ${table} is not as in ${tag(source)}: run the same command again`)
+  return Object.fromEntries([...own].map(([name, { rows }]) => [name, rows]))
+}
+
+type Tallies = ReadonlyMap<string, Tally>
+
+const lasting = ({ now }: Move, merchant: MovedMerchant): MovedMerchant => ({
+  ...merchant,
+  beganAt: new Date(now.getTime() + MOVE_MS_MAX),
+})
+
+async function tallyAll(
+  tx: Tx,
+  cell: MovingCell,
+  tables: readonly CopiedTable[],
+  merchant: MovedMerchant,
+): Promise<Tallies> {
+  const members = await listMembers(tx, cell, merchant.merchantId)
+  const people = members.map(({ email, role }) => `${email.toLowerCase()} ${role}`)
+  const tallies = new Map([['organization_member', tallyRows(people)]])
+  for (const of of tables) tallies.set(of.table, await tallyTable(tx, cell, of, merchant))
+  return tallies
+}
+
+const differing = (theirs: Tallies, own: Tallies): string | undefined =>
+  [...theirs].find(([table, { rows, sum }]) => {
     const copy = own.get(table)
-    if (copy?.rows !== rows || copy.sum !== sum)
-      throw new StartRefused(`The copy of ${table} is not as in ${tag(source)}: run the same command again`)
-  }
-  return Object.fromEntries([...own].map(([table, { rows }]) => [table, rows]))
+    return copy?.rows !== rows || copy.sum !== sum
+  })?.[0]
+
+/** All but stored answers: since the switch, those are of what stays in the source. */
+const SETTINGS = COPIED_TABLES.filter(({ table }) => table !== 'idempotency_key')
+
+/** The target sells, with the settings that the source has at that moment; false where they are no longer those copied. */
+function openTarget(move: Move, merchant: MovedMerchant): Promise<boolean> {
+  const { merchantId, source, target } = move
+  return withSystemTransaction(source.pool, async (from) => {
+    await waitForOther(from, READ_MINUTES_MAX)
+    // Until the end nobody changes them there.
+    await lockMerchantMove(from, merchantId)
+    return withSystemTransaction(target.pool, async (to) => {
+      await lockMerchantMove(to, merchantId)
+      const { move: there } = await loadMerchantMove(to, merchantId)
+      if (there?.state === 'arrived') return true
+      const tally = (tx: Tx, cell: MovingCell) => tallyAll(tx, cell, SETTINGS, lasting(move, merchant))
+      if (there !== null && differing(await tally(from, source), await tally(to, target)) !== undefined)
+        return false
+      const step = { from: 'arriving', to: 'arrived', cell: source.cell } as const
+      if (!(await stepMerchantMove(to, merchantId, step)))
+        throw new StartRefused(`${tag(target)} lost its copy: run the same command again`)
+      return true
+    })
+  })
 }
 
 /** From its commit on the source never sells for the merchant again. Only the move that was copied: not a later one. */

@@ -3,6 +3,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { inspectMoves } from '../../src/doctor/inspect-moves.ts'
 import { abortMove, type Move, moveMerchant } from '../../src/flows/move-merchant.ts'
+import { revokeApiKey } from '../../src/flows/revoke-api-key.ts'
 import { CARRIED_TABLES, COPIED_TABLES, STAYING_TABLES } from '../../src/flows/steps/moved-tables.ts'
 import { createLogger } from '../../src/runtime/log.ts'
 import { openAccessSeals } from '../../src/secrets/access-seals.ts'
@@ -260,6 +261,85 @@ test('a shop that arrived is not undone from a backup that was made while it mov
   await expect(abortMove(move())).rejects.toThrow('run the command without --abort')
   await moveMerchant(move())
   expect(await sales()).toEqual([421, 201])
+})
+
+const ofThird = async (sql: string) => (await third.database.owner.query(sql, [shop.id])).rows
+
+test('what the old cell ended or changed before the new one opens is so in the new one', async () => {
+  const owner = first.database.owner
+  const leaked = await first.addKey(shop.id, false, ['invoices:read'])
+  const endpoint = made(
+    await call(first, 'POST', '/webhook-endpoints', {
+      url: 'http://127.0.0.1:9/a',
+      subscribed_events: ['*'],
+    }),
+  )
+  await first.writeSealed(
+    `with added as (
+       insert into person (id, name, email, email_verified, created_at, updated_at)
+       select 'per_' || n, n, n || '@shop.example', false, now(), now() from unnest(array[$2, $3]) as n returning id, name)
+     insert into organization_member (id, organization_id, user_id, role, created_at)
+     select 'mem_' || id || $1, $1, id, 'admin', now() from added`,
+    [shop.id, `leaves${shop.id}`, `stays${shop.id}`],
+  )
+  await owner.query(
+    `insert into payout_destination (merchant_id, id, livemode, asset, address, name, created_by, created_at, usable_at)
+     values ($1, 'dst_1', false, 'LTC', 'ltc1q', 'Mine', 'key', now(), now())`,
+    [shop.id],
+  )
+  await expect(moveMerchant(move({}, 'open'))).rejects.toBeInstanceOf(Killed)
+  const reads = (api: TestApi, key: string) => api.call('GET', '/invoices', { key })
+  expect((await reads(third, leaked.key)).status).toBe(200)
+  // The old cell takes changes again since its switch.
+  await revokeApiKey({ pool: owner, clock: () => first.time.now, seals: first.deps.seals }, leaked.id)
+  made(await call(first, 'POST', `/webhook-endpoints/${endpoint.id}/disable`))
+  await first.writeSealed(
+    `delete from organization_member where organization_id = $1 and user_id like 'per_leaves%'`,
+    [shop.id],
+  )
+  await first.writeSealed(
+    `update organization_member set role = 'viewer' where organization_id = $1 and user_id like 'per_stays%'`,
+    [shop.id],
+  )
+  await owner.query('update payout_destination set removed_at = now() where merchant_id = $1', [shop.id])
+  await owner.query(`insert into payment_rules values ($1, true, '{"window_minutes": 20}', now())`, [shop.id])
+  await moveMerchant(move())
+  expect(await sales()).toEqual([421, 201])
+  // For a second it remembers who asked.
+  third.time.advance(2_000)
+  expect((await reads(third, leaked.key)).status).toBe(401)
+  expect(made(await call(third, 'GET', `/webhook-endpoints/${endpoint.id}`))).toMatchObject({
+    status: 'disabled',
+  })
+  expect(
+    await ofThird(
+      `select split_part(email, 'mer', 1) as email, role from organization_member
+       join person on person.id = user_id where organization_id = $1 order by role`,
+    ),
+  ).toEqual([
+    { email: 'owner@example.com', role: 'owner' },
+    { email: 'stays', role: 'viewer' },
+  ])
+  expect(await ofThird('select from payout_destination where merchant_id = $1')).toEqual([])
+  expect(await ofThird('select rules from payment_rules where merchant_id = $1 and livemode')).toEqual([
+    { rules: { window_minutes: 20 } },
+  ])
+})
+
+test('what changes in the old cell between the comparison and the switch is copied anew before it opens', async () => {
+  await first.database.owner.query(
+    `create function rename() returns trigger language plpgsql as $$ begin
+       update merchant set name = 'New' where id = new.merchant_id; update organization set name = 'New' where id = new.merchant_id;
+       return new; end $$;
+     create trigger renames after update on merchant_move for each row when (new.state = 'moved') execute function rename()`,
+  )
+  try {
+    await moveMerchant(move())
+  } finally {
+    await first.database.owner.query('drop function rename cascade')
+  }
+  const names = `select m.name as merchant, o.name as organization from merchant m join organization o using (id) where id = $1`
+  expect(await ofThird(names)).toEqual([{ merchant: 'New', organization: 'New' }])
 })
 
 test('a copy is used for its own move only, for a later one lacks nothing that was sold between', async () => {

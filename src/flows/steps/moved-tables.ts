@@ -8,7 +8,7 @@ import type { Tx } from '../../postgres/transaction.ts'
 import type { Keyring } from '../../secrets/keyring.ts'
 
 type Row = { readonly [column: string]: unknown }
-type CopiedTable = {
+export type CopiedTable = {
   readonly table: string
   /** Column with the merchant's id. */
   readonly owner?: string
@@ -116,7 +116,7 @@ export type Cell = { readonly keyring: Keyring; readonly seals: AccessSeals }
 export type MovedMerchant = { readonly merchantId: string; readonly beganAt: Date }
 
 /** How many rows a table has of a merchant, and the sum of their SHA-256: whatever their order and the key that sealed them. */
-type Tally = { readonly rows: number; readonly sum: bigint }
+export type Tally = { readonly rows: number; readonly sum: bigint }
 
 /** Copies a table's rows, which a cell sealed, into another cell. */
 export async function copyTable(
@@ -146,16 +146,26 @@ export async function tallyTable(
   of: CopiedTable,
   merchant: MovedMerchant,
 ): Promise<Tally> {
-  let count = 0
-  let sum = 0n
+  const tallies: Tally[] = []
   for await (const rows of rowsOf(tx, of, await copiedColumns(tx, of), merchant))
-    for (const text of rows) {
-      const plain = withSealed(of, merchant, text, (sealed, context) => cell.keyring.open(sealed, context))
-      count += 1
-      sum += BigInt(`0x${createHash('sha256').update(plain).digest('hex')}`)
-    }
-  return { rows: count, sum }
+    tallies.push(
+      tallyRows(
+        rows.map((text) =>
+          withSealed(of, merchant, text, (sealed, context) => cell.keyring.open(sealed, context)),
+        ),
+      ),
+    )
+  return {
+    rows: tallies.reduce((total, { rows }) => total + rows, 0),
+    sum: tallies.reduce((total, { sum }) => total + sum, 0n),
+  }
 }
+
+/** Of rows, each as a text. */
+export const tallyRows = (rows: readonly string[]): Tally => ({
+  rows: rows.length,
+  sum: rows.reduce((sum, row) => sum + BigInt(`0x${createHash('sha256').update(row).digest('hex')}`), 0n),
+})
 
 const copiedColumns = async (tx: Tx, { table, without = [] }: CopiedTable): Promise<string[]> =>
   (await columnsOfTable(tx, table)).filter((column) => !without.includes(column))
