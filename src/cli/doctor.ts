@@ -2,6 +2,7 @@ import { type Config, givenSettings, loadProcessConfig } from '../config/config.
 import { type Finding, fault } from '../doctor/finding.ts'
 import { inspectBackup } from '../doctor/inspect-backup.ts'
 import { inspectDatabase } from '../doctor/inspect-database.ts'
+import { inspectDirectory } from '../doctor/inspect-directory.ts'
 import { inspectLive } from '../doctor/inspect-live.ts'
 import { inspectMoves } from '../doctor/inspect-moves.ts'
 import { inspectNetworks } from '../doctor/inspect-networks.ts'
@@ -97,6 +98,7 @@ async function inspectStored(config: Config): Promise<Finding[]> {
       ...(await inspectFrozenDeposits(pool)),
       ...(await inspectLongWaits(pool, systemClock)),
       ...(await inspectMoves(pool)),
+      ...(await inspectDirectory(config, pool)),
       ...(await inspectBackup(config.backup, pool, systemClock)),
     ]
   } catch (error) {

@@ -1,5 +1,5 @@
 import {
-  countMerchants,
+  countDirectoryFacts,
   type DirectoryCell,
   type DirectoryKind,
   deleteDirectoryChanges,
@@ -85,7 +85,10 @@ async function compareAll(deps: Deps): Promise<boolean> {
       [cell, before.state, before.room],
     )
     for (const kind of KINDS) await compareKind(deps, tx, kind)
-    const row = await updateCell(tx, cell, { isChanged: true, merchants: await countMerchants(pool) })
+    const row = await updateCell(tx, cell, {
+      isChanged: true,
+      merchants: await countDirectoryFacts(pool, 'merchant'),
+    })
     if (row !== null) await saveDirectoryCell(pool, row)
   })
   return known === null
@@ -118,7 +121,10 @@ async function writeChanges(deps: Deps): Promise<boolean> {
     const own = await loadDirectoryCell(pool)
     // One that lacks the cell's rows is not to say that it had a report.
     if ((await readCell(tx, cell))?.position !== own?.position) return null
-    const row = await updateCell(tx, cell, { isChanged: true, merchants: await countMerchants(pool) })
+    const row = await updateCell(tx, cell, {
+      isChanged: true,
+      merchants: await countDirectoryFacts(pool, 'merchant'),
+    })
     if (row === null) return null
     for (const kind of KINDS) {
       const subjects = changes.filter((one) => one.kind === kind).map(({ subject }) => subject)
@@ -146,7 +152,7 @@ function report(deps: Deps): Promise<boolean> {
     if (found === null || found.position !== own?.position) return false
     if (found.state !== own.state || found.room !== own.room) await saveDirectoryCell(pool, found)
     if (!found.isReported)
-      await updateCell(tx, cell, { isChanged: false, merchants: await countMerchants(pool) })
+      await updateCell(tx, cell, { isChanged: false, merchants: await countDirectoryFacts(pool, 'merchant') })
     return true
   })
 }

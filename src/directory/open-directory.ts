@@ -44,15 +44,14 @@ export async function withDirectory<Result>(
 
 /** Brings the directory's schema up to date. */
 async function migrateDirectory(pool: Pool): Promise<void> {
-  const { rows } = await pool.query<{ known: boolean; ofCell: boolean }>(
-    `select to_regclass('directory_migration') is not null as known,
-       to_regclass('installation') is not null as "ofCell"`,
+  const { rows } = await pool.query<{ ofCell: boolean }>(
+    `select to_regclass('installation') is not null as "ofCell"`,
   )
   if (rows[0]?.ofCell === true)
     throw new StartRefused(
       'DIRECTORY_DATABASE_URL leads to the database of a cell: give the directory a database of its own',
     )
-  const from = rows[0]?.known === true ? await versionOf(pool) : 0
+  const from = await versionOfDirectory(pool)
   for (const [index, sql] of DIRECTORY_MIGRATIONS.entries()) {
     if (index < from) continue
     // Without parameters, statements that are sent together are one transaction. Of two starts at once the second one
@@ -70,7 +69,10 @@ async function migrateDirectory(pool: Pool): Promise<void> {
   }
 }
 
-async function versionOf(pool: Pool): Promise<number> {
+/** How many of its migrations it has; 0 for a database that is no directory. */
+export async function versionOfDirectory(pool: Pool): Promise<number> {
+  const { rows: tables } = await pool.query(`select where to_regclass('directory_migration') is not null`)
+  if (tables.length === 0) return 0
   const { rows } = await pool.query<{ version: number }>(
     'select coalesce(max(version), 0) as version from directory_migration',
   )

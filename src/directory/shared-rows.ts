@@ -53,6 +53,15 @@ export async function loadSharedRows(
   }
 }
 
+/** How many people the directory leads to a cell. Served by an index. */
+export async function countSharedPeople(db: Queryable, cell: number): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    'select count(*) as count from person_cell where cell = $1',
+    [cell],
+  )
+  return rows[0]?.count ?? 0
+}
+
 export async function writeSharedRows(
   db: Queryable,
   kind: DirectoryKind,

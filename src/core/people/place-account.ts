@@ -9,7 +9,7 @@ type Cell = {
 }
 
 /** A cell that has not reported for so long may be down, and gets a new account only where no other one can. */
-const REPORT_AGE_MS_MAX = 5 * 60_000
+export const REPORT_AGE_MS_MAX = 5 * 60_000
 /** Cells see one another's counts a minute late. One that is so near the best keeps who came to it: none sends them on. */
 const SHARE_MARGIN = 0.05
 
