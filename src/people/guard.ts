@@ -23,7 +23,7 @@ import {
   SECOND_FACTOR_PATHS,
   STEP_UP_PATHS,
 } from './paths.ts'
-import { requireOwnCell } from './require-own-cell.ts'
+import { requireOwnCell, sayCellUnknown } from './require-own-cell.ts'
 import { SIGN_UP_MESSAGES, type SignUp } from './sign-up.ts'
 
 const PASSWORD_GUESSES_MAX = 10
@@ -64,6 +64,7 @@ export function guardHooks(deps: GuardDeps) {
       refuseWeakChoice(ctx)
     }),
     after: createAuthMiddleware(async (ctx) => {
+      sayCellUnknown(ctx)
       if (ctx.context.returned instanceof APIError) return
       if (ctx.path === '/sign-in/email') await requireSamePassword(ctx)
       await forgetPasswordGuesses(deps, ctx)

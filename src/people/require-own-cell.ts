@@ -21,7 +21,8 @@ type Context = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0]
  * Where several cells share a directory, sends whoever signs in, signs up or forgot a password to the cell where that
  * belongs, by a cookie for the proxy. The library has counted the request by then under the client's address. What cell it
  * is follows from the address alone, so that no answer says whether anybody has it; `here` in the body stays, as it is
- * without a directory, but opens no account in a cell that takes none. While the directory does not answer, everybody stays.
+ * without a directory, but opens no account in a cell that takes none. While the directory does not answer, everybody stays,
+ * and `sayCellUnknown` says so where that ends in a refusal.
  */
 export async function requireOwnCell(deps: Deps, ctx: Context): Promise<void> {
   const cell = await cellOf(deps, ctx)
@@ -38,6 +39,21 @@ export async function requireOwnCell(deps: Deps, ctx: Context): Promise<void> {
   )
 }
 
+/** Requests of people whose cell the directory did not say. */
+const notLed = new WeakSet<Context['context']>()
+
+/** After a sign-in: a right password is refused here where its account is in another cell. The same for every address. */
+export function sayCellUnknown(ctx: Context): void {
+  const { returned } = ctx.context
+  const isRefused = returned instanceof APIError && returned.body?.code === 'INVALID_EMAIL_OR_PASSWORD'
+  if (!isRefused || !notLed.has(ctx.context)) return
+  throw new APIError('UNAUTHORIZED', {
+    code: 'CELL_UNKNOWN',
+    message:
+      'Wrong email or password, or your account is on another server that cannot be found just now. Try again in a minute.',
+  })
+}
+
 async function cellOf(
   { pool, clock, signUp, directory = null }: Deps,
   ctx: Context,
@@ -47,8 +63,12 @@ async function cellOf(
   const stays = ctx.body?.here === true
   switch (ctx.path) {
     case '/sign-in/email':
-    case '/request-password-reset':
-      return typeof email === 'string' && !stays ? directory.cellOfEmail(email) : null
+    case '/request-password-reset': {
+      if (typeof email !== 'string' || stays) return null
+      const cell = await directory.cellOfEmail(email)
+      if (cell === null) notLed.add(ctx.context)
+      return cell
+    }
     case '/sign-up/email':
       if (signUp !== 'open' || typeof email !== 'string') return null
       // An invitation is of this cell.

@@ -194,8 +194,22 @@ test('a directory that is dead or hangs keeps one sign-in waiting, and is used a
   await until(async () => (await reader.cellOfEmail('gone@example.com')) === null)
   const alone = await createTestPeople({}, { directory: reader })
   const { email } = await alone.signUp('Signs In Anyway')
-  const answer = await alone.browser().ask('POST', '/api/auth/sign-in/email', { email, password: PASSWORD })
-  expect(answer.status).toBe(200)
+  const tryIn = (body: object) => alone.browser().ask('POST', '/api/auth/sign-in/email', body)
+  expect((await tryIn({ email, password: PASSWORD })).status).toBe(200)
+  // Whoever is refused may be known elsewhere, and hears so, whether anybody has the address here or not.
+  const refused = await tryIn({ email, password: 'a wrong password' })
+  expect([refused.status, refused.body]).toEqual([
+    401,
+    {
+      code: 'CELL_UNKNOWN',
+      message:
+        'Wrong email or password, or your account is on another server that cannot be found just now. Try again in a minute.',
+    },
+  ])
+  const unknown = await tryIn({ email: 'elsewhere@example.com', password: PASSWORD })
+  expect([unknown.status, unknown.text]).toEqual([401, refused.text])
+  const here = await tryIn({ email, password: 'a wrong password', here: true })
+  expect([here.status, here.body.code]).toEqual([401, 'INVALID_EMAIL_OR_PASSWORD'])
   await alone.drop()
 })
 
