@@ -56,7 +56,8 @@ export function createPeopleApp(options: {
     if (signIn === null) return c.json(problem('SIGN_IN'), 401, NO_STORE)
     // Who has not confirmed an address learns nothing about it.
     const cells = signIn.isEmailVerified ? await options.directory?.otherCellsOf(signIn.email) : null
-    return c.json({ cells: (cells ?? []).map(cellTag) }, 200, NO_STORE)
+    const named = (cells ?? []).map((number) => ({ number, tag: cellTag(number) }))
+    return c.json({ cells: named }, 200, NO_STORE)
   })
   app.post(`${AUTH_PREFIX}/open-shop`, async (c) => {
     const signIn = await findSignIn(people, options.pool, c.req.raw.headers)

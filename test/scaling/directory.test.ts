@@ -129,6 +129,15 @@ test('who confirmed an address goes before who did not, and then who was first',
   expect(await reader.otherCellsOf('squatted@example.com')).toEqual([3])
 })
 
+test('the choice of shops hears the other cells of a confirmed address', async () => {
+  const { browser, email } = await people.signUp('In Two Cells')
+  await put(email, 3)
+  const others = async () => (await browser.ask('GET', '/api/auth/other-cells')).body
+  expect(await others()).toEqual({ cells: [{ number: 3, tag: '03' }] })
+  await people.api.writeSealed('update person set email_verified = false where email = $1', [email])
+  expect(await others()).toEqual({ cells: [] })
+})
+
 test('a guess is counted where the password is judged, and a client is sent on twenty times a minute', async () => {
   const { email } = await people.signUp('Guessed At')
   await put(email, 3)

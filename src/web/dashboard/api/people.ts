@@ -81,10 +81,11 @@ export const organizationsQuery = queryOptions({
   queryFn: ({ signal }) => requestPeople<Organization[]>('GET', '/organization/list', { signal }),
   staleTime: SESSION_EVERY_MS,
 })
-/** The tags of further cells where the same person signs in. */
+type OtherCell = { readonly number: number; readonly tag: string }
+/** Further cells where the same person signs in. */
 export const otherCellsQuery = queryOptions({
   queryKey: ['people', 'other-cells'] as const,
-  queryFn: ({ signal }) => requestPeople<{ cells: readonly string[] }>('GET', '/other-cells', { signal }),
+  queryFn: ({ signal }) => requestPeople<{ cells: readonly OtherCell[] }>('GET', '/other-cells', { signal }),
   staleTime: SESSION_EVERY_MS,
 })
 export const membersQuery = (organizationId: string) =>

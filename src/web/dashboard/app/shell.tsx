@@ -195,10 +195,11 @@ function ShopChoice({ account }: { account: Account }) {
         </option>
       ))}
       {cells.length === 0 ? null : (
-        <optgroup label="Shops on another server">
-          {cells.map((tag) => (
+        // Their names are in the cell that they are in.
+        <optgroup label="Separate sign-in">
+          {cells.map(({ number, tag }) => (
             <option key={tag} value={`${CELLS}${tag}/dashboard/`}>
-              Server {tag}
+              {cells.length === 1 ? 'Other shops' : `Other shops (server ${number})`}
             </option>
           ))}
         </optgroup>

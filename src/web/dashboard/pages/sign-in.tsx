@@ -5,7 +5,6 @@ import { useEnter } from '../app/enter.ts'
 import { SecondFactorForm } from '../app/second-factor.tsx'
 import { SignInForm } from '../app/sign-in-form.tsx'
 import { AuthCard } from '../parts/auth-card.tsx'
-import { Button } from '../parts/button.tsx'
 
 const route = getRouteApi('/outside/sign-in')
 
@@ -43,15 +42,16 @@ export function SignInPage() {
           New here? Sign up
         </Link>
         {stays ? (
-          <Button
-            look="quiet"
+          <Link
+            to="/sign-in"
+            search={{ next }}
             onClick={() => {
               leaveHere()
               setStays(false)
             }}
           >
-            Sign in to a shop on another server
-          </Button>
+            Sign in to another shop
+          </Link>
         ) : null}
       </p>
     </AuthCard>
