@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import { CELL_MAX } from '../core/cells.ts'
 import { placeAccount } from '../core/people/place-account.ts'
 import type { Pool } from '../postgres/pool.ts'
@@ -45,20 +44,23 @@ type Known = readonly { readonly cell: number; readonly isVerified: boolean }[]
 export function openSignInDirectory(deps: Deps): SignInDirectory {
   const { pool, key, ownCell, log, answerMsMax = ANSWER_MS_MAX } = deps
   const { ask, stop } = keepAsking(() => listCells(pool), log, answerMsMax)
-  const cellsKept = new LRUCache<'cells', readonly RegisteredCell[]>({ max: 1, ttl: KEEP_MS })
+  let kept: readonly RegisteredCell[] = []
+  let keptUntilMs = 0
   const cells = async () => {
-    const kept = cellsKept.get('cells') ?? (await listCells(pool)).filter(({ number }) => isCell(number))
-    cellsKept.set('cells', kept, { noUpdateTTL: true })
+    if (performance.now() >= keptUntilMs) {
+      kept = (await listCells(pool)).filter(({ number }) => isCell(number))
+      keptUntilMs = performance.now() + KEEP_MS
+    }
     // Until this cell's own people are there, it would lead them away as people of no cell: it leads nobody.
     const isFilled = kept.some(({ number, reportedAt }) => number === ownCell && reportedAt !== null)
     return isFilled ? kept : []
   }
   const knownOf = async (lookup: string, find: typeof findPersonCells) => {
     // Never remembered: two cells that remember different things would send somebody new to and fro.
-    const kept = await find(pool, lookup)
+    const rows = await find(pool, lookup)
     const numbers = (await cells()).map(({ number }) => number)
     // Of a cell that is not registered nothing is believed.
-    return { numbers, found: kept.filter(({ cell }) => numbers.includes(cell)) }
+    return { numbers, found: rows.filter(({ cell }) => numbers.includes(cell)) }
   }
   return {
     stop,
