@@ -49,8 +49,7 @@ const SHOPS_OF_EACH = 2
 /** Each moves twice, which takes about a minute. */
 const MOVING_SHOPS_OF_EACH = Math.ceil(SECONDS / 180)
 const CALLERS = 140
-/** At 250 the 200 addresses that a signer has ready at first were sold before it issued more. */
-const BETWEEN_SALES_MS = 1_000
+const BETWEEN_SALES_MS = 250
 /** What no request takes in a cell where nothing is broken, on two cores that also run the rest. */
 const SLOW_MS = 4_000
 const RECOVERED_MS_MAX = 120_000

@@ -49,12 +49,12 @@ export async function keepSigningIn(site: SignInSite, person: Person): Promise<v
   await Promise.all([
     loop(async () => {
       const startedAt = Date.now()
-      const status = await signIn(site, person, cookie)
-      person.known.push({ startedAt, endedAt: Date.now(), status })
+      const answer = await signIn(site, person, cookie)
+      person.known.push({ startedAt, endedAt: Date.now(), ...answer })
     }),
     loop(async () => {
       const startedAt = Date.now()
-      while ((await signIn(site, person, null)) !== 200) {
+      while ((await signIn(site, person, null)).status !== 200) {
         if (Date.now() - startedAt > INSIST_MS_MAX) throw new Error(`${person.email} cannot sign in`)
         await pause(BETWEEN_TRIES_MS)
       }
@@ -70,7 +70,7 @@ async function signIn(
   { url, callers }: SignInSite,
   { email }: Person,
   cookie: string | null,
-): Promise<number | null> {
+): Promise<Pick<Attempt, 'status' | 'refusal'>> {
   browsers += 1
   const dispatcher = new Agent({ localAddress: callers[browsers % callers.length] ?? '' })
   const ask = async (sent: string | null) => {
@@ -85,16 +85,18 @@ async function signIn(
       body: JSON.stringify({ email, password: PASSWORD }),
       signal: AbortSignal.timeout(REQUEST_MS_MAX),
     })
-    await body.dump()
-    return { status: statusCode, cookies: [headers['set-cookie'] ?? []].flat() }
+    const text = await body.text()
+    const refusal = statusCode < 300 ? '' : `with ${sent}: ${text}`
+    return { status: statusCode, refusal, cookies: [headers['set-cookie'] ?? []].flat() }
   }
   try {
-    const first = await ask(cookie)
-    if (first.status !== 421) return first.status
-    return (await ask(first.cookies[0]?.split(';')[0] ?? null)).status
-  } catch {
+    const { cookies, ...first } = await ask(cookie)
+    if (first.status !== 421) return first
+    const { status, refusal } = await ask(cookies[0]?.split(';')[0] ?? null)
+    return { status, refusal }
+  } catch (error) {
     // The connection broke, or nobody answered in time.
-    return null
+    return { status: null, refusal: String(error) }
   } finally {
     await dispatcher.destroy()
   }
