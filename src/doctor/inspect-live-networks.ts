@@ -4,7 +4,7 @@ import { EvmAdapter } from '../chain/evm/evm-adapter.ts'
 import { EvmNode } from '../chain/evm/evm-node.ts'
 import { SolanaAdapter } from '../chain/solana/solana-adapter.ts'
 import { ownerOf } from '../chain/solana/watched-owners.ts'
-import { providerName } from '../chain/utxo/open-provider.ts'
+import { nameProviders } from '../chain/utxo/open-provider.ts'
 import type { BlockRef } from '../core/invoice/types.ts'
 import { type ChainNode, isEvmNode, isSolanaNode } from '../nodes/chain-nodes.ts'
 import { openProviderOf, watchedOf } from '../nodes/open-providers.ts'
@@ -33,8 +33,10 @@ export async function inspectLiveNetworks(nodes: readonly ChainNode[], clock: Cl
 
 async function inspectNetwork(node: ChainNode, clock: Clock): Promise<Finding[]> {
   const probe = isSolanaNode(node) ? PROBE : PROBE.subarray(0, ADDRESS_LENGTHS)
-  const opened = [node.rpcUrl, ...node.furtherUrls].map((url) => ({
-    name: providerName(url),
+  const urls = [node.rpcUrl, ...node.furtherUrls]
+  const nameOf = nameProviders(urls)
+  const opened = urls.map((url) => ({
+    name: nameOf(url),
     evm: isEvmNode(node) ? new EvmNode(url, node.rpcSetting) : null,
     chain: openProviderOf(
       node,

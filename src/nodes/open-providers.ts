@@ -5,7 +5,7 @@ import { type NamedProvider, ProviderGroup } from '../chain/provider-group.ts'
 import type { OpenOwnersOptions } from '../chain/solana/open-owners.ts'
 import { SolanaAdapter } from '../chain/solana/solana-adapter.ts'
 import { WatchedOwners } from '../chain/solana/watched-owners.ts'
-import { isEsploraUrl, openProvider, providerHost, providerName } from '../chain/utxo/open-provider.ts'
+import { isEsploraUrl, nameProviders, openProvider, providerHost } from '../chain/utxo/open-provider.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type ChainNode, isEvmNode, isSolanaNode, isUtxoNode } from './chain-nodes.ts'
 
@@ -103,15 +103,15 @@ export function openProviders(
   readFrom: () => readonly string[]
 } {
   const watched = watchedOf(node)
+  const urls = [node.rpcUrl, ...node.furtherUrls]
+  const nameOf = nameProviders(urls)
   const open = (url: string, zmqUrl: string | null): NamedProvider => ({
-    name: providerName(url),
+    name: nameOf(url),
     chain: openProviderOf(node, { url, zmqUrl, watched }, deps),
   })
   const first = open(node.rpcUrl, node.zmqUrl)
   const poll = pollOf(node)
-  const hosts = new Map(
-    [node.rpcUrl, ...node.furtherUrls].map((url) => [providerName(url), providerHost(url)]),
-  )
+  const hosts = new Map(urls.map((url) => [nameOf(url), providerHost(url)]))
   const hostOf = (name: string): string[] => [node.sandbox === null ? (hosts.get(name) ?? name) : 'sandbox']
   if (node.furtherUrls.length === 0)
     return { adapter: first.chain, ...poll, ...pushOf(node), readFrom: () => hostOf(first.name) }

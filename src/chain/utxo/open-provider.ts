@@ -14,10 +14,20 @@ import { UtxoAdapter } from './utxo-adapter.ts'
 
 export const isEsploraUrl = (url: string): boolean => url.startsWith(ESPLORA_SCHEME)
 
-/** Host and port of a provider, for messages: its URL holds credentials. */
-export function providerName(url: string): string {
-  return isEsploraUrl(url) ? `Esplora ${new URL(url).host}` : new URL(url).host
+/**
+ * How messages name a network's providers: by host and port, since their URLs hold credentials, and several of one host, such
+ * as a reader's, by their places in the setting, too.
+ */
+export function nameProviders(urls: readonly string[]): (url: string) => string {
+  return (url) => {
+    const name = hostName(url)
+    const isAlone = urls.filter((other) => hostName(other) === name).length < 2
+    return isAlone ? name : `${name} (URL ${urls.indexOf(url) + 1})`
+  }
 }
+
+const hostName = (url: string): string =>
+  isEsploraUrl(url) ? `Esplora ${new URL(url).host}` : new URL(url).host
 
 /** Only the host name: what buyers and merchants see of where a chain was read. */
 export const providerHost = (url: string): string => new URL(url.slice(url.lastIndexOf('+') + 1)).hostname

@@ -1,6 +1,6 @@
 import { encodeEvmAddress } from '../../chain/evm/address.ts'
 import { SolanaRpc } from '../../chain/solana/solana-rpc.ts'
-import { isEsploraUrl, providerName } from '../../chain/utxo/open-provider.ts'
+import { isEsploraUrl, nameProviders } from '../../chain/utxo/open-provider.ts'
 import { RpcClient } from '../../chain/utxo/rpc-client.ts'
 import { nativeAssetOf } from '../../core/assets.ts'
 import { evmTokensOf } from '../../core/chain/evm-parameters.ts'
@@ -96,12 +96,14 @@ function openSolanaBroadcaster(node: SolanaChainNode, deps: Deps): OpenBroadcast
 
 /** Payouts go by the RPC of nodes; an Esplora server cannot be asked whether an output is spent. */
 function openUtxoBroadcaster(node: UtxoNode, deps: Deps): OpenBroadcaster | null {
-  const [rpcUrl, ...furtherUrls] = [node.rpcUrl, ...node.furtherUrls].filter((url) => !isEsploraUrl(url))
+  const urls = [node.rpcUrl, ...node.furtherUrls]
+  const [rpcUrl, ...furtherUrls] = urls.filter((url) => !isEsploraUrl(url))
   if (rpcUrl === undefined) return null
   const { providers, close } = openEach(
     { ...node, rpcUrl, furtherUrls },
     deps,
     (url) => new UtxoPayoutClient(new RpcClient(url, node.rpcSetting), realmOf(node)),
+    nameProviders(urls),
   )
   const asset = node.chain === 'bitcoin' ? ('BTC' as const) : ('LTC' as const)
   return { broadcaster: new UtxoBroadcaster({ ...deps, network: node.network, asset, providers }), close }
@@ -112,9 +114,10 @@ function openEach<Chain extends PayoutProvider & { close(): Promise<void> }>(
   { network, rpcUrl, furtherUrls, sandbox }: ChainNode,
   deps: Deps,
   open: (url: string) => Chain,
+  nameOf = nameProviders([rpcUrl, ...furtherUrls]),
 ) {
   const named = (url: string) => ({
-    name: sandbox === null ? providerName(url) : 'the sandbox chain',
+    name: sandbox === null ? nameOf(url) : 'the sandbox chain',
     chain: open(url),
   })
   const [first, ...further] = [named(rpcUrl), ...furtherUrls.map(named)] as const
