@@ -96,7 +96,9 @@ test.each(STEPS)(
     expect((await sell(first, neighbour.testKey)).status).toBe(201)
     await moveMerchant(move())
     expect(await sales()).toEqual([421, 201])
-    expect((await sell(first)).headers.get('paylink-cell')).toBe('03')
+    const { headers, body } = await sell(first)
+    expect(headers.get('paylink-cell')).toBe('03')
+    expect(body.error.message).toContain(`dashboard is ${first.deps.baseUrl}/cells/03/dashboard. If`)
     // Once more it changes nothing.
     await moveMerchant(move())
     expect(await sales()).toEqual([421, 201])

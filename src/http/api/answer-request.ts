@@ -89,7 +89,7 @@ async function answerInTurn(
   const about = { resourceId: id ?? null, requestId: request.requestId }
   return withAuditTrail(deps, route, credential, about, () =>
     runRoute(deps, route, request, c.req.path, inTurn).catch((error: unknown) => {
-      throw orAway(error)
+      throw orAway(error, deps.baseUrl)
     }),
   )
 }

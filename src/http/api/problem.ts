@@ -35,7 +35,7 @@ export class ApiProblem extends Error {
 }
 
 /** The problem that a merchant is moving to another cell, or has; any other error as it is. */
-export function orAway(error: unknown): unknown {
+export function orAway(error: unknown, baseUrl: string): unknown {
   const away = merchantAway(error)
   if (away === null) return error
   if (away.kind === 'moving')
@@ -43,8 +43,10 @@ export function orAway(error: unknown): unknown {
       message: 'This merchant is being moved to another cell. Try again soon.',
       cause: error,
     })
+  const tag = cellTag(away.cell)
   return new ApiProblem('cell_wrong', {
-    headers: { [CELL_HEADER]: cellTag(away.cell) },
+    message: `This belongs to cell ${tag}, whose dashboard is ${baseUrl}/cells/${tag}/dashboard. If the merchant has just moved there, send the request again in a minute, to the same address.`,
+    headers: { [CELL_HEADER]: tag },
     cause: error,
   })
 }
