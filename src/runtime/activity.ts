@@ -4,7 +4,7 @@ import { pauseUnless } from './repeat.ts'
 /** After something happened, everything keeps its own pace for so long. */
 const ACTIVE_MS = 15_000
 /** While nothing happens the database is looked at this often: a notification that is lost delays work by no more. */
-const REST_MS = 20_000
+const REST_MS = 30_000
 
 /**
  * Whether anything happens in this installation. Background loops pause by it: at their own pace while something does,

@@ -14,7 +14,7 @@ import type { Clock } from '../runtime/clock.ts'
 
 /** How many addresses a full pool holds at first; it is filled again at half of that. */
 export const ISSUED_TARGET = 200
-/** What is left then has to last until the signer looks again, which at rest takes 20 s, and watchers match what it issued. */
+/** What is left then has to last until the signer looks again, which at rest takes 30 s, and watchers match what it issued. */
 const REFILL_DIVISOR = 2
 /** A pool that fell to that within a minute becomes twice as large, up to this. */
 const TARGET_MAX = 6_400
