@@ -6,7 +6,7 @@ import { mapCellCommand } from '../../src/cli/cells-commands.ts'
 import { cellTag } from '../../src/core/cells.ts'
 import { readRootFile } from '../support/root-file.ts'
 import { until } from '../support/until.ts'
-import type { TestMachine } from './test-network.ts'
+import type { StartedChild, TestMachine } from './test-network.ts'
 
 /** For how long after it was asked to read its map the proxy may close a connection that somebody just writes to. */
 const RELOAD_MS = 3_000
@@ -71,31 +71,29 @@ export type SiteProxy = {
   readonly reloads: readonly Span[]
 }
 
-/** On a machine, reloaded as a service manager does. */
+/** On a machine. A new process takes over from the one before: who signals one that only starts may not be heard. */
 export function startSiteProxy(machine: TestMachine, config: string): SiteProxy {
-  const launch = () =>
-    machine.start({ name: 'cells-proxy', file: '/usr/sbin/haproxy', args: ['-W', '-db', '-f', config] })
-  let running = launch()
+  const running: StartedChild[] = []
+  const start = (...inPlaceOf: string[]) => {
+    const args = ['-db', '-f', config, ...inPlaceOf]
+    running.push(machine.start({ name: 'cells-proxy', file: '/usr/sbin/haproxy', args }))
+  }
+  start()
   const reloads: Span[] = []
   return {
     reloads,
-    kill: () => running.kill(),
-    start: () => {
-      running = launch()
+    kill: async () => {
+      await Promise.all(running.splice(0).map((one) => one.kill()))
     },
+    start: () => start(),
     learn: async (lines) => {
       await addToMap(dirname(config), lines)
-      // Before it takes signals it would end by one. Any cell that is up has this page.
-      const page = `http://${machine.address}/embed.js`
-      const isServed = async () => {
-        const answer = await fetch(page)
-        await answer.text()
-        return answer.ok
-      }
-      await until(() => isServed().catch(() => false))
+      const before = running.at(-1)
+      // One that was killed reads the map when it starts.
+      if (before === undefined) return
       const from = Date.now()
       reloads.push({ from, to: from + RELOAD_MS })
-      running.signal('SIGUSR2')
+      start('-sf', String(before.pid))
     },
   }
 }

@@ -111,7 +111,8 @@ export async function insist(
     }
     await pause(100)
   }
-  throw new Error(`nobody answered ${method} ${path} within ${INSIST_MS_MAX} ms`)
+  const last = JSON.stringify(shop.attempts.at(-1))
+  throw new Error(`nobody answered ${method} ${path} within ${INSIST_MS_MAX} ms; last: ${last}`)
 }
 
 class WrongAnswer extends Error {

@@ -56,8 +56,8 @@ export type RunningProgram = {
 }
 
 export type StartedChild = RunningProgram & {
+  readonly pid: number | undefined
   isRunning(): boolean
-  signal(name: NodeJS.Signals): void
 }
 
 const SUBNET = '10.231.77'
@@ -182,8 +182,8 @@ function startIn(space: string, program: StartedProgram, folder: string): Starte
   const isRunning = () => child.exitCode === null && child.signalCode === null
   return {
     name: program.name,
+    pid: child.pid,
     isRunning,
-    signal: (name) => void child.kill(name),
     kill: async () => {
       if (child.pid === undefined || !isRunning()) return
       process.kill(-child.pid, 'SIGKILL')
