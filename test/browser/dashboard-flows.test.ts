@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { holdRequests, photograph } from '../support/browser.ts'
+import { addAuthenticator, holdRequests, photograph } from '../support/browser.ts'
 import {
   askFromPage,
   type Dashboard,
@@ -674,18 +674,7 @@ describe('an owner with a second factor', () => {
 test('a passkey is added, and signs in', async () => {
   const one = await dashboard.signUp('Di Keyholder')
   const { page, open } = one
-  const devtools = await one.context.newCDPSession(page)
-  await devtools.send('WebAuthn.enable')
-  await devtools.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
+  await addAuthenticator(page)
   // A passkey opens an account for good: only whoever reads its mail may add one.
   await open(await emailLink(dashboard, emailOf('Di Keyholder'), 'verify-email'))
   await press(page, 'Confirm my address')

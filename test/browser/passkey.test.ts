@@ -1,8 +1,8 @@
 // @module-tag chromium
-import type { Browser, CDPSession, Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BASE_URL } from '../support/api.ts'
-import { launchBrowser } from '../support/browser.ts'
+import { type Authenticator, addAuthenticator, launchBrowser } from '../support/browser.ts'
 import { createTestPeople, type TestBrowser, type TestPeople } from '../support/people.ts'
 
 /** Passkeys from end to end: Chromium's own WebAuthn with an authenticator of its making, against the sign-in. */
@@ -18,25 +18,13 @@ afterAll(async () => {
 })
 
 /** A page of ours with an authenticator that its owner unlocks, or does not. */
-async function openAuthenticator(): Promise<{ page: Page; cdp: CDPSession; authenticatorId: string }> {
+async function openAuthenticator(): Promise<Authenticator & { page: Page }> {
   const page = await chromium.newPage()
   await page.route(`${BASE_URL}/**`, (route) =>
     route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>Paylink</title>' }),
   )
   await page.goto(`${BASE_URL}/dashboard/`)
-  const cdp = await page.context().newCDPSession(page)
-  await cdp.send('WebAuthn.enable')
-  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
-  return { page, cdp, authenticatorId }
+  return { page, ...(await addAuthenticator(page)) }
 }
 
 const register = (page: Page, options: PublicKeyCredentialCreationOptionsJSON) =>

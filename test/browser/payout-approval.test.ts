@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/runtime/new-id.ts'
-import { photograph } from '../support/browser.ts'
+import { addAuthenticator, photograph } from '../support/browser.ts'
 import {
   askFromPage,
   type Dashboard,
@@ -90,18 +90,7 @@ const merchantOf = async (visitor: Visitor): Promise<string> =>
 test('a passkey approves a live payout, shown whole, in one step, and the signer goes by its own list', async () => {
   const shop = await dashboard.signUp('Kim Key')
   const { page, open } = shop
-  const cdp = await shop.context.newCDPSession(page)
-  await cdp.send('WebAuthn.enable')
-  await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
+  await addAuthenticator(page)
   const merchantId = await merchantOf(shop)
   await open(await emailLink(dashboard, emailOf('Kim Key'), 'verify-email'))
   await press(page, 'Confirm my address')

@@ -8,7 +8,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cellOfUnknown, emailLookup } from '../../src/directory/lookup.ts'
 import { type App, makePlace, startApp } from '../support/app.ts'
-import { launchBrowser } from '../support/browser.ts'
+import { addAuthenticator, launchBrowser } from '../support/browser.ts'
 import { createTestDirectory, DIRECTORY_KEY, type TestDirectory } from '../support/cell-directory.ts'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
@@ -139,18 +139,7 @@ test('with shops in two cells somebody signs in to each once, goes between them,
   await goTo('03')
   await page.getByLabel('Shop', { exact: true }).getByText('Shop in 3').waitFor({ state: 'attached' })
   expect(await cellOf(page)).toBe('03')
-  const cdp = await page.context().newCDPSession(page)
-  await cdp.send('WebAuthn.enable')
-  await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
+  await addAuthenticator(page)
   await page.goto(`${site}/dashboard/settings/security`)
   await page.getByLabel('Name of this device').fill('Laptop')
   await page.getByRole('button', { name: 'Add a passkey' }).click()

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
 import sharp from 'sharp'
 import { programPath } from './programs.ts'
 
@@ -28,7 +28,29 @@ export async function launchBrowser(): Promise<Browser> {
     ],
   })
   browser.on('context', (context) => context.setDefaultTimeout(AWAITED_MS_MAX))
+  const newContext = browser.newContext.bind(browser)
+  // A wheel that turns while a test waits is drawn without a graphics card, sixty times a second.
+  browser.newContext = (options) => newContext({ reducedMotion: 'reduce', ...options })
   return browser
+}
+
+export type Authenticator = { readonly cdp: CDPSession; readonly authenticatorId: string }
+
+/** Gives the page a device that keeps passkeys and is always unlocked by its owner. */
+export async function addAuthenticator(page: Page): Promise<Authenticator> {
+  const cdp = await page.context().newCDPSession(page)
+  await cdp.send('WebAuthn.enable')
+  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+  return { cdp, authenticatorId }
 }
 
 /** Where `SCREENSHOTS=FOLDER` keeps a picture of every page that the tests look at; by default nothing draws them. */
