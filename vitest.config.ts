@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config'
 import { programTags } from './test/support/programs.ts'
+import { QuickLast } from './test/support/quick-last.ts'
 import { SkippedReporter } from './test/support/skipped-reporter.ts'
 
 /** A browser's test is many steps that each wait up to 30 s by themselves; this ends one that hangs. */
@@ -19,6 +20,7 @@ export default defineConfig({
     maxWorkers: 3,
     // Files of one worker share its modules: loading them anew for each file took as long as the tests themselves.
     isolate: false,
+    sequence: { sequencer: QuickLast },
     testTimeout: LONG_TEST_TIMEOUT_MS,
     hookTimeout: LONG_TEST_TIMEOUT_MS,
     expect: { poll: { timeout: AWAITED_MS_MAX } },
