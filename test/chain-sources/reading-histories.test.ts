@@ -7,7 +7,7 @@ import { evmFamily, READING_FAMILIES, type ReadingFamily, solanaFamily } from '.
 import { ReadingHistory, ReadingWorld } from './reading-history.ts'
 
 const LONG = process.env.LONG === '1'
-const HISTORIES = Number(process.env.READING_RUNS ?? (LONG ? 1_000 : 3))
+const HISTORIES = Number(process.env.READING_RUNS ?? (LONG ? 1_000 : 2))
 const TIMEOUT_MS = 120_000 + HISTORIES * 30_000
 const FIRST = Number(process.env.SEED ?? 20_261_122)
 

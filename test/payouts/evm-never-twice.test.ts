@@ -25,7 +25,7 @@ import { type Random, seededRandom } from '../support/random.ts'
 import { until } from '../support/until.ts'
 
 const RUNS = historiesOf(
-  { short: 6, long: 1_000 },
+  { short: 3, long: 1_000 },
   Math.max(...EVM_CHAINS.map((chain) => 1 + tokensOf(chain).length)),
 )
 const STEPS_MAX = 16
@@ -146,7 +146,7 @@ async function areSwept(payouts: readonly Payout[]): Promise<boolean> {
   return rowCount === 0
 }
 
-const KILLS = process.env.LONG === '1' ? 100 : 4
+const KILLS = process.env.LONG === '1' ? 100 : 2
 /** A process comes past so many on its way to a payout of each kind. */
 const MOMENTS_MAX = 60
 

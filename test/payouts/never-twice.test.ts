@@ -8,7 +8,7 @@ import { PayoutWorld } from '../support/payout-world.ts'
 import { type Random, seededRandom } from '../support/random.ts'
 import { startSandboxMoney } from '../support/sandbox-money.ts'
 
-const RUNS = historiesOf({ short: 40, long: 1_000 })
+const RUNS = historiesOf({ short: 20, long: 1_000 })
 const STEPS_MAX = 14
 /** A look of a tracker at two payouts makes about so many calls. */
 const CALLS_MAX = 8

@@ -9,7 +9,7 @@ import { startSandboxMoney } from '../support/sandbox-money.ts'
 import { seedMerchant } from '../support/seed.ts'
 import { REORG_MAX, UtxoHistory } from './utxo-history.ts'
 
-const RUNS = historiesOf({ short: 20, long: 1_000 })
+const RUNS = historiesOf({ short: 10, long: 1_000 })
 const STEPS = 16
 const LTC = 100_000_000n
 /** Blocks by which a payout is final: 24, and as many for what has to be given up. Each may wait for another one's change. */
