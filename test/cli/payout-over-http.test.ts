@@ -6,15 +6,15 @@ import { getAddressDecoder } from '@solana/kit'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { newEvmAddress } from '../support/anvil.ts'
-import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { type App, makePlace, startApp } from '../support/app.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
 import { until } from '../support/until.ts'
 
-let folder: Awaited<ReturnType<typeof makeDataDir>>
+let folder: Awaited<ReturnType<typeof makePlace>>
 let app: App
 beforeAll(async () => {
-  folder = await makeDataDir()
-  app = await startApp({ dataDir: folder.dataDir })
+  folder = await makePlace()
+  app = await startApp(folder)
 })
 afterAll(async () => {
   await app?.stop()
@@ -117,7 +117,7 @@ test('a payout is paid once, however often the program is killed between approva
   for (const afterMs of [300, 900]) {
     await pause(afterMs)
     await app.kill()
-    app = await startApp({ dataDir: folder.dataDir })
+    app = await startApp(folder)
   }
   await until(async () => (await ask('GET', `/payouts/${payout.id}`)).status === 'confirmed', {
     timeoutMs: 60_000,

@@ -17,6 +17,9 @@ let myResources: World
 let otherResources: World
 beforeAll(async () => {
   api = await createTestApi()
+  // Nobody reaches anything of theirs, so that every route finds it as it was.
+  other = await api.addMerchant()
+  otherResources = await freshWorld(other)
 })
 afterAll(() => api.drop())
 
@@ -71,11 +74,9 @@ describe.each(KEY_ROUTES.map((route) => [`${route.method.toUpperCase()} ${route.
   '%s',
   (_name, route) => {
     beforeAll(async () => {
-      // Merchants of its own: what a merchant may have is limited, and every route adds to it.
+      // A merchant of its own: what a merchant may have is limited, and every route adds to it.
       mine = await api.addMerchant()
-      other = await api.addMerchant()
       myResources = await freshWorld(mine)
-      otherResources = await freshWorld(other)
     })
 
     test('no key, a malformed one, an unknown one and a revoked one are 401', async () => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { startServer } from '../examples/example-receiver.ts'
-import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { type App, makePlace, startApp } from '../support/app.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
@@ -54,7 +54,7 @@ export async function openShop(plan: ShopPlan): Promise<Shop> {
   const folder = `${ROOT}packages/${plan.engine}/`
   if (existsSync(`${folder}node_modules/${plan.installed}`)) await run('npx', 'tsc', '-p', folder)
   else await run('npm', 'run', '-s', plan.engine)
-  const place = await makeDataDir()
+  const place = await makePlace()
   const app = await startApp({ ...place, env: { WEBHOOK_ALLOW_PRIVATE: '1' } })
   const database = await createTestDatabase(undefined, 'template1')
   const port = await freePort()
