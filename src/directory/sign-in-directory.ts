@@ -21,8 +21,8 @@ const KEEP_MS = 2_000
 export type SignInDirectory = {
   /** The cell where this address signs in: for one that nobody has, always the same one of all cells. */
   cellOfEmail(email: string): Promise<number | null>
-  /** Null also for a passkey that no cell has. */
-  cellOfPasskey(credentialId: string): Promise<number | null>
+  /** `none`: no cell has this passkey. */
+  cellOfPasskey(credentialId: string): Promise<number | 'none' | null>
   /** Where a new account belongs; `full` where no cell takes one. `stays`: here, if this cell takes any. */
   cellForNewAccount(stays?: boolean): Promise<number | 'full' | null>
   /** Further cells where this address signs in and was confirmed. */
@@ -73,8 +73,8 @@ export function openSignInDirectory(deps: Deps): SignInDirectory {
       }),
     cellOfPasskey: (credentialId) =>
       ask(async () => {
-        const { found } = await knownOf(passkeyLookup(key, credentialId), findPasskeyCells)
-        return found[0]?.cell ?? null
+        const { numbers, found } = await knownOf(passkeyLookup(key, credentialId), findPasskeyCells)
+        return numbers.length === 0 ? null : (found[0]?.cell ?? 'none')
       }),
     cellForNewAccount: (stays = false) =>
       ask(async () => {

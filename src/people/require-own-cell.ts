@@ -42,16 +42,26 @@ export async function requireOwnCell(deps: Deps, ctx: Context): Promise<void> {
 /** Requests of people whose cell the directory did not say. */
 const notLed = new WeakSet<Context['context']>()
 
-/** After a sign-in: a right password is refused here where its account is in another cell. The same for every address. */
+const ELSEWHERE = 'on another server that cannot be found just now. Try again in a minute.'
+/** By the library's code of a refusal. */
+const REFUSED_HERE: ReadonlyMap<unknown, string> = new Map([
+  ['INVALID_EMAIL_OR_PASSWORD', `Wrong email or password, or your account is ${ELSEWHERE}`],
+  ['PASSKEY_NOT_FOUND', `Unknown passkey, or its account is ${ELSEWHERE}`],
+])
+
+/** After a request: what is refused here, or sent nowhere, may be right in another cell. The same for every address. */
 export function sayCellUnknown(ctx: Context): void {
+  if (!notLed.has(ctx.context)) return
   const { returned } = ctx.context
-  const isRefused = returned instanceof APIError && returned.body?.code === 'INVALID_EMAIL_OR_PASSWORD'
-  if (!isRefused || !notLed.has(ctx.context)) return
-  throw new APIError('UNAUTHORIZED', {
-    code: 'CELL_UNKNOWN',
-    message:
-      'Wrong email or password, or your account is on another server that cannot be found just now. Try again in a minute.',
-  })
+  const code = 'CELL_UNKNOWN'
+  if (returned instanceof APIError) {
+    const message = REFUSED_HERE.get(returned.body?.code)
+    if (message !== undefined) throw new APIError('UNAUTHORIZED', { code, message })
+  } else if (ctx.path === '/request-password-reset')
+    throw new APIError('SERVICE_UNAVAILABLE', {
+      code,
+      message: `If no link arrives, your account may be ${ELSEWHERE}`,
+    })
 }
 
 async function cellOf(
@@ -78,7 +88,10 @@ async function cellOf(
       const id: unknown = response?.id
       // Who is signed in proves a second factor of this cell.
       if (typeof id !== 'string' || (await isOwnPasskey(pool, id))) return null
-      return (await getSessionFromCtx(ctx)) === null ? directory.cellOfPasskey(id) : null
+      if ((await getSessionFromCtx(ctx)) !== null) return null
+      const cell = await directory.cellOfPasskey(id)
+      if (cell === null) notLed.add(ctx.context)
+      return cell === 'none' ? null : cell
     }
     default:
       return null

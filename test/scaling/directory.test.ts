@@ -217,6 +217,20 @@ test('a directory that is dead or hangs keeps one sign-in waiting, and is used a
   ])
   const unknown = await tryIn({ email: 'elsewhere@example.com', password: PASSWORD })
   expect([unknown.status, unknown.text]).toEqual([401, refused.text])
+  const reset = (address: string) =>
+    alone.browser().ask('POST', '/api/auth/request-password-reset', { email: address })
+  const [known, nobody] = [await reset(email), await reset('elsewhere@example.com')]
+  expect([known.status, known.body.code]).toEqual([503, 'CELL_UNKNOWN'])
+  expect(nobody.text).toBe(known.text)
+  const passkeyFrom = async (served: TestPeople) => {
+    const client = served.browser()
+    await client.ask('GET', '/api/auth/passkey/generate-authenticate-options')
+    const response = { id: 'of-no-cell', rawId: 'of-no-cell', type: 'public-key', response: {} }
+    const { status, body } = await client.ask('POST', '/api/auth/passkey/verify-authentication', { response })
+    return [status, body.code]
+  }
+  expect(await passkeyFrom(alone)).toEqual([401, 'CELL_UNKNOWN'])
+  expect(await passkeyFrom(people)).toEqual([401, 'PASSKEY_NOT_FOUND'])
   const here = await tryIn({ email, password: 'a wrong password', here: true })
   expect([here.status, here.body.code]).toEqual([401, 'INVALID_EMAIL_OR_PASSWORD'])
   await alone.drop()
