@@ -1,6 +1,4 @@
 // @module-tag haproxy
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/runtime/new-id.ts'
 import { newApiKey } from '../../src/secrets/new-api-key.ts'
@@ -178,28 +176,6 @@ test("a key of BitPay's older API, in a query or body, goes to its cell", async 
     expect(paid.status).toBe(200)
     expect((await get(`/compat/btcpay/invoices/${data.id}?token=${apiKey}`)).status).toBe(200)
   }
-})
-
-test('a request that is under way while the proxy reads its map again is answered', async () => {
-  const { hostname, port } = new URL(site)
-  const open = async (text: string) => {
-    const socket = connect(Number(port), hostname).setEncoding('utf8')
-    await once(socket, 'connect')
-    socket.write(text)
-    return socket
-  }
-  const head = `GET /api/v1/invoices HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${first.apiKey}\r\n`
-  const idle = await open(`${head}\r\n`)
-  await once(idle, 'data')
-  const slow = await open(head)
-  const learned = proxy.learn([])
-  // What nothing is asked on is closed as soon as it stops taking requests.
-  await once(idle.resume(), 'close')
-  slow.write('\r\n')
-  const [answer] = await once(slow, 'data')
-  expect(String(answer).split('\r\n')[0]).toBe('HTTP/1.1 200 OK')
-  slow.destroy()
-  await learned
 })
 
 test('a dead cell costs its own merchants only, and its database opens as no other cell', async () => {
