@@ -8,9 +8,6 @@ import { readRootFile } from '../support/root-file.ts'
 import { until } from '../support/until.ts'
 import type { StartedChild, TestMachine } from './test-network.ts'
 
-/** For how long after it was asked to read its map the proxy may close a connection that somebody just writes to. */
-const RELOAD_MS = 3_000
-
 /** A cell, and where its API processes are, as `host:port`. */
 export type ProxiedCell = { readonly number: number; readonly servers: readonly string[] }
 
@@ -59,16 +56,11 @@ async function addToMap(folder: string, lines: readonly string[]): Promise<void>
   await rename(`${map}.new`, map)
 }
 
-/** From when to when something was so. */
-export type Span = { readonly from: number; readonly to: number }
-
 export type SiteProxy = {
   kill(): Promise<void>
   start(): void
   /** Has it read these lines before those of its map. */
   learn(lines: readonly string[]): Promise<void>
-  /** When connections that were open may have broken by it. */
-  readonly reloads: readonly Span[]
 }
 
 /** On a machine. A new process takes over from the one before: who signals one that only starts may not be heard. */
@@ -79,9 +71,7 @@ export function startSiteProxy(machine: TestMachine, config: string): SiteProxy 
     running.push(machine.start({ name: 'cells-proxy', file: '/usr/sbin/haproxy', args }))
   }
   start()
-  const reloads: Span[] = []
   return {
-    reloads,
     kill: async () => {
       await Promise.all(running.splice(0).map((one) => one.kill()))
     },
@@ -90,10 +80,7 @@ export function startSiteProxy(machine: TestMachine, config: string): SiteProxy 
       await addToMap(dirname(config), lines)
       const before = running.at(-1)
       // One that was killed reads the map when it starts.
-      if (before === undefined) return
-      const from = Date.now()
-      reloads.push({ from, to: from + RELOAD_MS })
-      start('-sf', String(before.pid))
+      if (before !== undefined) start('-sf', String(before.pid))
     },
   }
 }

@@ -16,7 +16,7 @@ import { until } from '../support/until.ts'
 import { answerChallenges, startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { type Cell, costCells, FAULTS, type Fault, type Site } from './cell-faults.ts'
 import { startCellsDirectory } from './cells-directory.ts'
-import { type Span, startSiteProxy, writeCellsProxy } from './cells-proxy.ts'
+import { startSiteProxy, writeCellsProxy } from './cells-proxy.ts'
 import { expectMoved, keepMoving, type MovingShop, writeEnvFiles } from './moving-shops.ts'
 import { type SandboxChains, startPaylinkMachines, startSandboxChains } from './paylink-machines.ts'
 import { startPostgresPair } from './postgres-pair.ts'
@@ -131,6 +131,8 @@ async function startReader(machine: TestMachine): Promise<void> {
   machine.keep({ name: 'reader', file: process.execPath, args: [PROGRAM, 'start', 'reader'], env })
 }
 
+/** From when to when something was so. */
+type Span = { readonly from: number; readonly to: number }
 /** A fault as it was: from when to when it may cost these cells requests. */
 type Broken = Span & {
   readonly fault: Fault
@@ -176,7 +178,7 @@ test('cells are broken one after another: nothing is lost or doubled, and the ot
   expect(errors).toEqual([])
   expect(moved?.moves).toBeGreaterThan(0)
   console.log(`${sold.length} invoices, ${broken.length} faults\n${describe(broken)}`)
-  console.log(`${JSON.stringify(moved)}; ${describeSignIns(broken)}`)
+  console.log(`${JSON.stringify(moved)}; ${describeSignIns()}`)
 
   // Requests of a cell failed, or were slow, while something of that cell was broken, and at no other time.
   for (const cell of site.cells) {
@@ -216,10 +218,9 @@ test('cells are broken one after another: nothing is lost or doubled, and the ot
   await expectUnionAgrees(all, { told, ledgers })
 })
 
-/** Whether something of these cells was broken at the time, or the proxy ended a connection that was open. */
+/** Whether something of these cells was broken at the time. */
 const isExplained = (attempt: Attempt, broken: readonly Broken[], cells: readonly Cell[]) =>
-  broken.some((each) => cells.some((cell) => each.hit.includes(cell)) && during(each, attempt)) ||
-  (attempt.status === null && site.proxy.reloads.some((reload) => during(reload, attempt)))
+  broken.some((each) => cells.some((cell) => each.hit.includes(cell)) && during(each, attempt))
 
 /** One fault after another at random, once each first; each is over when what it broke sells again. */
 async function breakUntil(endsAt: number): Promise<readonly Broken[]> {
@@ -270,14 +271,10 @@ function describe(broken: readonly Broken[]): string {
   return lines.join('\n')
 }
 
-function describeSignIns(broken: readonly Broken[]): string {
+function describeSignIns(): string {
   const people = site.cells.map(({ person }) => person)
   const [known, anew] = [people.flatMap((one) => one.known), people.flatMap((one) => one.anew)]
-  const ofReloads = site.cells.flatMap((cell) => {
-    const ofCell = broken.filter(({ hit }) => hit.includes(cell))
-    return attemptsOf(cell).filter((one) => isFailed(one) && !ofCell.some((each) => during(each, one)))
-  })
-  return `${known.length} sign-ins with the cookie, ${known.filter(isFailed).length} failed; ${anew.length} of new browsers; ${ofReloads.length} requests failed while nothing was broken`
+  return `${known.length} sign-ins with the cookie, ${known.filter(isFailed).length} failed; ${anew.length} of new browsers`
 }
 
 /** The coins that the chain has at the addresses, what the ledgers hold, and what shops were told of are the same. */
