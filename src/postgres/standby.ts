@@ -44,9 +44,9 @@ export function createStandby(pool: Pool): Standby {
         // Asked on the connection that then reads: behind one address may be several standbys.
         const reading = withTransaction(pool, tenant, async (tx) => {
           while (state.turn === 'waiting') {
-            const reached = await hasReached(tx, position)
-            if (reached === null) return null
-            if (reached) break
+            const reach = await reachOf(tx, primary, position)
+            if (reach === 'reached') break
+            if (reach !== 'behind') return null
             await pause(LOOK_EVERY_MS)
           }
           if (state.turn !== 'waiting') return null
@@ -90,22 +90,41 @@ async function readPosition(primary: Pool): Promise<Position> {
   return position
 }
 
+/** Where a standby stands that will never be there. */
+const NEVER = {
+  other: 'it is no standby of this primary, or follows an earlier one',
+  ahead: 'it has replayed more than the primary has: that was set back to an earlier state',
+} as const
+
 /**
- * Whether a standby has replayed that much; null where it never will, as one of another database. One that still follows an earlier primary may have a
- * longer log; its timeline is another one. What its control file says of that is as old as its last restart point, so one
- * that has changed its primary is asked again only after that.
+ * Whether a standby has replayed that much. One that still follows an earlier primary may have a longer log; its timeline is
+ * another one. What its control file says of that is as old as its last restart point, so one that has changed its primary is
+ * asked again only after that. A primary that was set back to a snapshot of its disk stays on its timeline, but no standby
+ * replays what its primary has not flushed.
  */
-async function hasReached(
+async function reachOf(
   standby: Queryable,
+  primary: Pool,
   { lsn, timeline, database }: Position,
-): Promise<boolean | null> {
-  const { rows } = await standby.query<{ reached: boolean | null }>(
-    `select case when pg_is_in_recovery() and timeline_id = $2 and ${DATABASE} = $3
-       then coalesce(pg_last_wal_replay_lsn() >= $1::pg_lsn, false) end as reached
-     from pg_control_checkpoint()`,
+): Promise<'reached' | 'behind' | keyof typeof NEVER> {
+  const { rows } = await standby.query<{ isItsOwn: boolean; order: number | null; replayed: string }>(
+    `select pg_is_in_recovery() and timeline_id = $2 and ${DATABASE} = $3 as "isItsOwn",
+       sign(replayed - $1::pg_lsn)::integer as order, replayed::text
+     from pg_control_checkpoint(), pg_last_wal_replay_lsn() as replayed`,
     [lsn, timeline, database],
   )
-  return rows[0]?.reached ?? null
+  const [row] = rows
+  if (row?.isItsOwn !== true) return 'other'
+  if (row.order === null || row.order < 0) return 'behind'
+  return row.order === 0 || (await hasFlushed(primary, row.replayed)) ? 'reached' : 'ahead'
+}
+
+async function hasFlushed(primary: Pool, lsn: string): Promise<boolean> {
+  const { rows } = await primary.query<{ is: boolean }>(
+    'select pg_current_wal_flush_lsn() >= $1::pg_lsn as is',
+    [lsn],
+  )
+  return rows[0]?.is === true
 }
 
 /** What reads are answered from. */
@@ -156,7 +175,7 @@ export async function withReadMoment<Result>(
         hasBegun = true
         return work(tx, from)
       }
-      return await withOneMoment(standby, statementMinutesMax, begin, (db) => reach(db, position))
+      return await withOneMoment(standby, statementMinutesMax, begin, (db) => reach(db, pool, position))
     } catch (error) {
       if (!(error instanceof Error) || (hasBegun && !isAway(error))) throw error
       passedOver = error
@@ -166,12 +185,12 @@ export async function withReadMoment<Result>(
   return withOneMoment(pool, statementMinutesMax, (tx) => work(tx, from))
 }
 
-async function reach(standby: Queryable, position: Position): Promise<void> {
+async function reach(standby: Queryable, primary: Pool, position: Position): Promise<void> {
   const until = performance.now() + MOMENT_WAIT_MS_MAX
   for (;;) {
-    const reached = await hasReached(standby, position)
-    if (reached === true) return
-    if (reached === null) throw new Error('it is no standby of this primary, or follows an earlier one')
+    const at = await reachOf(standby, primary, position)
+    if (at === 'reached') return
+    if (at !== 'behind') throw new Error(NEVER[at])
     if (performance.now() > until) throw new Error('it did not replay in time what the primary has')
     await pause(LOOK_EVERY_MS)
   }
