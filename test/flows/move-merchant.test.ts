@@ -10,6 +10,7 @@ import { openAccessSeals } from '../../src/secrets/access-seals.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
 import { recipientOf } from '../../src/secrets/unsubscribe-token.ts'
 import { createTestApi, type TestAnswer, type TestApi, type TestMerchant } from '../support/api.ts'
+import { until } from '../support/until.ts'
 
 /** Two cells with databases and keys of their own, in one process: ids and keys of both are those of cell 0. */
 
@@ -342,6 +343,32 @@ test('what changes in the old cell between the comparison and the switch is copi
   }
   const names = `select m.name as merchant, o.name as organization from merchant m join organization o using (id) where id = $1`
   expect(await ofThird(names)).toEqual([{ merchant: 'New', organization: 'New' }])
+})
+
+test('a change in the old cell while the new one opens waits until it has', async () => {
+  const settings = { url: 'http://127.0.0.1:9/a', subscribed_events: ['*'] }
+  const endpoint = made(await call(first, 'POST', '/webhook-endpoints', settings))
+  const other = await third.database.owner.connect()
+  await other.query('begin')
+  const waits = ({ database }: TestApi) =>
+    until(async () => {
+      const { rowCount } = await database.owner.query(
+        `select from pg_locks where locktype = 'advisory' and not granted
+           and database = (select oid from pg_database where datname = current_database())`,
+      )
+      return rowCount === 1
+    })
+  await expect(moveMerchant(move({}, 'open'))).rejects.toBeInstanceOf(Killed)
+  await other.query(`select pg_advisory_xact_lock(hashtextextended('merchant_move/' || $1, 0))`, [shop.id])
+  const opening = moveMerchant(move())
+  await waits(third)
+  const changing = call(first, 'POST', `/webhook-endpoints/${endpoint.id}/disable`)
+  await waits(first)
+  await other.query('commit')
+  other.release()
+  await opening
+  made(await changing)
+  expect(await sales()).toEqual([421, 201])
 })
 
 test('a copy is used for its own move only, for a later one lacks nothing that was sold between', async () => {
