@@ -79,17 +79,20 @@ export async function moveMerchant(move: Move): Promise<Moved> {
   const merchant = { merchantId, beganAt }
   const copy = async (): Promise<void> => {
     onStep('copy')
-    const optoutsLost = await copyMerchant(move, merchant)
-    onStep('verify')
-    moved = { copied: await verifyCopy(move, merchant), optoutsLost }
+    moved = { ...moved, optoutsLost: await copyMerchant(move, merchant) }
   }
   // A copy of an earlier move that was undone lacks what was sold since.
   const isCopied = here.move?.state === 'moved' && there.move?.beganAt.getTime() === beganAt.getTime()
-  if (!hasArrived && !isCopied) await copy()
+  if (!hasArrived && !isCopied) {
+    await copy()
+    onStep('verify')
+    moved = { ...moved, copied: await verifyCopy(move, merchant) }
+  }
   onStep('switch')
   await switchSales(move, beganAt)
   onStep('open')
-  // What ends an access in the source until then ends it in both: the source takes changes again since the switch.
+  // What ends an access in the source until then ends it in both: the source takes changes again since the switch, also
+  // while it is copied, so that only what is compared under its lock counts.
   for (let copies = 0; !(await openTarget(move, merchant)); copies++) {
     if (copies === COPIES_MAX)
       throw new StartRefused(`Settings change in ${tag(source)} all the time: run the same command again`)
@@ -299,6 +302,7 @@ function openTarget(move: Move, merchant: MovedMerchant): Promise<boolean> {
     // Until the end nobody changes them there.
     await lockMerchantMove(from, merchantId)
     return withSystemTransaction(target.pool, async (to) => {
+      await waitForOther(to, READ_MINUTES_MAX)
       await lockMerchantMove(to, merchantId)
       const { move: there } = await loadMerchantMove(to, merchantId)
       if (there?.state === 'arrived') return true

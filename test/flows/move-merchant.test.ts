@@ -5,6 +5,7 @@ import { inspectMoves } from '../../src/doctor/inspect-moves.ts'
 import { abortMove, type Move, moveMerchant } from '../../src/flows/move-merchant.ts'
 import { revokeApiKey } from '../../src/flows/revoke-api-key.ts'
 import { CARRIED_TABLES, COPIED_TABLES, STAYING_TABLES } from '../../src/flows/steps/moved-tables.ts'
+import type { Pool } from '../../src/postgres/pool.ts'
 import { createLogger } from '../../src/runtime/log.ts'
 import { openAccessSeals } from '../../src/secrets/access-seals.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
@@ -368,6 +369,74 @@ test('a change in the old cell while the new one opens waits until it has', asyn
   other.release()
   await opening
   made(await changing)
+  expect(await sales()).toEqual([421, 201])
+})
+
+/** A cell's connections: `before` is waited for each time that one is taken. */
+const takenAfter = (pool: Pool, before: () => Promise<void>): Pool =>
+  Object.assign(Object.create(pool) as Pool, {
+    query: pool.query.bind(pool),
+    connect: async () => {
+      await before()
+      return pool.connect()
+    },
+  })
+
+test('what happens in the old cell while it is copied again keeps the new one from opening no longer', async () => {
+  const { owner } = first.database
+  const endpoint = made(
+    await call(first, 'POST', '/webhook-endpoints', {
+      url: 'http://127.0.0.1:9/a',
+      subscribed_events: ['*'],
+    }),
+  )
+  await owner.query(`update webhook_endpoint set status = 'enabled', verified_at = now() where id = $1`, [
+    endpoint.id,
+  ])
+  await expect(moveMerchant(move({}, 'open'))).rejects.toBeInstanceOf(Killed)
+  await owner.query(`update merchant set name = 'New' where id = $1`, [shop.id])
+  const steps: Step[] = []
+  let recovered: TestAnswer | undefined
+  const pool = takenAfter(owner, async () => {
+    if (!steps.includes('copy') || steps.at(-1) === 'copy' || recovered !== undefined) return
+    recovered = await first.call('POST', '/events/recover', {
+      key: shop.testKey,
+      headers: { 'idempotency-key': randomUUID() },
+      body: { endpoint_id: endpoint.id, since: first.time.now.toISOString() },
+    })
+    await owner.query(`update merchant set name = 'Newer' where id = $1`, [shop.id])
+  })
+  await moveMerchant(move({ source: { ...cellOf(first, 0), pool }, onStep: (step) => void steps.push(step) }))
+  expect(recovered?.status).toBe(200)
+  expect(await ofThird('select name from merchant where id = $1')).toEqual([{ name: 'Newer' }])
+  expect(await sales()).toEqual([421, 201])
+})
+
+test('the new cell opens after the old one took long to read what is compared', async () => {
+  const options = '-c idle_in_transaction_session_timeout=200'
+  const target = new pg.Pool({ connectionString: third.database.ownerUrl, options })
+  // The server ends connections that wait for long, and in the end all.
+  target.on('error', () => {})
+  target.on('connect', (client) => client.on('error', () => {}))
+  const holder = new pg.Client(first.database.ownerUrl)
+  await holder.connect()
+  let isOpening = false
+  const slow = takenAfter(first.database.owner, async () => {
+    if (!isOpening) return
+    isOpening = false
+    await holder.query('begin; lock table branding in access exclusive mode')
+    void holder.query('select pg_sleep(1); commit')
+  })
+  await moveMerchant(
+    move({
+      source: { ...cellOf(first, 0), pool: slow },
+      target: { ...cellOf(third, 3), pool: target },
+      onStep: (step) => {
+        isOpening = step === 'open'
+      },
+    }),
+  )
+  await Promise.all([holder.end(), target.end()])
   expect(await sales()).toEqual([421, 201])
 })
 
