@@ -261,7 +261,7 @@ test(
 /** Enough that a backup takes a while. */
 const fill = `insert into backup_run (started_at, finished_at, error)
   select now() - make_interval(days => n), now(), (select string_agg(md5(random()::text || n || m), '') from generate_series(1, 32000) m)
-  from generate_series(1, 60) n`
+  from generate_series(1, 40) n`
 
 test(
   'a backup that is killed leaves nothing that passes for one',

@@ -25,15 +25,18 @@ const ROLE_PASSWORD = 'role-password'
 const CONNECT_MS_MAX = 60_000
 
 /**
- * A fresh, migrated database with a login for each role: cloned from the template in some 50 ms. On the run's
- * server, or the given one. Another template, such as PostgreSQL's own `template1`, is for who migrates it otherwise.
+ * A fresh, migrated database with a login for each role: cloned from the template in some 50 ms, as files, since page by
+ * page and through the log it takes half as long again. On the run's server, or the given one. Another template, such as
+ * PostgreSQL's own `template1`, is for who migrates it otherwise.
  */
 export async function createTestDatabase(
   server = inject('postgresUrl'),
   template = TEMPLATE_DATABASE,
 ): Promise<TestDatabase> {
   const name = `paylink_test_${randomBytes(6).toString('hex')}`
-  await onServer(server, (client) => client.query(`create database ${name} template ${template}`))
+  await onServer(server, (client) =>
+    client.query(`create database ${name} template ${template} strategy file_copy`),
+  )
   const ownerUrl = databaseUrl(server, name)
   const owner = openTestPool(ownerUrl)
   const passwords = Object.fromEntries(DATABASE_ROLES.map((role) => [role, ROLE_PASSWORD])) as {

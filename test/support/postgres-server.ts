@@ -64,6 +64,8 @@ async function startEmbedded({ isDurable }: Durability): Promise<OwnPostgres> {
     'unix_socket_directories=',
     'max_connections=300',
     'log_min_messages=log',
+    // Every database that is made or dropped is a checkpoint, after which each page is logged whole.
+    ...(isDurable ? [] : ['full_page_writes=off', 'scram_iterations=1']),
   ]
   const options = [`-p ${port}`, ...settings.map((setting) => `-c ${setting}`)].join(' ')
   const trust = ['--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync']
