@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type App, makePlace, startApp } from '../support/app.ts'
+import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { type Body, invoicesOf } from '../support/app-invoices.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { complaintsOf } from '../support/page-checks.ts'
@@ -16,10 +16,10 @@ const STORY_OF_A_PAYMENT = [
   'invoice.paid',
 ]
 
-let place: Awaited<ReturnType<typeof makePlace>>
+let place: Awaited<ReturnType<typeof makeDataDir>>
 let app: App
 beforeAll(async () => {
-  place = await makePlace()
+  place = await makeDataDir()
   app = await startApp(place)
   // The signer issues its addresses a moment after the start.
   await until(() => isAvailable('SOL'), { what: 'SOL can be sold', timeoutMs: ADDRESSES_MS_MAX })
