@@ -6,6 +6,7 @@ import {
   loadMerchantMove,
   lockMerchantMove,
   type MerchantMove,
+  markRows,
   readRows,
   stepMerchantMove,
   waitForOther,
@@ -278,25 +279,41 @@ async function tallyAll(
   tables: readonly CopiedTable[],
   merchant: MovedMerchant,
 ): Promise<Tallies> {
-  const members = await listMembers(tx, cell, merchant.merchantId)
-  const people = members.map(({ email, role }) => `${email.toLowerCase()} ${role}`)
-  const tallies = new Map([['organization_member', tallyRows(people)]])
+  const tallies = new Map([['organization_member', await tallyMembers(tx, cell, merchant)]])
   for (const of of tables) tallies.set(of.table, await tallyTable(tx, cell, of, merchant))
   return tallies
 }
 
+async function tallyMembers(tx: Tx, cell: MovingCell, { merchantId }: MovedMerchant): Promise<Tally> {
+  const members = await listMembers(tx, cell, merchantId)
+  return tallyRows(members.map(({ email, role }) => `${email.toLowerCase()} ${role}`))
+}
+
+const isSame = (one: Tally | undefined, other: Tally | undefined): boolean =>
+  one?.rows === other?.rows && one?.sum === other?.sum
+
 const differing = (theirs: Tallies, own: Tallies): string | undefined =>
-  [...theirs].find(([table, { rows, sum }]) => {
-    const copy = own.get(table)
-    return copy?.rows !== rows || copy.sum !== sum
-  })?.[0]
+  [...theirs].find(([table, tally]) => !isSame(tally, own.get(table)))?.[0]
 
 /** All but stored answers: since the switch, those are of what stays in the source. */
 const SETTINGS = COPIED_TABLES.filter(({ table }) => table !== 'idempotency_key')
 
+/** A cell's settings of a merchant at one moment, and which rows those were. */
+const readSettings = (move: Move, cell: MovingCell, merchant: MovedMerchant) =>
+  withOneMoment(cell.pool, READ_MINUTES_MAX, async (tx) => ({
+    tallies: await tallyAll(tx, cell, SETTINGS, lasting(move, merchant)),
+    mark: await markRows(tx, SETTINGS, merchant.merchantId),
+  }))
+
 /** The target sells, with the settings that the source has at that moment; false where they are no longer those copied. */
-function openTarget(move: Move, merchant: MovedMerchant): Promise<boolean> {
+async function openTarget(move: Move, merchant: MovedMerchant): Promise<boolean> {
   const { merchantId, source, target } = move
+  if ((await loadMerchantMove(target.pool, merchantId)).move?.state === 'arrived') return true
+  // What takes long, before the lock: the merchant's requests wait for that, each with a connection of the API's.
+  const [theirs, own] = [
+    await readSettings(move, source, merchant),
+    await readSettings(move, target, merchant),
+  ]
   return withSystemTransaction(source.pool, async (from) => {
     await waitForOther(from, READ_MINUTES_MAX)
     // Until the end nobody changes them there.
@@ -306,9 +323,12 @@ function openTarget(move: Move, merchant: MovedMerchant): Promise<boolean> {
       await lockMerchantMove(to, merchantId)
       const { move: there } = await loadMerchantMove(to, merchantId)
       if (there?.state === 'arrived') return true
-      const tally = (tx: Tx, cell: MovingCell) => tallyAll(tx, cell, SETTINGS, lasting(move, merchant))
-      if (there !== null && differing(await tally(from, source), await tally(to, target)) !== undefined)
-        return false
+      const isCurrent =
+        differing(theirs.tallies, own.tallies) === undefined &&
+        isSame(await tallyMembers(from, source, merchant), await tallyMembers(to, target, merchant)) &&
+        theirs.mark === (await markRows(from, SETTINGS, merchantId)) &&
+        own.mark === (await markRows(to, SETTINGS, merchantId))
+      if (there !== null && !isCurrent) return false
       const step = { from: 'arriving', to: 'arrived', cell: source.cell } as const
       if (!(await stepMerchantMove(to, merchantId, step)))
         throw new StartRefused(`${tag(target)} lost its copy: run the same command again`)

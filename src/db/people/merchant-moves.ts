@@ -111,6 +111,24 @@ export async function columnsOfTable(db: Queryable, table: string): Promise<stri
   return rows.map(({ name }) => name)
 }
 
+/** Another text once a merchant's rows in any of these tables are others: sooner known than what they say. */
+export async function markRows(
+  db: Queryable,
+  tables: readonly { readonly table: string; readonly owner?: string }[],
+  merchantId: string,
+): Promise<string> {
+  // A row that is written gets another place and transaction.
+  const marks = tables.map(
+    ({ table, owner = 'merchant_id' }) =>
+      `(select count(*) || ' ' || coalesce(sum(hashtextextended(ctid || ' ' || xmin, 0)), 0) from ${table}
+        where ${owner} = $1)`,
+  )
+  const { rows } = await db.query<{ mark: string }>(`select concat_ws(', ', ${marks.join(', ')}) as mark`, [
+    merchantId,
+  ])
+  return rows[0]?.mark ?? ''
+}
+
 const ROWS_AT_ONCE = 500
 
 /** Rows of a query of a merchant's, each as JSON, some at a time: a shop may have millions. `$1` is the merchant. */
