@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { z } from 'zod'
 import { ConfigError } from '../config/config-values.ts'
+import { isDatabaseAway } from '../postgres/database-away.ts'
 import { describeError } from '../runtime/log.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { addBackup } from './add-backup.ts'
@@ -37,6 +38,12 @@ export async function runCommandLine(
   } catch (error) {
     // Help and version come as errors whose exit code is 0; commander has printed what is wrong.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
+    if (error instanceof Error && isDatabaseAway(error)) {
+      output.problem(
+        `the database went away (${describeError(error)}): run the command again once it is there`,
+      )
+      return EXIT_FAILED
+    }
     output.problem(describeError(error))
     if (error instanceof UsageError) return EXIT_USAGE
     if (!isForPeople(error) && error instanceof Error) output.problem(error.stack ?? '')
