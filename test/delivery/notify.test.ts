@@ -128,6 +128,18 @@ test('a listener whose connection falls silent says so and connects anew', async
   await proxy.close()
 })
 
+test('a listener whose connection was cut off without a word closes at once', async () => {
+  const url = new URL(database.urls.delivery)
+  const proxy = await startTcpProxy(Number(url.port))
+  url.hostname = '127.0.0.1'
+  url.port = String(proxy.port)
+  const listener = listenFor(url.href, {})
+  await listener.ready
+  proxy.cut()
+  await listener.close()
+  await proxy.close()
+})
+
 test('a notification that fails is reported and otherwise forgotten', async () => {
   const errors: Error[] = []
   const closed = openPool({
