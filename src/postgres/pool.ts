@@ -67,6 +67,10 @@ export const SESSION_OPTIONS = [
   `statement_timeout=${STATEMENT_TIMEOUT_MS}`,
   'lock_timeout=0',
   'idle_session_timeout=0',
+  // A machine that is cut off holds its locks for 11 s of silence; where an answer is on its way, as long as an idle transaction.
+  'tcp_keepalives_idle=5',
+  'tcp_keepalives_interval=2',
+  'tcp_keepalives_count=3',
   `idle_in_transaction_session_timeout=${IDLE_IN_TRANSACTION_TIMEOUT_MS}`,
   'DateStyle=ISO',
   'IntervalStyle=postgres',

@@ -20,7 +20,7 @@ import type { SigningContext } from '../payouts/sign/signing-context.ts'
 import { readValueLimits } from '../payouts/sign/signing-limits.ts'
 import { notifyActivity } from '../postgres/notify.ts'
 import type { Pool } from '../postgres/pool.ts'
-import { confirmLockSession, prepareLockSession } from '../postgres/session-lock.ts'
+import { confirmLockSession } from '../postgres/session-lock.ts'
 import type { Pause } from '../runtime/activity.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { signerFolderOf } from '../runtime/data-dir.ts'
@@ -194,7 +194,7 @@ async function takeLock(pool: Pool): Promise<pg.PoolClient | null> {
   try {
     // The pool listens for errors of idle connections only; this one is held, and the next query fails.
     client.on('error', () => {})
-    await prepareLockSession(client)
+    await confirmLockSession(client)
     const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
       SIGNER_LOCK_KEY,
     ])

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { CHAINS, type Network } from '../core/assets.ts'
 import { type Queryable, SESSION_OPTIONS } from '../postgres/pool.ts'
-import { confirmLockSession, prepareLockSession } from '../postgres/session-lock.ts'
+import { confirmLockSession } from '../postgres/session-lock.ts'
 import type { Pause } from '../runtime/activity.ts'
 import { pauseUnless } from '../runtime/repeat.ts'
 
@@ -92,7 +92,7 @@ async function waitForLock(parts: {
   pause: Pause
 }): Promise<Leadership | null> {
   const { client, network, stop, lost, pause } = parts
-  await prepareLockSession(client)
+  await confirmLockSession(client)
   while (!stop.aborted && !lost.signal.aborted) {
     const key = lockKeyOf(network)
     const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1, $2) as taken', [

@@ -21,6 +21,9 @@ const SETTINGS: { readonly [name: string]: string } = {
   statement_timeout: '1',
   lock_timeout: '1',
   idle_session_timeout: '1',
+  tcp_keepalives_idle: '7200',
+  tcp_keepalives_interval: '75',
+  tcp_keepalives_count: '9',
   idle_in_transaction_session_timeout: '1',
   DateStyle: 'SQL, DMY',
   IntervalStyle: 'iso_8601',
@@ -53,6 +56,14 @@ async function settingsOf(role: DatabaseRole) {
     await pool.end()
   }
 }
+
+test('a machine that was cut off holds its locks for 11 seconds', async () => {
+  expect(await settingsOf('api')).toMatchObject({
+    tcp_keepalives_idle: '5',
+    tcp_keepalives_interval: '2',
+    tcp_keepalives_count: '3',
+  })
+})
 
 describe.each(DATABASE_ROLES)('defaults that the login of %s has set for itself', (role) => {
   test('change no session of its process', async () => {
