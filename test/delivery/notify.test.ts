@@ -78,62 +78,60 @@ test('closing a notifier sends what still waits', async () => {
   await until(() => heard === 'inv_last', { what: 'the last one is told' })
 })
 
-test('a listener whose connection is cut comes back by itself and says so', async () => {
+/** A listener, and what it said so far. */
+async function listenTo(url: string, times: Parameters<typeof listenFor>[2] = {}): Promise<string[]> {
   const said: string[] = []
-  const listener = listenFor(database.urls.delivery, {
+  const on = {
     onDeliveriesWaiting: () => said.push('waiting'),
     onConnect: () => said.push('connected'),
     onLost: () => said.push('lost'),
-  })
+  }
+  const listener = listenFor(url, on, times)
   listeners.push(listener)
   await listener.ready
+  return said
+}
+
+async function expectReconnected(said: readonly string[]): Promise<void> {
+  await until(() => said.length === 3, { what: 'it reconnects' })
+  expect(said).toEqual(['connected', 'lost', 'connected'])
+  const notifier = createNotifier(database.pools.api)
+  notifier.deliveriesWaiting()
+  await until(() => said.includes('waiting'), { what: 'it hears again' })
+  await notifier.close()
+}
+
+/** The database's server behind a proxy, and the URL that leads there. */
+async function startProxied() {
+  const url = new URL(database.urls.delivery)
+  const port = Number(url.port)
+  const proxy = await startTcpProxy(port)
+  url.hostname = '127.0.0.1'
+  url.port = String(proxy.port)
+  return { proxy, port, url: url.href }
+}
+
+test('a listener whose connection is cut comes back by itself and says so', async () => {
+  const said = await listenTo(database.urls.delivery)
   await database.owner.query(
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'paylink-listen'`,
   )
-  await until(() => said.length === 3, { what: 'it reconnects' })
-  expect(said).toEqual(['connected', 'lost', 'connected'])
-  const notifier = createNotifier(database.pools.api)
-  notifier.deliveriesWaiting()
-  await until(() => said.includes('waiting'), { what: 'it hears again' })
-  await notifier.close()
+  await expectReconnected(said)
 })
 
 test('a listener whose connection falls silent says so and connects anew', async () => {
-  const url = new URL(database.urls.delivery)
-  const proxy = await startTcpProxy(Number(url.port))
-  const said: string[] = []
-  const through = new URL(url)
-  through.hostname = '127.0.0.1'
-  through.port = String(proxy.port)
-  const listener = listenFor(
-    through.href,
-    {
-      onDeliveriesWaiting: () => said.push('waiting'),
-      onConnect: () => said.push('connected'),
-      onLost: () => said.push('lost'),
-    },
-    { lookIntervalMs: 50, answerMsMax: 200 },
-  )
-  listeners.push(listener)
-  await listener.ready
+  const { proxy, port, url } = await startProxied()
+  const said = await listenTo(url, { lookIntervalMs: 50, answerMsMax: 200 })
   proxy.cut()
   await until(() => said.includes('lost'), { what: 'the silence is noticed' })
-  proxy.aim(Number(url.port))
-  await until(() => said.length === 3, { what: 'it reconnects' })
-  expect(said).toEqual(['connected', 'lost', 'connected'])
-  const notifier = createNotifier(database.pools.api)
-  notifier.deliveriesWaiting()
-  await until(() => said.includes('waiting'), { what: 'it hears again' })
-  await notifier.close()
+  proxy.aim(port)
+  await expectReconnected(said)
   await proxy.close()
 })
 
 test('a listener whose connection was cut off without a word closes at once', async () => {
-  const url = new URL(database.urls.delivery)
-  const proxy = await startTcpProxy(Number(url.port))
-  url.hostname = '127.0.0.1'
-  url.port = String(proxy.port)
-  const listener = listenFor(url.href, {})
+  const { proxy, url } = await startProxied()
+  const listener = listenFor(url, {})
   await listener.ready
   proxy.cut()
   await listener.close()

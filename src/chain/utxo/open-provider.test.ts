@@ -9,7 +9,7 @@ test('providers are named by host and port, without what their URLs hold of secr
   ).toEqual(['node.internal:8332', 'Esplora chain.example'])
 })
 
-test('two providers through one reader, and two accounts at one host, are told apart', () => {
+test('two providers through one reader, and two accounts at one host, have names of their own', () => {
   const reader = 'http://cell-3:token@10.0.0.5:8555/ethereum-live'
   expect(named([`${reader}/0`, 'https://eth.example/KEY', `${reader}/1`])).toEqual([
     '10.0.0.5:8555 (URL 1)',
