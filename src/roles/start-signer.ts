@@ -4,7 +4,6 @@ import {
   type AccountKeyRow,
   insertAccountKey,
   listAccountKeys,
-  readIndexMarks,
   setBatchKey,
 } from '../db/addresses/account-keys.ts'
 import { SIGNER_LOCK_KEY } from '../db/addresses/signer-lock.ts'
@@ -30,14 +29,14 @@ import { pauseUnless } from '../runtime/repeat.ts'
 import { writeAddressKeys } from '../secrets/address-keys.ts'
 import { SEAL_KEY_NAME, sealKeyOf } from '../secrets/seal-to-signer.ts'
 import { type Account, openAccountsOf, wordsOf } from '../signer/derive.ts'
-import { type IndexMarks, raiseMarks, readJournal, writeJournal } from '../signer/index-journal.ts'
+import { type IndexMarks, keepJournal, readJournal } from '../signer/index-journal.ts'
 import type { AddressIssuer } from '../signer/issue-addresses.ts'
 import { fileKeySource, type KeySource } from '../signer/key-source.ts'
 import { indexBeyond, moveOnAfterRestore } from '../signer/move-on-after-restore.ts'
 import { SignerRefused } from '../signer/refused.ts'
 import { createSeed, openSeed } from '../signer/seed-file.ts'
 
-type SignerOptions = {
+export type SignerOptions = {
   /** Connections of the signer's own database role, two at least: one holds the lock. */
   readonly pool: Pool
   readonly dataDir: string
@@ -84,6 +83,14 @@ type State = {
   approvers: ApproverWatch | null
 }
 
+const STANDING_BY = {
+  status: 'standby',
+  issuer: null,
+  payouts: null,
+  destinations: null,
+  approvers: null,
+} as const
+
 /**
  * Starts the signer: takes the one lock, opens or makes the seed, publishes the accounts' extended public keys,
  * and from then on keeps its own journal of how far addresses were used. Resolves when it is active or stands by.
@@ -97,11 +104,7 @@ export async function startSigner(options: SignerOptions): Promise<Signer> {
     folder,
     keySource: fileKeySource(options.keyFile, folder),
     stopping: new AbortController(),
-    status: 'standby',
-    issuer: null,
-    payouts: null,
-    destinations: null,
-    approvers: null,
+    ...STANDING_BY,
   }
   const first = await takeLock(options.pool)
   if (first === null) options.log.info('another signer holds the lock; this one stands by')
@@ -137,18 +140,13 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
         await signPayouts(state.payouts)
         await signX402(state.payouts)
       }
-      await keepJournal(state)
-      const { intervalMs = INTERVAL_MS, pause = pauseUnless } = state.options
-      await pause(state.stopping.signal, intervalMs)
+      await keepJournal(state.options.pool, state.folder)
+      await restUnlessMore(state)
       // The lock is the session's: only a query on that session shows that it is still held.
       await confirmLockSession(client)
     } catch (error) {
       state.options.log.warn({ err: error }, 'the signer cannot go on and stands by')
-      state.status = 'standby'
-      state.issuer = null
-      state.payouts = null
-      state.destinations = null
-      state.approvers = null
+      Object.assign(state, STANDING_BY)
       client.release(true)
       client = null
     }
@@ -156,9 +154,16 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
   if (client !== null) await finish(state, client)
 }
 
+/** What is looked at in parts is looked at whole before a rest. */
+async function restUnlessMore({ options, stopping, destinations, approvers }: State): Promise<void> {
+  const { intervalMs = INTERVAL_MS, pause = pauseUnless } = options
+  const hasMore = destinations?.hasMore === true || approvers?.hasMore === true
+  await (hasMore ? pauseUnless : pause)(stopping.signal, intervalMs)
+}
+
 async function finish(state: State, client: pg.PoolClient): Promise<void> {
   try {
-    await keepJournal(state)
+    await keepJournal(state.options.pool, state.folder)
   } catch (error) {
     state.options.log.warn({ err: error }, 'the signer stopped without a last entry in its journal')
   }
@@ -336,11 +341,4 @@ async function issue({ options, issuer }: State): Promise<void> {
   if (issued === 0) return
   options.log.info({ issued }, 'the signer issued addresses')
   await notifyActivity(options.pool)
-}
-
-async function keepJournal(state: State): Promise<void> {
-  const rows = await readIndexMarks(state.options.pool)
-  const seen: IndexMarks = new Map(rows.map((row) => [row.keyspace, row]))
-  const { marks, raised } = raiseMarks(await readJournal(state.folder), seen)
-  if (raised) await writeJournal(state.folder, marks)
 }

@@ -1,5 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
+import { readIndexMarks } from '../db/addresses/account-keys.ts'
+import type { Pool } from '../postgres/pool.ts'
 import { readPrivateFile, replacePrivateFile } from './private-file.ts'
 import { SignerRefused } from './refused.ts'
 
@@ -49,7 +51,7 @@ export async function writeJournal(folder: string, marks: IndexMarks): Promise<v
 }
 
 /** The higher of both marks in each keyspace, and whether that is more than `known` says. */
-export function raiseMarks(known: IndexMarks, seen: IndexMarks): { marks: IndexMarks; raised: boolean } {
+function raiseMarks(known: IndexMarks, seen: IndexMarks): { marks: IndexMarks; raised: boolean } {
   const marks = new Map(known)
   let raised = false
   for (const [keyspace, mark] of seen) {
@@ -62,4 +64,11 @@ export function raiseMarks(known: IndexMarks, seen: IndexMarks): { marks: IndexM
     })
   }
   return { marks, raised }
+}
+
+/** Raises the marks on disk to what the database has given out, if that is more. */
+export async function keepJournal(pool: Pool, folder: string): Promise<void> {
+  const seen = new Map((await readIndexMarks(pool)).map((row) => [row.keyspace, row]))
+  const { marks, raised } = raiseMarks(await readJournal(folder), seen)
+  if (raised) await writeJournal(folder, marks)
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import pino from 'pino'
 import type { Pool } from '../../src/postgres/pool.ts'
-import { type Signer, startSigner } from '../../src/roles/start-signer.ts'
+import { type Signer, type SignerOptions, startSigner } from '../../src/roles/start-signer.ts'
 import type { Log } from '../../src/runtime/log.ts'
 import { fileKeySource } from '../../src/signer/key-source.ts'
 import { openSeed } from '../../src/signer/seed-file.ts'
@@ -17,7 +17,12 @@ export type SignerSetup = {
   readonly dataDir: string
   readonly folder: string
   readonly lines: string[]
-  start(pool: Pool, changes?: { dataDir?: string; keyFile?: string; intervalMs?: number }): Promise<Signer>
+  start(
+    pool: Pool,
+    changes?: { dataDir?: string; keyFile?: string; intervalMs?: number } & Partial<
+      Pick<SignerOptions, 'clock' | 'pause'>
+    >,
+  ): Promise<Signer>
   /** The secret itself, as the signer opens it. */
   entropy(): Promise<Buffer>
   cleanUp(): Promise<void>
@@ -41,9 +46,10 @@ export async function signerSetup(): Promise<SignerSetup> {
         keyFile: changes.keyFile ?? null,
         addressKeysFile: join(changes.dataDir ?? dataDir, 'address-keys.json'),
         approvalKeyFile: join(changes.dataDir ?? dataDir, 'approval-key'),
-        clock,
+        clock: changes.clock ?? clock,
         log,
         intervalMs: changes.intervalMs ?? 20,
+        ...(changes.pause === undefined ? {} : { pause: changes.pause }),
       })
       started.push(signer)
       return signer

@@ -4,9 +4,16 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { listAccountKeys } from '../../src/db/addresses/account-keys.ts'
 import { PayoutJournal } from '../../src/payouts/sign/payout-journal.ts'
+import type { Pause } from '../../src/runtime/activity.ts'
+import { pauseUnless } from '../../src/runtime/repeat.ts'
 import { openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { seedMerchant } from '../support/seed.ts'
+import { until } from '../support/until.ts'
 import { type SignerSetup, signerSetup } from './signer-setup.ts'
+
+/** Not a multiple of what one look takes. */
+const DESTINATIONS = 7
 
 let database: TestDatabase
 let setup: SignerSetup
@@ -38,6 +45,28 @@ test('a later start finds its seed again and publishes the same', async () => {
   await setup.start(database.pools.signer)
   expect(await published()).toEqual(before)
   expect(await readFile(join(setup.folder, 'seed.json'))).toEqual(seed)
+})
+
+test('live destinations that are more than one look takes are all seen before the signer rests', async () => {
+  const { merchantId } = await seedMerchant(database)
+  await database.owner.query(
+    `insert into payout_destination (merchant_id, id, livemode, asset, address, name, created_by, created_at, usable_at)
+     select $1, 'dst_' || number, true, 'LTC', 'address' || number, 'x', 'x', now(), now()
+     from generate_series(1, $2::int) as number`,
+    [merchantId, DESTINATIONS],
+  )
+  const seen = async () => (await database.owner.query('select from destination_sighting')).rowCount
+  const seenAtRests: (number | null)[] = []
+  // As in an installation in which nothing happens, though never woken.
+  const pause: Pause = async (stop) => {
+    seenAtRests.push(await seen())
+    await pauseUnless(stop, 600_000)
+  }
+  let looks = 0
+  const clock = () => new Date(Date.UTC(2026, 2, 1) + 10_000 * looks++)
+  await setup.start(database.pools.signer, { clock, pause })
+  await until(() => seenAtRests.length > 0, { what: 'the signer rests' })
+  expect(seenAtRests).toEqual([DESTINATIONS])
 })
 
 test('the seed lies encrypted, and its files are for their owner alone', async () => {

@@ -133,6 +133,11 @@ export class ApproverWatch {
   readonly #found = new Set<string>()
   #roundBegan: Date | null = null
 
+  /** Whether it is amid a round, with the next page to look at. */
+  get hasMore(): boolean {
+    return this.#roundBegan !== null
+  }
+
   async look(deps: ApproverDeps): Promise<void> {
     const { seen } = deps
     if (!seen.hasBegun(APPROVER)) await beginList(deps)

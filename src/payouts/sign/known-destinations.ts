@@ -56,9 +56,15 @@ const payableAt = (since: Date): Date => new Date(since.getTime() + COOL_OFF_MS)
 export class KnownDestinations {
   readonly #deps: Deps
   #lookedAtMs: number | null = null
+  #hasMore = false
 
   constructor(deps: Deps) {
     this.#deps = deps
+  }
+
+  /** Whether the last look took as many as it may: others may wait for the next. */
+  get hasMore(): boolean {
+    return this.#hasMore
   }
 
   /** Takes up what is new, every ten seconds; the first time all is compared with the signer's file. */
@@ -67,7 +73,9 @@ export class KnownDestinations {
     const isFirst = this.#lookedAtMs === null
     if (!isFirst && Math.abs(now.getTime() - (this.#lookedAtMs ?? 0)) < LOOK_EVERY_MS) return
     if (isFirst) await this.#compareAll(now)
-    await this.#takeUp(await listUnsightedDestinations(this.#deps.pool, NEW_MAX), now)
+    const unsighted = await listUnsightedDestinations(this.#deps.pool, NEW_MAX)
+    await this.#takeUp(unsighted, now)
+    this.#hasMore = unsighted.length === NEW_MAX
     await this.#takeUp(await listLiveFeeDestinations(this.#deps.pool, FEE_DESTINATIONS_MAX), now)
     this.#lookedAtMs = now.getTime()
   }
