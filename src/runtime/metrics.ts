@@ -22,9 +22,16 @@ export type GaugeValue = { readonly label?: string; readonly value: number }
 
 const HTTP_BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
+/** A timer that wakes the process. The library's own, ten milliseconds, was a third of what a process used at rest. */
+const EVENT_LOOP_LOOK_MS = 100
+
 export function createMetrics(log: Log): Metrics {
   const registry = new Registry()
-  collectDefaultMetrics({ register: registry, prefix: 'paylink_' })
+  collectDefaultMetrics({
+    register: registry,
+    prefix: 'paylink_',
+    eventLoopMonitoringPrecision: EVENT_LOOP_LOOK_MS,
+  })
   return {
     registry,
     httpRequests: new Histogram({
