@@ -4,7 +4,7 @@ import type { ClaimedDelivery } from '../db/delivery/deliveries.ts'
 import { claimFromQueues, claimThrottled } from '../db/delivery/delivery-claims.ts'
 import { lockThrottledQueues } from '../db/delivery/endpoint-queues.ts'
 import type { Pool } from '../postgres/pool.ts'
-import { type Tx, withQueueTransaction, withSavepoint } from '../postgres/transaction.ts'
+import { type QueueTx, type Tx, withQueueTransaction, withSavepoint } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../runtime/new-id.ts'
 
@@ -75,7 +75,7 @@ async function recordUnknown(
 }
 
 async function claimThrottledQueues(
-  tx: Tx,
+  tx: QueueTx,
   leaseId: string,
   room: ThrottledRoom,
 ): Promise<readonly ClaimedDelivery[]> {

@@ -1,6 +1,7 @@
 import { type ClaimedDelivery, isStillSendable, releaseDeliveries } from '../db/delivery/deliveries.ts'
 import { secretContext } from '../db/delivery/endpoint-secrets.ts'
 import type { Pool } from '../postgres/pool.ts'
+import { withQueueTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import type { Opener } from '../secrets/keyring.ts'
@@ -74,7 +75,7 @@ export class Dispatcher {
   /** Gives claimed deliveries back unsent. */
   async release(claimed: Claimed): Promise<void> {
     const held = claimed.deliveries.map((delivery) => ({ ...delivery, leaseId: claimed.leaseId }))
-    if (held.length > 0) await releaseDeliveries(this.#deps.pool, held)
+    if (held.length > 0) await withQueueTransaction(this.#deps.pool, (tx) => releaseDeliveries(tx, held))
   }
 
   /** Gives back what waits, and resolves when nothing is in flight, or after `withinMs`. */
@@ -135,7 +136,9 @@ export class Dispatcher {
     // The claim saw both clocks agree; the host's may have been set since.
     if (isSkewed(claimed.databaseNowMs + waitedMs, clock)) return false
     if (waitedMs <= RECHECK_AFTER_MS) return true
-    const sendable = await isStillSendable(pool, delivery, claimed.leaseId, RECEIVER_DEADLINE_MS)
+    const sendable = await withQueueTransaction(pool, (tx) =>
+      isStillSendable(tx, delivery, claimed.leaseId, RECEIVER_DEADLINE_MS),
+    )
     this.#lookFaults.recovered()
     return sendable
   }
@@ -144,7 +147,7 @@ export class Dispatcher {
     if (rows.length === 0) return
     const held = rows.map(({ delivery, claimed }) => ({ ...delivery, leaseId: claimed.leaseId }))
     try {
-      await releaseDeliveries(this.#deps.pool, held)
+      await withQueueTransaction(this.#deps.pool, (tx) => releaseDeliveries(tx, held))
       this.#giveBackFaults.recovered()
     } catch (error) {
       // Only later, not lost: the leases lapse.

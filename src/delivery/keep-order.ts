@@ -1,6 +1,7 @@
 import type { ClaimedDelivery } from '../db/delivery/deliveries.ts'
 import { endSuperseded, putBehind, readTurns } from '../db/delivery/delivery-order.ts'
 import type { Pool } from '../postgres/pool.ts'
+import { withQueueTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../runtime/new-id.ts'
 import type { Claimed } from './claim.ts'
@@ -21,7 +22,12 @@ export async function keepOrder(
 ): Promise<ClaimedDelivery[]> {
   const unnumbered = deliveries.filter((delivery) => !isNumbered(delivery))
   if (unnumbered.length === 0) return []
-  const turns = new Map((await readTurns(pool, leaseId, unnumbered)).map((turn) => [turn.id, turn]))
+  const turns = new Map(
+    (await withQueueTransaction(pool, (tx) => readTurns(tx, leaseId, unnumbered))).map((turn) => [
+      turn.id,
+      turn,
+    ]),
+  )
   const now = clock()
   const ended: (ClaimedDelivery & { attemptId: string })[] = []
   const waiting: (ClaimedDelivery & { delayMs: number })[] = []
@@ -34,7 +40,7 @@ export async function keepOrder(
     else if (turn.waitMs !== null) waiting.push({ ...delivery, delayMs: turn.waitMs + LOOK_AGAIN_MS })
     else next.push(delivery)
   }
-  if (waiting.length > 0) await putBehind(pool, leaseId, waiting)
-  if (ended.length > 0) await endSuperseded(pool, leaseId, ended)
+  if (waiting.length > 0) await withQueueTransaction(pool, (tx) => putBehind(tx, leaseId, waiting))
+  if (ended.length > 0) await withQueueTransaction(pool, (tx) => endSuperseded(tx, leaseId, ended))
   return next
 }

@@ -38,7 +38,7 @@ const ROUNDS_MAX = 50
  * Moves what nobody will send any more to the events that await recovery. Returns how many deliveries that were.
  */
 export async function sweepDeliveries(pool: Pool): Promise<number> {
-  return inRounds(SWEEP_ROWS_MAX, () => withSystemTransaction(pool, sweepIneligible))
+  return inRounds(SWEEP_ROWS_MAX, () => withQueueTransaction(pool, sweepIneligible))
 }
 
 /** Makes due what waits for endpoints that came back, and forgets those that have nothing left to remember. */

@@ -141,14 +141,27 @@ export function withSystemTransaction<Result>(
   return runTransaction(pool, 'begin', work)
 }
 
+/** A transaction whose statements are planned to use indexes. */
+export type QueueTx = Tx & { readonly plansByIndexes: true }
+
+const PLAN_BY_INDEXES = `select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`
+
 /**
- * The same for the delivery queue, where an index serves every statement. A connection plans a statement once,
- * perhaps while the queue is empty and a sequential scan looks cheapest; that plan would then have to serve a million
- * rows.
+ * The same as `withSystemTransaction` for the delivery queue, where an index serves every statement. A connection plans a
+ * statement once, perhaps while the queue is empty and a sequential scan looks cheapest; that plan would then have to serve
+ * a million rows.
  */
-export function withQueueTransaction<Result>(pool: Pool, work: (tx: Tx) => Promise<Result>): Promise<Result> {
-  const begin = 'begin; set local enable_seqscan = off; set local enable_bitmapscan = off'
-  return runTransaction(pool, begin, work)
+export function withQueueTransaction<Result>(
+  pool: Pool,
+  work: (tx: QueueTx) => Promise<Result>,
+): Promise<Result> {
+  return runTransaction(pool, `begin; ${PLAN_BY_INDEXES}`, (tx) => work({ ...tx, plansByIndexes: true }))
+}
+
+/** A transaction of another kind, that looks at the delivery queue from here on. */
+export async function planByIndexes(tx: Tx): Promise<QueueTx> {
+  await tx.query(PLAN_BY_INDEXES)
+  return { ...tx, plansByIndexes: true }
 }
 
 /**

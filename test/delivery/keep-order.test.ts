@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EVENT_FORMATS } from '../../src/compat/event-formats.ts'
 import { GIVE_UP_AFTER_MS } from '../../src/core/endpoint/backoff.ts'
 import { readTurns } from '../../src/db/delivery/delivery-order.ts'
 import { startDeliveryWorker } from '../../src/delivery/worker.ts'
-import type { Pool } from '../../src/postgres/pool.ts'
-import type { Tx } from '../../src/postgres/transaction.ts'
+import { type QueueTx, withQueueTransaction } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import {
@@ -25,6 +25,16 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
+/** The same object with some methods of its own. */
+function boundTo<Thing extends object>(target: Thing, own: { readonly [name: string]: unknown }): Thing {
+  return new Proxy(target, {
+    get: (_, name) => {
+      const value = Reflect.get(name in own ? own : target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
 test('where the order cannot be found out, events in our own format are sent, and the others later', async () => {
   const tenant = await createTenant(database)
   const receiver = await startReceiver()
@@ -34,11 +44,15 @@ test('where the order cannot be found out, events in our own format are sent, an
   ]
   let isBroken = true
   const { delivery } = database.pools
-  const query = (text: string, values: unknown[]) =>
-    isBroken && text.includes('earlier') ? Promise.reject(new Error('no')) : delivery.query(text, values)
-  const pool = new Proxy(delivery, {
-    get: (target, name) => (name === 'query' ? query : Reflect.get(target, name, target)),
-  }) as Pool
+  const brokenClient = (client: PoolClient) =>
+    boundTo(client, {
+      query: (statement: string | { text: string }, values?: unknown[]) => {
+        const text = typeof statement === 'string' ? statement : statement.text
+        if (isBroken && text.includes('earlier')) return Promise.reject(new Error('no'))
+        return client.query(statement as string, values)
+      },
+    })
+  const pool = boundTo(delivery, { connect: async () => brokenClient(await delivery.connect()) })
   const worker = await startDeliveryWorker({
     pool,
     clock: () => new Date(),
@@ -93,8 +107,9 @@ test('whose turn it is, is found by keys, however many wait at the endpoint', as
   const client = await database.pools.delivery.connect()
   try {
     await client.query('set plan_cache_mode = force_generic_plan')
-    const tx: Tx = {
+    const tx: QueueTx = {
       inTransaction: true,
+      plansByIndexes: true,
       query: async (text: string, values: unknown[] = []) => (await client.query(text, values)) as never,
     }
     const rowsRead = async (): Promise<number> => {
@@ -136,7 +151,9 @@ test('a settlement waits for an event that is being sent, and for no outcome tha
       [tenant.merchantId, endpoint.id, leaseId, otherLease, dueIn],
     )
     const id = `dlv_${'2'.padStart(26, '0')}_${endpoint.id.slice(3)}`
-    const [turn] = await readTurns(database.pools.delivery, leaseId, [{ merchantId: tenant.merchantId, id }])
+    const [turn] = await withQueueTransaction(database.pools.delivery, (tx) =>
+      readTurns(tx, leaseId, [{ merchantId: tenant.merchantId, id }]),
+    )
     return turn?.waitMs !== null
   }
   expect([await held('10 seconds'), await held('1 hour')]).toEqual([true, false])

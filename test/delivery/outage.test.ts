@@ -7,6 +7,7 @@ import { EndpointQueues, WINDOW_START } from '../../src/delivery/endpoint-queues
 import { recordOutcomes } from '../../src/delivery/record-outcomes.ts'
 import { sendToRecovered } from '../../src/delivery/upkeep.ts'
 import type { Pool } from '../../src/postgres/pool.ts'
+import { withQueueTransaction } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type Random, seededRandom } from '../support/random.ts'
 import {
@@ -135,7 +136,7 @@ class SimulatedWorker {
 
   async #giveBack(rows: readonly Row[]): Promise<void> {
     const held = rows.map(({ delivery, leaseId }) => ({ ...delivery, leaseId }))
-    if (held.length > 0) await releaseDeliveries(this.#pool, held)
+    if (held.length > 0) await withQueueTransaction(this.#pool, (tx) => releaseDeliveries(tx, held))
   }
 }
 

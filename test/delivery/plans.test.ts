@@ -3,9 +3,9 @@ import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FinishedAttempt, finishDelivered } from '../../src/db/delivery/attempts.ts'
 import { claimFromQueues, claimThrottled } from '../../src/db/delivery/delivery-claims.ts'
-import { pullForward } from '../../src/db/delivery/delivery-upkeep.ts'
+import { pullForward, SWEEP_ROWS_MAX, sweepIneligible } from '../../src/db/delivery/delivery-upkeep.ts'
 import { lockThrottledQueues } from '../../src/db/delivery/endpoint-queues.ts'
-import type { Tx } from '../../src/postgres/transaction.ts'
+import type { QueueTx } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   createTenant,
@@ -39,9 +39,10 @@ const literal = (value: unknown): string =>
 const names = new Map<string, string>()
 
 /** A transaction that keeps each text's plan of its first use, and counts what each use looks at. */
-function counting(client: pg.PoolClient, looked: number[]): Tx {
+function counting(client: pg.PoolClient, looked: number[]): QueueTx {
   return {
     inTransaction: true,
+    plansByIndexes: true,
     query: async (text: string, values: unknown[] = []) => {
       const name = names.get(text) ?? `statement_${names.size}`
       names.set(text, name)
@@ -140,6 +141,37 @@ test('a turn of a throttled endpoint looks at a few rows, however many wait for 
     expect(await turn()).toBe(1 + 8)
     expect(looked).toHaveLength(3)
     expect(Math.max(...looked)).toBeLessThan(8 * ROWS_LOOKED_AT_PER_ROW_MAX)
+  } finally {
+    await client.query('rollback; reset plan_cache_mode')
+    client.release()
+  }
+})
+
+test('a sweep that was planned while the queue was empty looks at what it takes, however many wait', async () => {
+  const [tenant, other] = [await createTenant(database), await createTenant(database)]
+  const [disabled, enabled] = [
+    await createVerifiedEndpoint(database, tenant),
+    await createVerifiedEndpoint(database, other),
+  ]
+  await database.owner.query('truncate delivery, event_awaiting')
+  await database.owner.query('vacuum analyze')
+  await database.owner.query(`update webhook_endpoint set status = 'disabled' where id = $1`, [disabled.id])
+  const client = await database.pools.delivery.connect()
+  const looked: number[] = []
+  const tx = counting(client, looked)
+  const sweep = async (): Promise<number> => {
+    await client.query('begin; set local enable_seqscan = off; set local enable_bitmapscan = off')
+    const swept = await sweepIneligible(tx)
+    await client.query('rollback')
+    return swept
+  }
+  try {
+    await client.query('set plan_cache_mode = force_generic_plan')
+    expect(await sweep()).toBe(0)
+    for (const endpoint of [disabled, enabled]) await fillBacklog(database, endpoint, 5 * SWEEP_ROWS_MAX)
+    looked.length = 0
+    expect(await sweep()).toBe(SWEEP_ROWS_MAX)
+    expect(Math.max(...looked)).toBeLessThan(SWEEP_ROWS_MAX * ROWS_LOOKED_AT_PER_ROW_MAX)
   } finally {
     await client.query('rollback; reset plan_cache_mode')
     client.release()

@@ -4,6 +4,7 @@ import { claimDeliveries } from '../../src/delivery/claim.ts'
 import { EndpointQueues } from '../../src/delivery/endpoint-queues.ts'
 import { verifyEndpoint } from '../../src/flows/verify-endpoint.ts'
 import { disableEndpoint, removeEndpoint, updateEndpoint } from '../../src/flows/webhook-endpoints.ts'
+import { withQueueTransaction } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   createTenant,
@@ -85,7 +86,7 @@ test('what was claimed before its endpoint moved is not sent, even once the new 
   )
   const claimed = deliveries.find(({ endpointId }) => endpointId === endpoint.id)
   if (claimed === undefined) throw new Error('nothing was claimed')
-  const isSendable = () => isStillSendable(pool, claimed, leaseId, 10_000)
+  const isSendable = () => withQueueTransaction(pool, (tx) => isStillSendable(tx, claimed, leaseId, 10_000))
   expect(await isSendable()).toBe(true)
   const moved = { tenant: endpoint.tenant, endpointId: endpoint.id, url: `${receiver.url}/new` }
   await updateEndpoint({ pool: database.pools.api }, moved)

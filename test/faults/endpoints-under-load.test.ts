@@ -1,6 +1,8 @@
+import pino from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type DeliveryWorker, startDeliveryWorker } from '../../src/delivery/worker.ts'
 import { disableEndpoint, rotateSecret } from '../../src/flows/webhook-endpoints.ts'
+import type { Log } from '../../src/runtime/log.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
@@ -56,11 +58,11 @@ afterEach(async () => {
   await receiver.close()
 })
 
-async function startWorker(): Promise<void> {
+async function startWorker(log: Log = silentLog): Promise<void> {
   worker = await startDeliveryWorker({
     pool: database.pools.delivery,
     clock: () => new Date(),
-    log: silentLog,
+    log,
     keyring: testKeyring,
     listenUrl: database.urls.delivery,
     allowPrivateTest: true,
@@ -113,11 +115,19 @@ test('soon after an endpoint is disabled under load nothing more is sent to it',
   const tenant = await createTenant(database)
   const endpoint = await createVerifiedEndpoint(database, tenant, receiver.url)
   await fillBacklog(database, endpoint, 20_000)
-  await startWorker()
+  const lines: string[] = []
+  await startWorker(pino({ level: 'warn' }, { write: (line) => void lines.push(line) }))
   await receiver.waitFor(200)
   await disableEndpoint({ pool: database.pools.api }, { tenant, endpointId: endpoint.id })
   const disabledAtMs = Date.now()
-  await until(async () => (await countRows(database, 'delivery')) === 0, { what: 'the rest awaits recovery' })
+  try {
+    await until(async () => (await countRows(database, 'delivery')) === 0)
+  } catch (error) {
+    const { rows } = await database.owner.query(
+      'select count(*)::int as waiting, count(lease_id)::int as leased, min(due_at), max(due_at), now() from delivery',
+    )
+    throw new Error(`not all await recovery: ${JSON.stringify(rows)} ${lines.join('')}`, { cause: error })
+  }
   await until(() => Date.now() > disabledAtMs + 5_000, { what: 'five seconds pass' })
   expect(receiver.events.filter((event) => event.receivedAtMs > disabledAtMs + 4_000)).toEqual([])
   const delivered = new Set(receiver.events.map((event) => event.headers['paylink-event-id'])).size

@@ -4,7 +4,7 @@ import { isStillSendable } from '../../src/db/delivery/deliveries.ts'
 import { claimFromQueues } from '../../src/db/delivery/delivery-claims.ts'
 import { loadInvoice } from '../../src/db/invoices/invoices.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
-import { withTransaction } from '../../src/postgres/transaction.ts'
+import { withQueueTransaction, withTransaction } from '../../src/postgres/transaction.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { inBlock } from '../support/invoice.ts'
@@ -98,9 +98,12 @@ test('of the secrets of an endpoint no more are read than sign, however many are
   const leaseId = randomUUID()
   const claim = { leaseId, cursor: '', rowsMax: 10, rowsByDefault: 10, roomByQueue: new Map() }
   const pool = database.pools.delivery
-  const { deliveries } = await withTransaction(pool, tenant, (tx) => claimFromQueues(tx, claim))
+  const { deliveries } = await withQueueTransaction(pool, (tx) => claimFromQueues(tx, claim))
   expect(deliveries.map(({ secrets }) => secrets.length)).toEqual([4])
-  for (const delivery of deliveries) expect(await isStillSendable(pool, delivery, leaseId, 0)).toBe(true)
+  for (const delivery of deliveries) {
+    const isSendable = await withQueueTransaction(pool, (tx) => isStillSendable(tx, delivery, leaseId, 0))
+    expect(isSendable).toBe(true)
+  }
 })
 
 test("the API's login makes no invoice too long for its event", async () => {

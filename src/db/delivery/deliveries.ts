@@ -1,6 +1,5 @@
 import { GIVE_UP_AFTER_MS } from '../../core/endpoint/backoff.ts'
-import type { Queryable } from '../../postgres/pool.ts'
-import type { Tenant, Tx } from '../../postgres/transaction.ts'
+import type { QueueTx, Tenant, Tx } from '../../postgres/transaction.ts'
 import { SECRETS_MAX } from './endpoint-secrets.ts'
 
 /** A claimed delivery is ours for this long; then anybody may send it again. */
@@ -38,12 +37,12 @@ export const ELIGIBLE = `w.status = 'enabled' and w.verified_at is not null and 
  * endpoint_secret_by_endpoint.
  */
 export async function isStillSendable(
-  db: Queryable,
+  tx: QueueTx,
   delivery: Pick<ClaimedDelivery, 'merchantId' | 'id' | 'url' | 'secrets'>,
   leaseId: string,
   spareMs: number,
 ): Promise<boolean> {
-  const { rowCount } = await db.query(
+  const { rowCount } = await tx.query(
     `select from delivery d
      join webhook_endpoint w on w.merchant_id = d.merchant_id and w.id = d.endpoint_id
      where d.merchant_id = $1 and d.id = $2 and d.lease_id = $3
@@ -70,10 +69,10 @@ export async function isStillSendable(
  * lease.
  */
 export async function releaseDeliveries(
-  db: Queryable,
+  tx: QueueTx,
   held: readonly { merchantId: string; id: string; leaseId: string }[],
 ): Promise<number> {
-  const { rowCount } = await db.query(
+  const { rowCount } = await tx.query(
     `update delivery d set attempt = d.attempt - 1, due_at = d.was_due_at, lease_id = null
      from unnest($1::text[], $2::text[], $3::uuid[]) as f (merchant_id, id, lease_id)
      where d.merchant_id = f.merchant_id and d.id = f.id and d.lease_id = f.lease_id`,

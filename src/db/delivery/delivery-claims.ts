@@ -1,4 +1,4 @@
-import type { Tx } from '../../postgres/transaction.ts'
+import type { QueueTx } from '../../postgres/transaction.ts'
 import { type ClaimedDelivery, ELIGIBLE, LEASE_MS } from './deliveries.ts'
 import { SECRETS_MAX } from './endpoint-secrets.ts'
 
@@ -113,7 +113,7 @@ const CLAIM_RESULT = (queues: { count: string; last: string }): string => `
  * own range of the same index. `roomByQueue` gives queues that may take other than `rowsByDefault` rows, or none.
  */
 export async function claimFromQueues(
-  tx: Tx,
+  tx: QueueTx,
   input: {
     leaseId: string
     cursor: string
@@ -175,7 +175,7 @@ export async function claimFromQueues(
 
 /** Claims due deliveries of throttled endpoints, so many of each. Served by delivery_lane_order. */
 export async function claimThrottled(
-  tx: Tx,
+  tx: QueueTx,
   input: { leaseId: string; rowsByQueue: ReadonlyMap<string, number> },
 ): Promise<Claim> {
   const { rows } = await tx.query<ClaimRow>(

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../postgres/pool.ts'
+import type { QueueTx } from '../../postgres/transaction.ts'
 import { deliveryId, LEASE_MS } from './deliveries.ts'
 
 /**
@@ -35,8 +35,8 @@ type Held = { readonly merchantId: string; readonly id: string }
  * endpoint that are still worth sending, and for any that is being sent. Asked after the claim's commit: of two workers
  * that claimed one each, the second to ask sees the other's. By the keys and event_by_resource.
  */
-export async function readTurns(db: Queryable, leaseId: string, held: readonly Held[]): Promise<Turn[]> {
-  const { rows } = await db.query<{ id: string; superseded: boolean; wait_ms: number | null }>(
+export async function readTurns(tx: QueueTx, leaseId: string, held: readonly Held[]): Promise<Turn[]> {
+  const { rows } = await tx.query<{ id: string; superseded: boolean; wait_ms: number | null }>(
     `select d.id, ${isSuperseded('e')} as superseded, (
        select date_part('epoch', max(case when o.lease_id is null or o.due_at > ${SENDING_UNTIL} then greatest(o.due_at, now()) else now() end) - now())
          * 1000
@@ -64,11 +64,11 @@ export async function readTurns(db: Queryable, leaseId: string, held: readonly H
 
 /** Gives back deliveries whose turn has not come, due in so many milliseconds. By the key, fenced by the lease. */
 export async function putBehind(
-  db: Queryable,
+  tx: QueueTx,
   leaseId: string,
   waiting: readonly (Held & { readonly delayMs: number })[],
 ): Promise<void> {
-  await db.query(
+  await tx.query(
     `update delivery d set attempt = d.attempt - 1, lease_id = null, due_at = now() + f.ms * interval '1 millisecond'
      from unnest($2::text[], $3::text[], $4::float8[]) as f (merchant_id, id, ms)
      where d.merchant_id = f.merchant_id and d.id = f.id and d.lease_id = $1`,
@@ -83,11 +83,11 @@ export async function putBehind(
 
 /** Ends deliveries that are not worth sending any more, and records why. By the key, fenced by the lease. */
 export async function endSuperseded(
-  db: Queryable,
+  tx: QueueTx,
   leaseId: string,
   ended: readonly (Held & { readonly attemptId: string })[],
 ): Promise<void> {
-  await db.query(
+  await tx.query(
     `with gone as (
        delete from delivery d using unnest($2::text[], $3::text[], $4::text[]) as f (merchant_id, id, attempt_id)
        where d.merchant_id = f.merchant_id and d.id = f.id and d.lease_id = $1

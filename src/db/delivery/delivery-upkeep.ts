@@ -1,5 +1,5 @@
 import type { Queryable } from '../../postgres/pool.ts'
-import type { Tx } from '../../postgres/transaction.ts'
+import { planByIndexes, type QueueTx, type Tx } from '../../postgres/transaction.ts'
 import { RETENTION_LOCK } from './event-recovery.ts'
 
 /** Deliveries one sweep takes. */
@@ -30,29 +30,30 @@ const AWAIT_GONE = `
 /**
  * Moves deliveries of endpoints that are no longer eligible to the events that await recovery. What is being sent
  * at this moment is left alone until it is recorded or its lease lapses. Queues by a loose scan of
- * delivery_lane_order.
+ * delivery_lane_order, the reason by the endpoint's key: no CTE is joined with another, since a plan that was made while
+ * the queue was empty would compare each row of one with each of the other.
  */
-export async function sweepIneligible(tx: Tx): Promise<number> {
+export async function sweepIneligible(tx: QueueTx): Promise<number> {
   const { rows } = await tx.query<{ swept: number }>(
     `with ${ALL_LANES},
      dead as (
-       select queue.endpoint_id, case when w.removed_at is null then 'disabled' else 'removed' end as reason
-       from queue
+       select queue.endpoint_id from queue
        join webhook_endpoint w on w.merchant_id = queue.merchant_id and w.id = queue.endpoint_id
        where w.status <> 'enabled' or w.verified_at is null or w.removed_at is not null),
      picked as materialized (
-       select row.ctid, row.merchant_id, row.id, dead.reason
-       from dead cross join lateral (
-         select d.ctid, d.merchant_id, d.id from delivery d
+       select row.ctid from dead cross join lateral (
+         select d.ctid from delivery d
          where d.endpoint_id = dead.endpoint_id and (d.lease_id is null or d.due_at <= now())
          order by d.due_at limit ${SWEEP_ROWS_MAX} for update skip locked) row
        limit ${SWEEP_ROWS_MAX}),
      deleted as (
        delete from delivery d where d.ctid = any (array(select ctid from picked))
-       returning d.merchant_id, d.id, d.livemode, d.event_id),
+       returning d.merchant_id, d.livemode, d.event_id, d.endpoint_id),
      gone as (
-       select deleted.*, picked.reason from deleted
-       join picked on picked.merchant_id = deleted.merchant_id and picked.id = deleted.id),
+       select deleted.*, (
+         select case when w.removed_at is null then 'disabled' else 'removed' end from webhook_endpoint w
+         where w.merchant_id = deleted.merchant_id and w.id = deleted.endpoint_id) as reason
+       from deleted),
      ${AWAIT_GONE}
      select count(*)::int as swept from gone`,
   )
@@ -71,7 +72,7 @@ export async function sweepEndpoint(
   endpointId: string,
   reason: 'disabled' | 'removed',
 ): Promise<number> {
-  const { rows } = await tx.query<{ swept: number }>(
+  const { rows } = await (await planByIndexes(tx)).query<{ swept: number }>(
     `with gone as (
        delete from delivery d where d.ctid = any (array(
          select p.ctid from delivery p
@@ -89,7 +90,7 @@ export async function sweepEndpoint(
  * Makes due what waits for endpoints that came back, each delivery once: those that were due before they did, in
  * rounds. An endpoint is done with when none of them waits and none is under way. Served by delivery_lane_order.
  */
-export async function pullForward(tx: Tx): Promise<number> {
+export async function pullForward(tx: QueueTx): Promise<number> {
   const { rows } = await tx.query<{ pulled: number }>(
     `with queue as materialized (
        select merchant_id, endpoint_id, recovered_at from delivery_lane
@@ -115,7 +116,7 @@ export async function pullForward(tx: Tx): Promise<number> {
 }
 
 /** Forgets endpoints that do not fail any more, or that nothing waits for. A scan of a small table. */
-export async function deleteIdleQueues(tx: Tx): Promise<void> {
+export async function deleteIdleQueues(tx: QueueTx): Promise<void> {
   await tx.query(
     `delete from delivery_lane l where l.ctid = any (array(
        select b.ctid from delivery_lane b
