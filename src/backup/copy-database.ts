@@ -6,6 +6,7 @@ import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import { z } from 'zod'
 import { MIGRATION_LOCK_KEY } from '../postgres/migrate.ts'
 import { readMigrationVersion } from '../postgres/migration-version.ts'
+import { COPY_LINE } from '../postgres/pool.ts'
 import { withCopyTransaction } from '../postgres/transaction.ts'
 
 /**
@@ -43,7 +44,7 @@ async function withClient<Result>(
   name: string,
   work: (client: pg.Client) => Promise<Result>,
 ): Promise<Result> {
-  const client = new pg.Client({ connectionString: url, application_name: name, options: '-c timezone=UTC' })
+  const client = new pg.Client({ connectionString: url, application_name: name, ...COPY_LINE })
   // A connection that dies fails the statement under way; the event only repeats that.
   client.on('error', () => {})
   await client.connect()

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { describeError, withoutSecrets } from '../runtime/log.ts'
+import { OWN_LINE } from './pool.ts'
 import { DATABASE_ROLES, ensureGroupRoles, groupRoleOf } from './roles.ts'
 
 const MIGRATIONS = new URL('../../migrations/', import.meta.url)
@@ -39,7 +40,11 @@ export async function migrate(
   { through = Number.POSITIVE_INFINITY, onWait, onApplied = () => {}, stop }: MigrateOptions = {},
 ): Promise<string[]> {
   const files = (await readdir(MIGRATIONS)).filter((name) => FILE_NAME.test(name)).sort()
-  const client = new pg.Client({ connectionString: ownerUrl, application_name: 'paylink-migrate' })
+  const client = new pg.Client({
+    connectionString: ownerUrl,
+    application_name: 'paylink-migrate',
+    ...OWN_LINE,
+  })
   await client.connect()
   const stopReporting = onWait === undefined ? null : await reportWaitsOf(client, ownerUrl, onWait)
   try {
@@ -194,6 +199,7 @@ async function connect(ownerUrl: string): Promise<pg.Client> {
     application_name: 'paylink-migrate',
     connectionTimeoutMillis: LOOK_MAX_MS,
     query_timeout: LOOK_MAX_MS,
+    ...OWN_LINE,
   })
   // The next look says so.
   client.on('error', () => {})

@@ -8,6 +8,7 @@ import { StartRefused } from '../runtime/start-refused.ts'
 import { startEmbeddedPostgres } from './embedded-postgres.ts'
 import { type Mark, markInstallation, refuseOtherMark } from './installation-mark.ts'
 import { latestMigration, migrate } from './migrate.ts'
+import { OWN_LINE } from './pool.ts'
 import {
   connectionStringFor,
   DATABASE_ROLES,
@@ -128,11 +129,14 @@ async function openAsRoles(config: DatabaseConfig, given: readonly DatabaseRole[
 const ownerName = ({ databaseUrl, dataDir }: DatabaseConfig): string =>
   databaseUrl === null ? `DATA_DIR ${dataDir}` : 'DATABASE_URL'
 
+const clientOf = (connectionString: string): pg.Client =>
+  new pg.Client({ connectionString, connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...OWN_LINE })
+
 async function withClient<Result>(
   url: string,
   work: (client: pg.Client) => Promise<Result>,
 ): Promise<Result> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
+  const client = clientOf(url)
   await client.connect()
   try {
     return await work(client)
@@ -143,7 +147,7 @@ async function withClient<Result>(
 
 /** Rejects, in one line, a server that cannot be reached or is too old. */
 async function checkServer(url: string, name: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
+  const client = clientOf(url)
   try {
     await client.connect()
     const { rows } = await client.query<{ server_version_num: string }>('show server_version_num')
@@ -169,7 +173,7 @@ async function checkServer(url: string, name: string): Promise<void> {
 
 /** Rejects a database that the owner has not migrated: a role may not do it. */
 async function checkSchema(url: string, name: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
+  const client = clientOf(url)
   await client.connect()
   try {
     const { rows } = await client.query<{ version: number | null }>(
@@ -210,7 +214,7 @@ const NO_LOGIN_CODES = ['28000', '28P01']
 
 /** Whether a role's own connection string is of a login that is still to be made. */
 async function lacksLogin(url: string): Promise<boolean> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
+  const client = clientOf(url)
   try {
     await client.connect()
     return false
@@ -234,7 +238,7 @@ export async function makeGivenLogins(config: DatabaseConfig, ownerUrl: string):
     missing.push({ role, login: decodeURIComponent(username), password: decodeURIComponent(password) })
   }
   if (missing.length === 0) return []
-  const client = new pg.Client({ connectionString: ownerUrl, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
+  const client = clientOf(ownerUrl)
   await client.connect()
   try {
     const { rows } = await client.query<{ database: string; owner: string }>(
@@ -264,7 +268,7 @@ async function makeRoles(config: DatabaseConfig, ownerUrl: string): Promise<Role
   if (api !== null && watcher !== null && delivery !== null && signer !== null)
     return { api, watcher, delivery, signer }
   const passwords = await readRolePasswords(config.dataDir)
-  const client = new pg.Client({ connectionString: ownerUrl, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
+  const client = clientOf(ownerUrl)
   await client.connect()
   try {
     const { rows } = await client.query<{ database: string }>('select current_database() as database')

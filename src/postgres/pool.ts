@@ -52,12 +52,32 @@ const ANSWER_MS_MAX = STATEMENT_TIMEOUT_MS + 5_000
 /** An idle connection to a machine that is gone is found out some ten seconds after that. */
 const KEEP_ALIVE_DELAY_MS = 10_000
 
+const optionsOf = (settings: readonly string[]): string => settings.map((one) => `-c ${one}`).join(' ')
+
+/** A machine that is cut off holds its locks for 11 s of silence. */
+const KEEPALIVE_SETTINGS = ['tcp_keepalives_idle=5', 'tcp_keepalives_interval=2', 'tcp_keepalives_count=3']
+/** There are no keepalives while an answer is on its way: one that nobody takes ends the session as soon. */
+const LINE_SETTINGS = [...KEEPALIVE_SETTINGS, 'tcp_user_timeout=11000']
+
+/**
+ * Of a connection for one piece of work, which asks from its side too: a server that gave up a line that was cut for a
+ * while does not say so, and the answer would be waited for until the process ends.
+ */
+export const OWN_LINE = {
+  options: optionsOf(LINE_SETTINGS),
+  keepAlive: true,
+  keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
+} as const
+
+/** The same for copies, whose other side may be slow: what they read waits on the line, however long. */
+export const COPY_LINE = { ...OWN_LINE, options: optionsOf([...KEEPALIVE_SETTINGS, 'timezone=UTC']) } as const
+
 /**
  * What every session of a process starts with. A role may set its own defaults (ALTER ROLE … SET), which outlive its
  * password; what a connection names at its start goes before them. So whoever had a login once cannot change what the
  * statements of the process mean, or stop its writes. Compiling a statement takes longer than running it.
  */
-export const SESSION_OPTIONS = [
+export const SESSION_OPTIONS = optionsOf([
   'search_path=public',
   'default_transaction_isolation=read\\ committed',
   'default_transaction_read_only=off',
@@ -67,10 +87,7 @@ export const SESSION_OPTIONS = [
   `statement_timeout=${STATEMENT_TIMEOUT_MS}`,
   'lock_timeout=0',
   'idle_session_timeout=0',
-  // A machine that is cut off holds its locks for 11 s of silence; where an answer is on its way, as long as an idle transaction.
-  'tcp_keepalives_idle=5',
-  'tcp_keepalives_interval=2',
-  'tcp_keepalives_count=3',
+  ...LINE_SETTINGS,
   `idle_in_transaction_session_timeout=${IDLE_IN_TRANSACTION_TIMEOUT_MS}`,
   'DateStyle=ISO',
   'IntervalStyle=postgres',
@@ -80,9 +97,7 @@ export const SESSION_OPTIONS = [
   'standard_conforming_strings=on',
   'transform_null_equals=off',
   'jit=off',
-]
-  .map((setting) => `-c ${setting}`)
-  .join(' ')
+])
 
 const TYPE_INT8 = 20
 const TYPE_TIMESTAMPTZ = 1184

@@ -1,6 +1,10 @@
+import { createServer } from 'node:net'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { withDatabaseParts } from '../../src/backup/copy-database.ts'
 import { isDatabaseAway } from '../../src/postgres/database-away.ts'
+import { migrate } from '../../src/postgres/migrate.ts'
+import { openAsOwner } from '../../src/postgres/open-database.ts'
 import { openPool, type Pool } from '../../src/postgres/pool.ts'
 import { withSystemTransaction } from '../../src/postgres/transaction.ts'
 import { lockKeyOf, takeLeadership } from '../../src/watcher/leadership.ts'
@@ -12,6 +16,12 @@ import { until } from '../support/until.ts'
 /** A database that is cut off says nothing, and one that was demoted answers as if nothing had happened. */
 
 const NETWORK = 'litecoin-test'
+const INSTALLATION = {
+  staging: false,
+  cell: 0,
+  dataDir: '/nowhere',
+  roleDatabaseUrls: { api: null, watcher: null, delivery: null, signer: null },
+}
 const TIMEOUT_MS = 120_000
 
 let database: TestDatabase
@@ -55,6 +65,34 @@ test('a watcher whose database is cut off gives its lead up, and lets go of the 
   proxy.cut()
   await until(() => held.lost.aborted, { what: 'the lead is lost' })
   await held.release()
+})
+
+/** What a client asks of the server as it connects; it gets no answer. */
+async function askedAtStart(work: (url: string) => Promise<unknown>): Promise<string> {
+  let asked = ''
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', (startup: Buffer) => {
+      asked = startup.toString('latin1')
+      socket.destroy()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the server has no port')
+  await failureOf(work(`postgresql://owner@127.0.0.1:${address.port}/paylink`))
+  await new Promise((resolve) => server.close(resolve))
+  return asked
+}
+
+test.each([
+  ['a migration', (url: string) => migrate(url)],
+  ['a backup', (url: string) => withDatabaseParts(url, async () => {})],
+  ['a start', (url: string) => openAsOwner({ ...INSTALLATION, databaseUrl: url })],
+] as const)('the locks of %s that is cut off are free after 11 seconds, not two hours', async (_, work) => {
+  expect(await askedAtStart(work)).toContain(
+    '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3',
+  )
 })
 
 test('a lead that nobody disturbs is kept, and is free as soon as it is given back', async () => {

@@ -24,6 +24,7 @@ const SETTINGS: { readonly [name: string]: string } = {
   tcp_keepalives_idle: '7200',
   tcp_keepalives_interval: '75',
   tcp_keepalives_count: '9',
+  tcp_user_timeout: '0',
   idle_in_transaction_session_timeout: '1',
   DateStyle: 'SQL, DMY',
   IntervalStyle: 'iso_8601',
@@ -57,11 +58,12 @@ async function settingsOf(role: DatabaseRole) {
   }
 }
 
-test('a machine that was cut off holds its locks for 11 seconds', async () => {
+test('a machine that was cut off holds its locks for 11 seconds, also amid an answer', async () => {
   expect(await settingsOf('api')).toMatchObject({
     tcp_keepalives_idle: '5',
     tcp_keepalives_interval: '2',
     tcp_keepalives_count: '3',
+    tcp_user_timeout: '11000',
   })
 })
 
