@@ -46,21 +46,22 @@ export async function migrate(
     ...OWN_LINE,
   })
   await client.connect()
-  const stopReporting = onWait === undefined ? null : await reportWaitsOf(client, ownerUrl, onWait)
+  let stopReporting: (() => Promise<void>) | null = null
   try {
+    if (await isUpToDate(client, files, through)) return []
+    if (onWait !== undefined) stopReporting = await reportWaitsOf(client, ownerUrl, onWait)
     await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK_KEY])
     await ensureGroupRoles(client)
     await client.query(`create table if not exists schema_migration (
       version integer primary key, name text not null, applied_at timestamptz not null default now())`)
     // A process that knows only its role's connection string checks the version before it starts.
     await client.query(`grant select on schema_migration to ${DATABASE_ROLES.map(groupRoleOf).join(', ')}`)
-    const { rows } = await client.query<{ version: number }>('select version from schema_migration')
-    const applied = new Set(rows.map((row) => row.version))
+    const applied = await loadApplied(client)
     refuseNewerSchema(applied, files)
     const done: string[] = []
     for (const name of files) {
       stop?.throwIfAborted()
-      const version = Number(name.slice(0, 4))
+      const version = versionOf(name)
       if (applied.has(version) || version > through) continue
       const startedAt = performance.now()
       await applyWhenFree(client, { name, version, stop })
@@ -72,6 +73,35 @@ export async function migrate(
     await stopReporting?.()
     await client.end()
   }
+}
+
+/**
+ * Whether there is nothing to do. A backup has its turn for as long as it reads, hours maybe, and a process that starts
+ * again meanwhile, on the release that it ran before, need not wait for that.
+ */
+async function isUpToDate(client: pg.Client, files: readonly string[], through: number): Promise<boolean> {
+  const groups = DATABASE_ROLES.map(groupRoleOf)
+  const { rows: found } = await client.query<{ groups: number; known: boolean }>(
+    `select (select count(*)::int from pg_roles where rolname = any ($1::text[])) as groups,
+       to_regclass('schema_migration') is not null as known`,
+    [groups],
+  )
+  if (found[0]?.groups !== groups.length || !found[0].known) return false
+  const { rows: rights } = await client.query<{ right: boolean }>(
+    `select bool_and(has_table_privilege(name, 'schema_migration', 'select')
+       and not has_schema_privilege(name, 'public', 'create')) as right from unnest($1::text[]) as name`,
+    [groups],
+  )
+  const applied = await loadApplied(client)
+  refuseNewerSchema(applied, files)
+  return rights[0]?.right === true && files.map(versionOf).every((one) => applied.has(one) || one > through)
+}
+
+const versionOf = (name: string): number => Number(name.slice(0, 4))
+
+async function loadApplied(client: pg.Client): Promise<ReadonlySet<number>> {
+  const { rows } = await client.query<{ version: number }>('select version from schema_migration')
+  return new Set(rows.map((row) => row.version))
 }
 
 async function reportWaitsOf(
@@ -130,7 +160,7 @@ async function applyOne(
 }
 
 function refuseNewerSchema(applied: ReadonlySet<number>, files: readonly string[]): void {
-  const known = new Set(files.map((name) => Number(name.slice(0, 4))))
+  const known = new Set(files.map(versionOf))
   const unknown = [...applied].filter((version) => !known.has(version))
   if (unknown.length > 0) {
     throw new Error(

@@ -178,3 +178,27 @@ test.each([
   await until(async () => (await database.owner.query(left)).rowCount === 0)
   await rm(dataDir, { recursive: true })
 })
+
+test('a start amid a backup waits for its end only if there is something to migrate', async () => {
+  const own = await createTestDatabase()
+  const stop = new AbortController()
+  const waits: string[] = []
+  const begun: Promise<unknown>[] = []
+  const start = () => {
+    const ended = migrate(own.ownerUrl, { onWait: (line) => waits.push(line), stop: stop.signal }).catch(
+      (error: unknown) => error,
+    )
+    begun.push(ended)
+    return ended
+  }
+  await withDatabaseParts(own.ownerUrl, async () => {
+    const first = await Promise.race([start(), until(() => waits.length > 0)])
+    await own.owner.query('delete from schema_migration where version = 1')
+    void start()
+    await until(() => waits.some((line) => line.includes('paylink-backup')))
+    expect(first).toEqual([])
+    stop.abort()
+  })
+  await Promise.all(begun)
+  await own.drop()
+})
