@@ -23,9 +23,9 @@ import { withSystemTransaction } from '../postgres/transaction.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { createLogger } from '../runtime/log.ts'
 import { openAccessSeals } from '../secrets/access-seals.ts'
-import { openInstallationKeyring } from '../secrets/open-keyring.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { EXIT_FAILED } from './exit-codes.ts'
+import { openCommandKeyring } from './open-seals.ts'
 import { operatorOf, parseName } from './operator-commands.ts'
 import { operatorEvidence } from './operator-evidence.ts'
 import { UsageError } from './usage-error.ts'
@@ -246,7 +246,7 @@ export async function decideFeesCommand(
 ): Promise<number> {
   const decided = await withOwnerPool(async (pool, config) => {
     const by = (await operatorOf(pool, options.keyFile)).id
-    const keyring = await openInstallationKeyring(config, pool, systemClock)
+    const keyring = await openCommandKeyring(config, pool)
     const seals = openAccessSeals(keyring, createLogger('error', 'stderr'))
     const evidence = decision === 'approve' ? await operatorEvidence(pool, config, ids, options.code) : null
     const results: { readonly id: string; readonly outcome: PayoutDecided }[] = []

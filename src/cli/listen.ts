@@ -11,9 +11,9 @@ import { type AutoResetEvent, createAutoResetEvent } from '../runtime/auto-reset
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { openDataDir } from '../runtime/data-dir.ts'
 import { describeError } from '../runtime/log.ts'
-import { openInstallationKeyring } from '../secrets/open-keyring.ts'
 import { signingSecretFrom } from '../secrets/signing-secret.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
+import { openCommandKeyring } from './open-seals.ts'
 import { readDemoShop } from './seed-sandbox.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -83,7 +83,7 @@ async function findMerchant(
 /** Derived, not stored: the same every time for a merchant of this installation, and of use for nothing else. */
 async function listenSecret(config: Config, pool: Pool, merchantId: string): Promise<string> {
   await openDataDir(config.dataDir)
-  const keyring = await openInstallationKeyring(config, pool, systemClock)
+  const keyring = await openCommandKeyring(config, pool)
   return signingSecretFrom(keyring.mac(SECRET_PURPOSE, Buffer.from(merchantId, 'utf8')))
 }
 

@@ -8,9 +8,9 @@ import { systemClock } from '../runtime/clock.ts'
 import { createLogger } from '../runtime/log.ts'
 import { setOwnCell } from '../runtime/own-cell.ts'
 import { openAccessSeals } from '../secrets/access-seals.ts'
-import { openInstallationKeyring } from '../secrets/open-keyring.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { renewPasswordUrl } from './merchant-commands.ts'
+import { openCommandKeyring } from './open-seals.ts'
 import { UsageError } from './usage-error.ts'
 
 export type MoveArguments = { readonly toEnv: string; readonly abort: boolean; readonly json: boolean }
@@ -80,7 +80,7 @@ function refuseUnlike(own: Config, other: Config, file: string): void {
 }
 
 async function openCell(config: Config, pool: Pool): Promise<MovingCell> {
-  const keyring = await openInstallationKeyring(config, pool, systemClock)
+  const keyring = await openCommandKeyring(config, pool)
   return {
     keyring,
     seals: openAccessSeals(keyring, createLogger('error', 'stderr')),

@@ -1,10 +1,17 @@
 /**
- * PostgreSQL's and the network's codes for temporary failures: the connection is refused or lost, the server is
+ * PostgreSQL's and the network's codes for temporary failures: the connection is refused or lost, its host has no
+ * address or no way leads there (as while a container is replaced, or a machine is cut off), the server is
  * stopping, has no connection left, is not (or no longer) the primary, or ended the statement because of a deadlock
  * or timeout. Repeating the request is right.
  */
 const TRANSIENT_CODES = new Set([
   'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
   'ECONNRESET',
   'ETIMEDOUT',
   'EPIPE',

@@ -15,6 +15,18 @@ afterAll(async () => {
   await database.drop()
 })
 
+test('a command whose DATA_DIR is not there makes no key, and says so in one line', async () => {
+  const nowhere = `${place.dataDir}-not-made`
+  const { code, stderr } = await runProgram(['access', 'check'], {
+    DATABASE_URL: database.ownerUrl,
+    DATA_DIR: nowhere,
+  })
+  expect(code).toBe(2)
+  expect(stderr).toBe(
+    `paylink: DATA_DIR ${nowhere} is not there: set it to the folder of the installation, or set SECRET_KEY\n`,
+  )
+})
+
 test('a command whose database goes away meanwhile says so in one line, with what to do', async () => {
   const owner = await database.owner.connect()
   await owner.query('begin; lock table api_key in access exclusive mode')

@@ -124,6 +124,20 @@ test('a connection that ended between two statements is a database that is away,
   expect(isDatabaseAway(failure)).toBe(true)
 })
 
+test('a database whose host has no address or no way to it for now is away, as behind Docker’s names', async () => {
+  const pool = openPool({
+    connectionString: 'postgresql://owner@nosuch.invalid/paylink',
+    applicationName: 'paylink-test',
+    max: 1,
+    onError: () => {},
+  })
+  pools.push(pool)
+  expect(isDatabaseAway(await failureOf(pool.query('select 1')))).toBe(true)
+  const system = (code: string) => Object.assign(new Error(`connect ${code}`), { code })
+  const codes = ['ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ENETDOWN']
+  expect(codes.filter((code) => !isDatabaseAway(system(code)))).toEqual([])
+})
+
 test('a statement without an answer fails in bounded time; the next one goes to a server that answers', async () => {
   const pool = openPool({
     connectionString: throughProxy(database.urls.watcher),
