@@ -287,3 +287,26 @@ test('guesses, counts, sessions and tokens that have ended are forgotten; what s
     select id from sign_in_rate union all select id from person_session union all select id from person_verification`)
   expect(rows).toEqual(Array.from({ length: 4 }, () => ({ kept: 'new' })))
 })
+
+test("deliveries that the API's login plants at a disabled endpoint keep no other from awaiting recovery", async () => {
+  const [tenant, planter] = [await createTenant(database), await createTenant(database)]
+  const endpoint = await createVerifiedEndpoint(database, tenant)
+  const event = await emitEvent(database, tenant)
+  const foreign = await emitEvent(database, planter)
+  const plant = (owner: typeof tenant, eventId: string) =>
+    withTransaction(database.pools.api, owner, (tx) =>
+      tx.query(
+        `insert into delivery (merchant_id, id, livemode, endpoint_id, event_id, due_at, give_up_at)
+         values ($1, 'dlv_' || $2, $3, $4, $2, now(), now() + interval '1 day')`,
+        [owner.merchantId, eventId, owner.livemode, endpoint.id],
+      ),
+    )
+  await plant(planter, foreign)
+  await plant(tenant, 'evt_that_there_is_not')
+  await database.owner.query(`update webhook_endpoint set status = 'disabled' where id = $1`, [endpoint.id])
+  expect(await sweepDeliveries(database.pools.delivery)).toBe(3)
+  const { rows } = await database.owner.query('select reason from event_awaiting where event_id = $1', [
+    event,
+  ])
+  expect(rows).toEqual([{ reason: 'disabled' }])
+})

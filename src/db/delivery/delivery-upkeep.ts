@@ -24,6 +24,8 @@ const AWAIT_GONE = `
     insert into event_awaiting (merchant_id, event_id, livemode, reason, since)
     select distinct on (g.merchant_id, g.event_id) g.merchant_id, g.event_id, g.livemode, g.reason, now()
     from gone g
+    -- The API's login can write a delivery of no event: it goes, and keeps no other from awaiting recovery.
+    where exists (select from event e where e.merchant_id = g.merchant_id and e.id = g.event_id)
     order by g.merchant_id, g.event_id
     on conflict (merchant_id, event_id) do nothing)`
 
@@ -50,9 +52,9 @@ export async function sweepIneligible(tx: QueueTx): Promise<number> {
        delete from delivery d where d.ctid = any (array(select ctid from picked))
        returning d.merchant_id, d.livemode, d.event_id, d.endpoint_id),
      gone as (
-       select deleted.*, (
+       select deleted.*, coalesce((
          select case when w.removed_at is null then 'disabled' else 'removed' end from webhook_endpoint w
-         where w.merchant_id = deleted.merchant_id and w.id = deleted.endpoint_id) as reason
+         where w.merchant_id = deleted.merchant_id and w.id = deleted.endpoint_id), 'removed') as reason
        from deleted),
      ${AWAIT_GONE}
      select count(*)::int as swept from gone`,
