@@ -13,7 +13,7 @@ import type { Pool, Queryable } from '../postgres/pool.ts'
 import { type Tx, withSystemTransaction } from '../postgres/transaction.ts'
 import type { Log } from '../runtime/log.ts'
 import { repeat } from '../runtime/repeat.ts'
-import { emailLookup, passkeyLookup } from './lookup.ts'
+import { emailLookup, keyMark, passkeyLookup } from './lookup.ts'
 import { loadSharedRows, removeSharedRows, writeSharedRows } from './shared-rows.ts'
 
 /** One look at a nearly empty table of the cell's own database. */
@@ -96,6 +96,8 @@ async function compareAll(deps: Deps): Promise<boolean> {
 
 async function compareKind({ pool, key, cell }: Deps, tx: Tx, kind: DirectoryKind): Promise<void> {
   const theirs = await loadSharedRows(tx, kind, cell)
+  if (kind === 'passkey' && !theirs.delete(keyMark(key)))
+    await writeSharedRows(tx, kind, cell, new Map([[keyMark(key), '']]))
   for (let after = ''; ; ) {
     const facts = await listDirectoryFacts(pool, kind, { after, max: AT_ONCE_MAX })
     const missing = new Map<string, string>()

@@ -10,6 +10,13 @@ export const passkeyLookup = (key: Uint8Array, credentialId: string): string =>
   createHmac('sha256', key).update(`passkey/${credentialId}`).digest('hex')
 
 /**
+ * Stands among a cell's passkeys, where no passkey can: whether two cells look up with the same key. With different ones
+ * neither finds the other's people, and half of them are refused where they come first.
+ */
+export const keyMark = (key: Uint8Array): string =>
+  createHmac('sha256', key).update('directory key').digest('hex')
+
+/**
  * The cell of an address that nobody has, by highest random weight (Thaler and Ravishankar, 1998): always the same one, as
  * for one that somebody has, and without the key nobody knows which. Null where there are no cells.
  */

@@ -62,6 +62,17 @@ export async function countSharedPeople(db: Queryable, cell: number): Promise<nu
   return rows[0]?.count ?? 0
 }
 
+/** Cells that reported and have no such passkey. A few rows, by the primary key. */
+export async function listCellsWithout(db: Queryable, passkey: string): Promise<readonly number[]> {
+  const { rows } = await db.query<{ number: number }>(
+    `select number from cell where reported_at is not null
+       and not exists (select from passkey_cell p where p.lookup = decode($1, 'hex') and p.cell = number)
+     order by number`,
+    [passkey],
+  )
+  return rows.map(({ number }) => number)
+}
+
 export async function writeSharedRows(
   db: Queryable,
   kind: DirectoryKind,

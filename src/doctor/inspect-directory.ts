@@ -1,10 +1,11 @@
 import type { Config } from '../config/config.ts'
 import { REPORT_AGE_MS_MAX } from '../core/people/place-account.ts'
 import { countDirectoryFacts } from '../db/people/directory-changes.ts'
+import { keyMark } from '../directory/lookup.ts'
 import { versionOfDirectory } from '../directory/open-directory.ts'
 import { listCells, type RegisteredCell } from '../directory/registry.ts'
 import { DIRECTORY_MIGRATIONS } from '../directory/schema.ts'
-import { countSharedPeople } from '../directory/shared-rows.ts'
+import { countSharedPeople, listCellsWithout } from '../directory/shared-rows.ts'
 import { CONNECTION_MS_MAX } from '../directory/sign-in-directory.ts'
 import { openPool, type Pool, type Queryable } from '../postgres/pool.ts'
 import { describeError } from '../runtime/log.ts'
@@ -29,7 +30,7 @@ export async function inspectDirectory(
     answerMsMax: CONNECTION_MS_MAX,
   })
   try {
-    return await lookInto(pool, { db, cell })
+    return await lookInto(pool, { db, cell, key: directory.key })
   } catch (error) {
     return [
       fault(
@@ -43,7 +44,7 @@ export async function inspectDirectory(
 
 async function lookInto(
   pool: Pool,
-  { db, cell }: { readonly db: Queryable; readonly cell: number },
+  { db, cell, key }: { readonly db: Queryable; readonly cell: number; readonly key: Uint8Array },
 ): Promise<Finding[]> {
   const [version, latest] = [await versionOfDirectory(pool), DIRECTORY_MIGRATIONS.length]
   if (version === 0)
@@ -73,6 +74,7 @@ async function lookInto(
         )
       : ok(`Cell ${cell} reported to the directory of cells ${age}`),
     peopleFinding(await countDirectoryFacts(db, 'person'), await countSharedPeople(pool, cell)),
+    ...keyFindings(await listCellsWithout(pool, keyMark(key)), cell),
     ...roomFindings(own),
   ]
 }
@@ -82,6 +84,18 @@ function peopleFinding(here: number, there: number): Finding {
   return Math.abs(here - there) > Math.max(MISSING_MIN, here * MISSING_SHARE_MIN)
     ? fault(`${text}: restart a process with the role api, which compares them`)
     : ok(text)
+}
+
+function keyFindings(others: readonly number[], cell: number): Finding[] {
+  if (others.length === 0) return []
+  const text = others.includes(cell)
+    ? `The processes of cell ${cell} look up in the directory of cells with another DIRECTORY_KEY than this command`
+    : `Cells that look up in the directory of cells with another DIRECTORY_KEY than cell ${cell}: ${others.join(', ')}`
+  return [
+    fault(
+      `${text}, or run an older release: give all cells the same key, or people are refused where they come first`,
+    ),
+  ]
 }
 
 function roomFindings({ number, state, room, merchants }: RegisteredCell): Finding[] {

@@ -328,7 +328,8 @@ test('a cell writes all of its people, passkeys and merchants, then changes, and
   )
   await until(async () => (await reader.cellOfPasskey('credential')) === 0)
   await people.api.database.owner.query('delete from person_passkey')
-  await until(async () => (await rows('passkey_cell')).length === 0)
+  // What says that all cells look up with the same key.
+  await until(async () => (await rows('passkey_cell')).length === 1)
   // One that the directory has no room for keeps no other from it.
   await people.api.database.owner.query(`update organization set name = repeat('n', 2000) where id = $1`, [
     merchantId,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { keyMark } from '../../src/directory/lookup.ts'
 import { withDirectory } from '../../src/directory/open-directory.ts'
 import { addCell } from '../../src/directory/registry.ts'
 import { inspectDirectory } from '../../src/doctor/inspect-directory.ts'
@@ -18,7 +19,10 @@ afterAll(async () => {
   await api?.drop()
 })
 beforeEach(async () => {
-  await change('truncate person_cell')
+  await change('truncate person_cell, passkey_cell')
+  await change(
+    `insert into passkey_cell select hmac, number from cell, decode('${keyMark(key)}', 'hex') as hmac`,
+  )
   await change(`update cell set state = 'open', room = 100, merchants = 1, reported_at = now()`)
 })
 
@@ -93,4 +97,15 @@ test('a cell that is drained or full takes no new accounts', async () => {
     addCell(pool, { url: directory.database.ownerUrl, number: 3, room: 1 }),
   )
   expect((await findings()).at(-1)).toMatch(/^notice: Cell 3 is full with 1 merchants/)
+})
+
+test('cells that look up with different keys are a fault, for neither finds the people of the other', async () => {
+  await change(`update passkey_cell set lookup = sha256(lookup) where cell = 0`)
+  expect((await findings()).at(-1)).toBe(
+    'fault: Cells that look up in the directory of cells with another DIRECTORY_KEY than cell 3: 0, or run an older release: give all cells the same key, or people are refused where they come first',
+  )
+  await change(`update passkey_cell set lookup = sha256(lookup) where cell = 3`)
+  expect((await findings()).at(-1)).toMatch(
+    /^fault: The processes of cell 3 .* another DIRECTORY_KEY than this/,
+  )
 })
