@@ -88,6 +88,7 @@ export async function recordUpdate(
     blocks: update.blocks.map(({ block, transfers }) => ({ block, transfers: owned(transfers, ownerOf) })),
     reachesTip: last.hash === update.tip.hash,
     tracked,
+    isFinalityDeferred: isFinalityDeferred(parts),
     readAtMs: parts.clock().getTime(),
   }
   const judged = await judgeDisconnected(adapter, reading, last)
@@ -98,7 +99,7 @@ export async function recordUpdate(
     from = update.ancestor
   }
   const facts = reconcileBlocks(reading, judged)
-  await recordFacts(parts, isFinalityDeferred(parts) ? withoutFinality(facts) : facts, last.height)
+  await recordFacts(parts, reading.isFinalityDeferred ? withoutFinality(facts) : facts, last.height)
   if (last.hash !== from.hash) await advanceCheckpoint(parts, from, last)
   return last
 }

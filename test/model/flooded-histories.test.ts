@@ -108,6 +108,7 @@ class FloodedWorld {
       blocks: blocks.map((block) => ({ block, transfers: block.transfers })),
       reachesTip: blocks.length === above.length,
       tracked,
+      isFinalityDeferred: false,
       readAtMs,
     }
     for (const gone of disconnectedBy(reading)) expect(keyOfTracked(gone)).toContain(gone.payment.txid)

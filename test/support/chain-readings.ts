@@ -62,6 +62,7 @@ export function blocksReading(changes: Partial<BlocksReading>): BlocksReading {
     blocks: [],
     reachesTip: true,
     tracked: [],
+    isFinalityDeferred: false,
     readAtMs: READ_AT_MS,
     ...changes,
   }

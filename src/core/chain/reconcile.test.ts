@@ -35,6 +35,20 @@ test('confirmations are counted to the last block read, the including one counte
   ])
 })
 
+test('blocks above a payment say nothing of it before they make it final, nor where they never do', () => {
+  const reading = blocksReading({
+    blocks: [{ block: blockAt(11), transfers: [] }],
+    tracked: [
+      tracked('final', { block: blockAt(9), finality: 3 }),
+      tracked('early', { block: blockAt(9), finality: 4 }),
+      tracked('tagged', { block: blockAt(1), finality: 'safe' }),
+      tracked('settled', { block: blockAt(9), status: 'confirmed' }),
+    ],
+  })
+  expect(stateOf(reconcileBlocks(reading, null))).toEqual(['final block'])
+  expect(reconcileBlocks({ ...reading, isFinalityDeferred: true }, null)).toEqual([])
+})
+
 test('first seen is the earliest of the record, the block and this reading', () => {
   const firstSeen = (timeMs: number, known: TrackedTransfer[]) => {
     const block = { ...blockAt(11), timeMs }

@@ -1,5 +1,5 @@
 import type { Network } from '../assets.ts'
-import { countOf } from '../finality.ts'
+import { countOf, isFinal } from '../finality.ts'
 import type { BlockRef, Payment, TransferFact } from '../invoice/types.ts'
 import type { InvoiceOwner, OwnedTransfer } from './owned-transfer.ts'
 import { sumOutputs } from './sum-outputs.ts'
@@ -29,6 +29,8 @@ export type BlocksReading = {
   readonly reachesTip: boolean
   /** Unsettled transfers, and all that lie above the ancestor. */
   readonly tracked: readonly TrackedTransfer[]
+  /** Whether blocks by themselves make nothing final: see `withoutFinality`. */
+  readonly isFinalityDeferred: boolean
   readonly readAtMs: number
 }
 
@@ -89,14 +91,13 @@ export function reconcileBlocks(reading: BlocksReading, alive: ReadonlySet<strin
     const state = !isBlockSum && (alive === null || alive.has(txid)) ? 'mempool' : 'reorged'
     facts.add(gone, { ...identityOfPayment(gone.payment), state })
   }
-  for (const buried of reading.tracked) {
-    const { payment } = buried
-    // What is final needs no count, and what has no block has none.
-    if (payment.status !== 'confirming' || payment.block === null || reported.has(keyOfTracked(buried)))
-      continue
-    if (payment.block.height > reading.ancestor.height) continue
-    const confirmations = tipHeight - payment.block.height + 1
-    facts.add(buried, { ...identityOfPayment(payment), state: 'block', block: payment.block, confirmations })
+  // A block above changes only the count, which is not stored: it matters where the count makes the payment final.
+  for (const buried of reading.isFinalityDeferred ? [] : reading.tracked) {
+    const { block, status, finality } = buried.payment
+    if (status !== 'confirming' || block === null || reported.has(keyOfTracked(buried))) continue
+    const confirmations = tipHeight - block.height + 1
+    if (block.height > reading.ancestor.height || !isFinal(finality, { confirmations })) continue
+    facts.add(buried, { ...identityOfPayment(buried.payment), state: 'block', block, confirmations })
   }
   return facts.list()
 }
