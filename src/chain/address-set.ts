@@ -36,6 +36,11 @@ export class AddressSet implements WatchedAddresses {
     return this.#short.has(bytes, at)
   }
 
+  /** Those of 20 bytes, in the order in which they were added. */
+  short(): Iterable<Uint8Array> {
+    return this.#short.all()
+  }
+
   /** What `sieveShort` takes in place of the 20 bytes of `bytes` from `at`. */
   hashShort(bytes: Uint8Array, at: number): number {
     return this.#short.hashOf(bytes, at)
@@ -110,6 +115,14 @@ class AddressTable {
     this.#slots[slot * 2] = this.size
     this.#slots[slot * 2 + 1] = hash
     this.#mark(hash)
+  }
+
+  *all(): Iterable<Uint8Array> {
+    for (let index = 0; index < this.size; index++) {
+      const start = (index % ADDRESSES_PER_CHUNK) * this.#width
+      const chunk = this.#chunks[(index / ADDRESSES_PER_CHUNK) | 0]
+      if (chunk !== undefined) yield chunk.subarray(start, start + this.#width)
+    }
   }
 
   #mark(hash: number): void {

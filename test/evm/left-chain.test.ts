@@ -88,6 +88,9 @@ test('one glimpse of another fork moves no reading, takes no payment back and ac
   await anvil.mine(1)
   await watched.untilStatus(usdc.id, 'confirming')
   await watched.untilRead()
+  // One that has not read these blocks itself asks for their headers once more.
+  await watched.stopWatchers()
+  await watchThroughProxy()
   const fork = onAnotherFork(await anvil.height())
   await anvil.mine(1)
   await until(async () => fork.times > 0, { what: 'the other node has answered' })

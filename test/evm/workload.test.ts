@@ -21,8 +21,11 @@ afterAll(() => anvil.remove())
 class Follower {
   readonly adapter: EvmAdapter
   checkpoint: BlockRef
-  #blocks: { readonly height: number; readonly sums: ReadonlyMap<string, bigint> }[] = []
-  readonly #names = new Set<string>()
+  #blocks: {
+    readonly height: number
+    readonly sums: ReadonlyMap<string, bigint>
+    readonly transfers: readonly string[]
+  }[] = []
 
   constructor(adapter: EvmAdapter, checkpoint: BlockRef) {
     this.adapter = adapter
@@ -36,15 +39,21 @@ class Follower {
       this.#blocks = this.#blocks.filter(({ height }) => height <= update.ancestor.height)
       for (const { block, transfers } of update.blocks) {
         const sums = new Map<string, bigint>()
+        const found: string[] = []
         for (const { addressBytes, asset, amount, txid, outputIndex } of transfers) {
           const key = `${block.hash} ${addressBytes} ${asset}`
           sums.set(key, (sums.get(key) ?? 0n) + amount)
-          this.#names.add(`${block.hash} ${addressBytes} ${txid} ${outputIndex}`)
+          found.push(`${block.hash} ${addressBytes} ${txid} ${outputIndex} ${amount}`)
         }
-        this.#blocks.push({ height: block.height, sums })
+        this.#blocks.push({ height: block.height, sums, transfers: found })
       }
       this.checkpoint = update.blocks.at(-1)?.block ?? update.ancestor
     }
+  }
+
+  /** Each transfer with its transaction. */
+  transfers(): string[] {
+    return this.#blocks.flatMap((block) => block.transfers)
   }
 
   credits(): Map<string, bigint> {
@@ -66,11 +75,16 @@ test(`${TRANSFERS} random transfers with reorganisations are found once each, wi
     openAddresses: async () => workload.open,
   }
   const followers: Follower[] = []
-  for (const nativeMode of ['traces', 'balances'] as const) {
+  // The third reads one block after the other, each of them traced.
+  for (const nativeMode of ['traces', 'balances', 'traces'] as const) {
     const adapter = new EvmAdapter({ ...options, nativeMode })
     adapter.watched.add(workload.addresses)
     await adapter.connect()
     followers.push(new Follower(adapter, await adapter.tip()))
+  }
+  const [, , singly] = followers
+  const followAll = async (maxBlocks: number) => {
+    for (const follower of followers) await follower.follow(follower === singly ? 1 : maxBlocks)
   }
   let reorganisations = 0
   let isSeldom = true
@@ -82,11 +96,10 @@ test(`${TRANSFERS} random transfers with reorganisations are found once each, wi
     }
     // Sometimes many blocks and some reorganisations come between two looks.
     const maxBlocks = 1 + random.below(BLOCKS_PER_STEP_MAX)
-    if (random.chance(isSeldom ? 0.03 : 0.5))
-      for (const follower of followers) await follower.follow(maxBlocks)
+    if (random.chance(isSeldom ? 0.03 : 0.5)) await followAll(maxBlocks)
     if (random.chance(0.05)) isSeldom = !isSeldom
   }
-  for (const follower of followers) await follower.follow(BLOCKS_PER_STEP_MAX)
+  await followAll(BLOCKS_PER_STEP_MAX)
   // A reorganisation may go below where the followers began; nothing was paid there before.
   const expected = await workload.creditsAbove(0)
   expect(expected.size).toBeGreaterThan(TRANSFERS / 4)
@@ -94,5 +107,6 @@ test(`${TRANSFERS} random transfers with reorganisations are found once each, wi
   expect(workload.sweeps).toBeGreaterThan(2)
   const sorted = (sums: ReadonlyMap<string, bigint>) => [...sums].sort()
   for (const follower of followers) expect(sorted(follower.credits())).toEqual(sorted(expected))
+  expect(followers[0]?.transfers()).toEqual(singly?.transfers())
   for (const { adapter } of followers) await adapter.close()
 }, 3_600_000)

@@ -65,7 +65,7 @@ export class BalanceScan {
   ): Promise<ReadBlock> {
     const isOurs = (address: string | null | undefined) =>
       address != null && isWatched(this.#watched, address)
-    if (!block.transactions.some(({ from, to }) => isOurs(to) || isOurs(from)))
+    if (!block.sent.some(({ from, to }) => isOurs(to) || isOurs(from)))
       return { block, direct: [], spent: new Map() }
     const receipts = await receiptsOf(block)
     const direct = directCredits(this.#asset, this.#watched, block, receipts)
@@ -144,7 +144,7 @@ export function directCredits(
   block: EvmBlock,
   receipts: readonly EvmReceipt[],
 ): FoundTransfer[] {
-  return block.transactions.flatMap(({ hash, from, to, value }, index): FoundTransfer[] => {
+  return block.sent.flatMap(({ hash, from, to, value }, index): FoundTransfer[] => {
     if (to == null || to === from || value === 0n || receipts[index]?.status !== SUCCEEDED) return []
     return isWatched(watched, to) ? [nativeCredit(asset, hash, to, value)] : []
   })
@@ -153,7 +153,7 @@ export function directCredits(
 /** What the senders of a block's transactions paid out: value where it moved, and fees, Base's for Ethereum included. */
 function spentBy(block: EvmBlock, receipts: readonly EvmReceipt[]): Map<string, bigint> {
   const spent = new Map<string, bigint>()
-  block.transactions.forEach(({ from, to, value }, index) => {
+  block.sent.forEach(({ from, to, value }, index) => {
     const receipt = receipts[index]
     if (receipt === undefined) throw new Error('there are fewer receipts than transactions')
     const { gasUsed, effectiveGasPrice = 0n, l1Fee, status } = receipt

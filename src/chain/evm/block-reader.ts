@@ -6,7 +6,8 @@ import { concurrently } from '../concurrently.ts'
 import { BalanceScan } from './balance-scan.ts'
 import { BlockReceipts } from './block-receipts.ts'
 import type { BlockTraces } from './block-traces.ts'
-import type { EvmHeader, EvmLog, EvmReceipt } from './evm-answers.ts'
+import { CatchUpTraces } from './catch-up-traces.ts'
+import type { EvmBlock, EvmHeader, EvmLog, EvmReceipt } from './evm-answers.ts'
 import { type EvmNode, referenceOf, TRANSFER_TOPIC } from './evm-node.ts'
 import { EvmRpcError } from './evm-rpc.ts'
 import { creditsOfTraces, creditsOfWithdrawals } from './native-credits.ts'
@@ -33,6 +34,7 @@ export class BlockReader {
   readonly #scan: BalanceScan
   readonly #traces: BlockTraces
   readonly #receipts: BlockReceipts
+  readonly #catchUp: CatchUpTraces
 
   constructor(parts: {
     readonly node: EvmNode
@@ -49,10 +51,16 @@ export class BlockReader {
     this.#watched = parts.watched
     this.#openAddresses = parts.openAddresses
     this.#receipts = new BlockReceipts(parts.node)
+    this.#catchUp = new CatchUpTraces(parts)
     this.#scan = new BalanceScan(parts.node, parts.asset, parts.watched)
   }
 
-  /** Blocks that follow one another, in order. */
+  /** Whether so many blocks are read quicker with their transactions in full. */
+  readsWhole(count: number, mode: NativeMode): boolean {
+    return count > 1 && (mode === 'balances' || this.#catchUp.pays(count))
+  }
+
+  /** Blocks that follow one another, in order, with their transactions in full where `readsWhole` says so. */
   async read(headers: readonly EvmHeader[], mode: NativeMode): Promise<ScannedBlock[]> {
     const [only] = headers
     // The receipts of a block hold its logs, prove them later, and say what its transactions did.
@@ -73,10 +81,7 @@ export class BlockReader {
     mode: NativeMode,
     tokensOf: (header: EvmHeader) => Promise<FoundTransfer[]>,
   ): Promise<ScannedBlock[]> {
-    const native =
-      mode === 'traces'
-        ? await concurrently(headers, BLOCKS_IN_FLIGHT, (header) => this.#tracedCredits(header))
-        : await this.#creditsByBalances(headers)
+    const native = await this.#nativeCredits(headers, mode)
     const tokens = await concurrently(headers, BLOCKS_IN_FLIGHT, tokensOf)
     return headers.map((header, index) => ({
       block: referenceOf(header),
@@ -94,6 +99,13 @@ export class BlockReader {
     return creditsOfLogs(await this.#provenLogs(header), this.#tokens, this.#watched)
   }
 
+  async #nativeCredits(headers: readonly EvmHeader[], mode: NativeMode): Promise<FoundTransfer[][]> {
+    if (mode === 'balances') return this.#creditsByBalances(headers)
+    const blocks = headers.filter(isWhole)
+    const found = blocks.length === headers.length ? await this.#catchUp.creditsIn(blocks) : null
+    return found ?? concurrently(headers, BLOCKS_IN_FLIGHT, (header) => this.#tracedCredits(header))
+  }
+
   async #tracedCredits(header: EvmHeader): Promise<FoundTransfer[]> {
     const traces = await this.#traces.of(header)
     if (traces === null) return (await this.#creditsByBalances([header])).flat()
@@ -109,7 +121,9 @@ export class BlockReader {
     if (first === undefined) return []
     // What could be paid when the first of them came, and all that can be since.
     const open = await this.#openAddresses(new Date(first.timestamp * 1_000), first.number)
-    const blocks = await concurrently(headers, BLOCKS_IN_FLIGHT, ({ hash }) => this.#node.blockOf(hash))
+    const blocks = await concurrently(headers, BLOCKS_IN_FLIGHT, async (header) =>
+      isWhole(header) ? header : this.#node.blockOf(header.hash),
+    )
     return this.#scan.creditsIn(blocks, (block) => this.#receipts.of(block), open)
   }
 
@@ -190,6 +204,8 @@ export class BlockReader {
     }
   }
 }
+
+const isWhole = (header: EvmHeader | EvmBlock): header is EvmBlock => 'sent' in header
 
 const logsIn = (receipts: readonly EvmReceipt[]): EvmLog[] =>
   receipts.flatMap(({ logs, transactionHash }) => logs.map((log) => ({ ...log, transactionHash })))

@@ -101,15 +101,21 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     const parts = { node: this.#node, traces: this.#traces, watched: this.watched }
     this.#reader = new BlockReader({ ...parts, tokens: this.#tokens, asset, openAddresses })
     const { reorgDepthMax } = evmNetworkOf(chain)
-    this.#walk = new EvmWalk(this.#node, reorgDepthMax, (headers) =>
-      this.#reader.read(headers, this.#requireMode()),
-    )
+    this.#walk = new EvmWalk(this.#node, reorgDepthMax, {
+      readsWhole: (count) => this.#reader.readsWhole(count, this.#requireMode()),
+      read: (headers) => this.#reader.read(headers, this.#requireMode()),
+    })
     const modeOf = (header: EvmHeader) => this.#modeAt(header)
     // What an old block is refused must not leave new ones untraced.
     const traces = new BlockTraces(this.#node, this.#traces)
     const reader = new BlockReader({ ...parts, traces, tokens: [], asset, openAddresses })
     this.credits = new EvmCreditCheck({ node: this.#node, traces, asset, modeOf, reader })
-    this.tokens = new EvmTokenReader({ ...parts, tokens: this.#tokens, reader: this.#reader })
+    this.tokens = new EvmTokenReader({
+      ...parts,
+      tokens: this.#tokens,
+      reader: this.#reader,
+      headers: this.#walk.headers,
+    })
   }
 
   /** How native coin is found on this node; null before that was determined. */

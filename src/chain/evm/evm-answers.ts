@@ -45,8 +45,14 @@ export type EvmHeader = z.infer<typeof headerSchema>
 
 const transaction = z.object({ hash, from: address, to: address.nullish(), value: quantity })
 
-/** A block with its transactions in full. */
-export const blockSchema = z.object({ ...headerFields, transactions: z.array(transaction) })
+/** A block with its transactions in full, `sent`, beside their ids. */
+export const blockSchema = z
+  .object({ ...headerFields, transactions: z.array(transaction) })
+  .transform(({ transactions: sent, ...fields }) => ({
+    ...fields,
+    transactions: sent.map((each) => each.hash),
+    sent,
+  }))
 export type EvmBlock = z.infer<typeof blockSchema>
 
 /** Of a list that anybody writes (EIP-7702): null where it is none that could be good. */

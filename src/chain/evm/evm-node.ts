@@ -29,7 +29,7 @@ export const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11
  */
 const BALANCES_PROGRAM = '0x5f5f5b36821015601d57813560601c31815260200190601401906002565b5ff3'
 const BALANCES_ACCOUNT = '0x00000000000000000000000000000000ba1a4ce5'
-const BALANCES_PER_CALL = 15_000
+export const BALANCES_PER_CALL = 15_000
 /** 50 million: the most that geth gives to a call by default. */
 const BALANCES_GAS = { gas: '0x2faf080' }
 /** Nodes may give less to a call, refuse to give so much (EIP-7825), or charge more for each balance. */
@@ -45,11 +45,8 @@ const TRACE_TIMEOUT = /time(d )?-?out/i
 
 const DIFF_TRACER = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } }
 
-/** A block by its hash, and its transactions or their ids. */
-export type WithTransactions = {
-  readonly hash: string
-  readonly transactions: readonly (string | { readonly hash: string })[]
-}
+/** A block by its hash, and the ids of its transactions. */
+export type WithTransactions = Pick<EvmHeader, 'hash' | 'transactions'>
 
 /** The questions we ask an EVM node. Blocks are identified by hash wherever their contents are read. */
 export class EvmNode {
@@ -78,6 +75,11 @@ export class EvmNode {
   headerAt(place: number | 'latest' | 'safe' | 'finalized'): Promise<EvmHeader | null> {
     const tag = typeof place === 'number' ? hexOf(place) : place
     return this.#headerBy('eth_getBlockByNumber', tag)
+  }
+
+  /** The block at this height of the node's best chain with its transactions in full; null where there is none. */
+  blockAt(height: number): Promise<EvmBlock | null> {
+    return this.rpc.call('eth_getBlockByNumber', [hexOf(height), true], blockSchema.nullable())
   }
 
   /** Null where the node has no such block, on its best chain or beside it. */
@@ -254,17 +256,16 @@ export function areReceiptsOf(
   { hash, transactions }: WithTransactions,
   receipts: readonly EvmReceipt[],
 ): boolean {
-  const ids = transactions.map((each) => (typeof each === 'string' ? each : each.hash))
   return (
-    receipts.length === ids.length &&
+    receipts.length === transactions.length &&
     receipts.every(({ transactionHash, blockHash }, index) => {
-      return transactionHash === ids[index] && blockHash === hash
+      return transactionHash === transactions[index] && blockHash === hash
     })
   )
 }
 
 const hexOf = (height: number): string => `0x${height.toString(16)}`
 
-export function referenceOf({ number, hash, timestamp }: EvmHeader | EvmBlock): BlockRef {
+export function referenceOf({ number, hash, timestamp }: EvmHeader): BlockRef {
   return { height: number, hash, timeMs: timestamp * 1_000 }
 }

@@ -11,6 +11,7 @@ import { concurrently } from '../concurrently.ts'
 import { trailAfter } from '../trail.ts'
 import type { EvmHeader } from './evm-answers.ts'
 import { type EvmNode, referenceOf } from './evm-node.ts'
+import { ReadHeaders } from './read-headers.ts'
 
 const HEADERS_IN_FLIGHT = 8
 /** A chain that grows while it is read is read again; nodes behind one address may be some blocks apart. */
@@ -19,13 +20,21 @@ const WALK_PAUSE_MS = 80
 
 type Ancestor = Pick<ChainUpdate, 'ancestor' | 'isAncestorAssumed'>
 
+type WalkReader = {
+  /** Whether so many blocks are to be asked for with their transactions in full. */
+  readsWhole(count: number): boolean
+  read(headers: readonly EvmHeader[]): Promise<ScannedBlock[]>
+}
+
 /**
  * Walks the node's best chain from a checkpoint. Every step is proved by the parent hashes in the headers; heights
  * are only a way to ask.
  */
 export class EvmWalk {
+  /** Those of the blocks that were read last. */
+  readonly headers = new ReadHeaders()
   readonly #node: EvmNode
-  readonly #read: (headers: readonly EvmHeader[]) => Promise<ScannedBlock[]>
+  readonly #reader: WalkReader
   readonly #depthMax: number
   /** The newest blocks of the chain as we walked it: a node forgets what was reorganised away. */
   #trail: readonly BlockRef[] = []
@@ -33,14 +42,10 @@ export class EvmWalk {
   #trailBefore: readonly BlockRef[] = []
 
   /** `depthMax`: blocks that a reorganisation may take back. */
-  constructor(
-    node: EvmNode,
-    depthMax: number,
-    read: (headers: readonly EvmHeader[]) => Promise<ScannedBlock[]>,
-  ) {
+  constructor(node: EvmNode, depthMax: number, reader: WalkReader) {
     this.#node = node
     this.#depthMax = depthMax
-    this.#read = read
+    this.#reader = reader
   }
 
   /** See `ChainAdapter.nextUpdate`. Costs one call at the tip; one new block costs that and its contents. */
@@ -56,7 +61,8 @@ export class EvmWalk {
       }
       const headers = await this.#headersAbove(checkpoint, tip, maxBlocks)
       if (headers === null) continue
-      const blocks = await this.#read(headers.above)
+      const blocks = await this.#reader.read(headers.above)
+      this.headers.keep(headers.above)
       const { above: _above, ...from } = headers
       const step: ChainUpdate = { ...from, blocks, tip: referenceOf(tip) }
       const read = blocks.map(({ block }) => block)
@@ -96,10 +102,14 @@ export class EvmWalk {
       { length: Math.min(tip.number - ancestor.height, limit) },
       (_, index) => ancestor.height + 1 + index,
     )
-    const above = await concurrently(heights, HEADERS_IN_FLIGHT, (height) =>
-      height === tip.number ? Promise.resolve(tip) : this.#node.headerAt(height),
-    )
+    const isWhole = this.#reader.readsWhole(heights.length)
+    const above = await concurrently(heights, HEADERS_IN_FLIGHT, async (height) => {
+      if (isWhole) return this.#node.blockAt(height)
+      return height === tip.number ? tip : this.#node.headerAt(height)
+    })
     const headers = above.flatMap((header) => header ?? [])
+    const end = headers.at(-1)
+    if (end?.number === tip.number && end.hash !== tip.hash) return null
     return headers.length === heights.length && isChain(ancestor, headers)
       ? { ...shared, above: headers }
       : null

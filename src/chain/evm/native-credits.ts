@@ -2,7 +2,7 @@ import { hexToBytes } from '@noble/hashes/utils.js'
 import type { AssetId } from '../../core/assets.ts'
 import type { FoundTransfer } from '../adapter.ts'
 import type { AddressSet } from '../address-set.ts'
-import type { EvmBlock, EvmHeader, EvmTraces } from './evm-answers.ts'
+import type { EvmHeader, EvmTraces } from './evm-answers.ts'
 import { NATIVE_OUTPUT } from './token-logs.ts'
 
 const WEI_PER_GWEI = 1_000_000_000n
@@ -18,6 +18,16 @@ export function nativeCredit(asset: AssetId, txid: string, address: string, amou
   return { addressBytes, txid, outputIndex: NATIVE_OUTPUT, asset, amount, minimumConfirmations: 1 }
 }
 
+/** By how much one transaction changed the balances of watched addresses. */
+function changesOf({ result: { pre, post } }: EvmTraces[number], watched: Watched) {
+  const before = new Map(Object.entries(pre).map(([address, state]) => [address.toLowerCase(), state]))
+  return Object.entries(post).flatMap(([written, { balance }]) => {
+    const address = written.toLowerCase()
+    if (balance === undefined || !isWatched(watched, address)) return []
+    return [{ address, amount: balance - (before.get(address)?.balance ?? 0n) }]
+  })
+}
+
 /**
  * What each transaction leaves at watched addresses, from the balances before and after it: transfers, payments by
  * contracts, self-destructs, fees of a block's producer, whatever way the coin took. What an address spends is no credit.
@@ -28,17 +38,21 @@ export function creditsOfTraces(
   asset: AssetId,
   watched: Watched,
 ): FoundTransfer[] {
-  return traces.flatMap(({ result: { pre, post } }, index): FoundTransfer[] => {
+  return traces.flatMap((trace, index): FoundTransfer[] => {
     const txid = transactions[index]
     if (txid === undefined) throw new Error('there are more traces than transactions')
-    const before = new Map(Object.entries(pre).map(([address, state]) => [address.toLowerCase(), state]))
-    return Object.entries(post).flatMap(([written, { balance }]): FoundTransfer[] => {
-      const address = written.toLowerCase()
-      if (balance === undefined || !isWatched(watched, address)) return []
-      const amount = balance - (before.get(address)?.balance ?? 0n)
-      return amount > 0n ? [nativeCredit(asset, txid, address, amount)] : []
-    })
+    return changesOf(trace, watched).flatMap(({ address, amount }) =>
+      amount > 0n ? [nativeCredit(asset, txid, address, amount)] : [],
+    )
   })
+}
+
+/** By how much a block's transactions together changed the balances of watched addresses, what these spent included. */
+export function changesOfTraces(traces: EvmTraces, watched: Watched): Map<string, bigint> {
+  const sums = new Map<string, bigint>()
+  for (const { address, amount } of traces.flatMap((trace) => changesOf(trace, watched)))
+    sums.set(address, (sums.get(address) ?? 0n) + amount)
+  return sums
 }
 
 /**
@@ -46,7 +60,7 @@ export function creditsOfTraces(
  * transaction: the block itself stands in its place.
  */
 export function creditsOfWithdrawals(
-  { hash, withdrawals = [] }: Pick<EvmHeader | EvmBlock, 'hash' | 'withdrawals'>,
+  { hash, withdrawals = [] }: Pick<EvmHeader, 'hash' | 'withdrawals'>,
   asset: AssetId,
   watched: Watched,
 ): FoundTransfer[] {

@@ -8,6 +8,7 @@ import type { BlockReader } from './block-reader.ts'
 import type { EvmHeader, EvmLog } from './evm-answers.ts'
 import { type EvmNode, referenceOf } from './evm-node.ts'
 import { EvmRpcError } from './evm-rpc.ts'
+import type { ReadHeaders } from './read-headers.ts'
 import { creditsOfLogs, requireLogsOf } from './token-logs.ts'
 
 const BLOCKS_IN_FLIGHT = 4
@@ -19,25 +20,30 @@ export class EvmTokenReader implements TokenReader {
   readonly #tokens: readonly EvmToken[]
   readonly #watched: AddressSet
   readonly #reader: BlockReader
+  readonly #headers: ReadHeaders
 
   constructor(parts: {
     readonly node: EvmNode
     readonly tokens: readonly EvmToken[]
     readonly watched: AddressSet
     readonly reader: BlockReader
+    readonly headers: ReadHeaders
   }) {
     this.assets = parts.tokens.map(({ asset }) => asset)
     this.#node = parts.node
     this.#tokens = parts.tokens
     this.#watched = parts.watched
     this.#reader = parts.reader
+    this.#headers = parts.headers
   }
 
   async prove(from: BlockRef, toHeight: number): Promise<TokenReading | null> {
-    const heights = Array.from({ length: toHeight - from.height }, (_, index) => from.height + 1 + index)
+    const known = this.#headers.above(from, toHeight)
+    const first = from.height + 1 + known.length
+    const heights = Array.from({ length: toHeight + 1 - first }, (_, index) => first + index)
     const reported = await concurrently(heights, BLOCKS_IN_FLIGHT, (height) => this.#node.headerAt(height))
-    const headers = reported.flatMap((header) => header ?? [])
-    if (headers.length < heights.length || !follow(from, headers)) return null
+    const headers = [...known, ...reported.flatMap((header) => header ?? [])]
+    if (headers.length < toHeight - from.height || !follow(from, headers)) return null
     const blocks = await concurrently(headers, BLOCKS_IN_FLIGHT, async (header) => ({
       block: referenceOf(header),
       parentHash: header.parentHash,

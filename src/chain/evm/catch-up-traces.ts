@@ -1,0 +1,144 @@
+import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
+import type { AssetId } from '../../core/assets.ts'
+import { BlockDataMissing, type FoundTransfer } from '../adapter.ts'
+import type { AddressSet } from '../address-set.ts'
+import { concurrently } from '../concurrently.ts'
+import type { BlockTraces } from './block-traces.ts'
+import type { EvmBlock } from './evm-answers.ts'
+import { BALANCES_PER_CALL, type EvmNode } from './evm-node.ts'
+import { isTooMuch } from './evm-rpc.ts'
+import { changesOfTraces, creditsOfTraces, creditsOfWithdrawals, isWatched } from './native-credits.ts'
+
+const BLOCKS_IN_FLIGHT = 4
+/** A question for so many balances takes a node about as long as the traces of some blocks. */
+const BLOCKS_PER_BALANCES = 4
+/** A node that has put the state of one old block away, or is too slow for it, is so for the next ones. */
+const REST_MS = 60_000
+
+type Balances = ReadonlyMap<string, bigint>
+/** Of a block that was traced: what it credited, and by how much it changed which watched address's balance. */
+type Traced = { readonly credits: readonly FoundTransfer[]; readonly changes: Balances }
+type Ends = { readonly before: Balances; readonly after: Balances }
+
+/**
+ * Native coin in many blocks of which few are traced. Coin leaves a watched address only by a transaction that its own key
+ * signed: what a delegated one runs (contracts/Sweeper.sol) cannot send any. So the blocks with a transaction from or to a
+ * watched address are traced, and where every watched address then holds after the last block what it held before the first
+ * one and these changed, nothing came in the others. Where not, halves of halves tell which others to trace. What is found
+ * is the same as if every block were.
+ */
+export class CatchUpTraces {
+  readonly #node: EvmNode
+  readonly #traces: BlockTraces
+  readonly #asset: AssetId
+  readonly #watched: AddressSet
+  #restUntilMs = 0
+
+  constructor(parts: {
+    readonly node: EvmNode
+    readonly traces: BlockTraces
+    readonly asset: AssetId
+    readonly watched: AddressSet
+  }) {
+    this.#node = parts.node
+    this.#traces = parts.traces
+    this.#asset = parts.asset
+    this.#watched = parts.watched
+  }
+
+  /**
+   * Whether to ask for balances costs less than to trace so many blocks: what all addresses hold, twice. Where a trace has
+   * failed, one must succeed first, and says so.
+   */
+  pays(blocks: number): boolean {
+    if (performance.now() < this.#restUntilMs || this.#traces.notice !== null) return false
+    return 2 * Math.ceil(this.#watched.size / BALANCES_PER_CALL) * BLOCKS_PER_BALANCES <= blocks
+  }
+
+  /** For each of some blocks that follow one another what it credited; null where each of them must be traced. */
+  async creditsIn(blocks: readonly EvmBlock[]): Promise<FoundTransfer[][] | null> {
+    const [first, last] = [blocks[0], blocks.at(-1)]
+    if (first === undefined || last === undefined || !this.pays(blocks.length)) return null
+    const traced = new Map<string, Traced>()
+    const isOurs = (address: string | null | undefined) =>
+      address != null && isWatched(this.#watched, address)
+    const touched = blocks.filter(({ sent }) => sent.some(({ from, to }) => isOurs(from) || isOurs(to)))
+    try {
+      await concurrently(touched, BLOCKS_IN_FLIGHT, (block) => this.#trace(block, traced))
+      const ends = await this.#endsOf(first.parentHash, last.hash, traced)
+      await this.#explain(blocks, ends, traced)
+    } catch (error) {
+      if (!isTooMuch(error) && !(error instanceof BlockDataMissing)) throw error
+      this.#restUntilMs = performance.now() + REST_MS
+      return null
+    }
+    return blocks.map((block) => [
+      ...(traced.get(block.hash)?.credits ?? []),
+      ...creditsOfWithdrawals(block, this.#asset, this.#watched),
+    ])
+  }
+
+  /** What addresses held before and after, of those whose balance is another one, or was changed by a traced block. */
+  async #endsOf(parentHash: string, hash: string, traced: ReadonlyMap<string, Traced>): Promise<Ends> {
+    const addresses = [...this.#watched.short()]
+    const [before, after] = await Promise.all([
+      this.#node.balancesAt(parentHash, addresses),
+      this.#node.balancesAt(hash, addresses),
+    ])
+    const changed = new Set([...traced.values()].flatMap(({ changes }) => [...changes.keys()]))
+    const ends = { before: new Map<string, bigint>(), after: new Map<string, bigint>() }
+    addresses.forEach((addressBytes, index) => {
+      const [held, holds] = [before[index] ?? 0n, after[index] ?? 0n]
+      const address = held === holds && changed.size === 0 ? null : `0x${bytesToHex(addressBytes)}`
+      if (address === null || (held === holds && !changed.has(address))) return
+      ends.before.set(address, held)
+      ends.after.set(address, holds)
+    })
+    return ends
+  }
+
+  /** Traces those of these blocks that must have changed a balance by something else than what was traced. */
+  async #explain(blocks: readonly EvmBlock[], ends: Ends, traced: Map<string, Traced>): Promise<void> {
+    if (blocks.every(({ hash }) => traced.has(hash))) return
+    const explained = this.#explainedIn(blocks, traced)
+    const suspects = [...ends.before].flatMap(([address, held]) =>
+      (ends.after.get(address) ?? 0n) - held === (explained.get(address) ?? 0n) ? [] : [address],
+    )
+    if (suspects.length === 0) return
+    const [only] = blocks
+    if (only !== undefined && blocks.length === 1) return this.#trace(only, traced)
+    const half = blocks.length >>> 1
+    const [lower, upper] = [blocks.slice(0, half), blocks.slice(half)]
+    const between = await this.#balancesAt(lower.at(-1)?.hash ?? '', suspects)
+    const of = (balances: Balances) =>
+      new Map(suspects.map((address) => [address, balances.get(address) ?? 0n]))
+    await this.#explain(lower, { before: of(ends.before), after: between }, traced)
+    await this.#explain(upper, { before: between, after: of(ends.after) }, traced)
+  }
+
+  #explainedIn(blocks: readonly EvmBlock[], traced: ReadonlyMap<string, Traced>): Balances {
+    const sums = new Map<string, bigint>()
+    const add = (address: string, amount: bigint) => sums.set(address, (sums.get(address) ?? 0n) + amount)
+    for (const block of blocks) {
+      for (const [address, amount] of traced.get(block.hash)?.changes ?? []) add(address, amount)
+      for (const { addressBytes, amount } of creditsOfWithdrawals(block, this.#asset, this.#watched))
+        add(`0x${addressBytes}`, amount)
+    }
+    return sums
+  }
+
+  async #trace(block: EvmBlock, traced: Map<string, Traced>): Promise<void> {
+    const traces = await this.#traces.of(block)
+    if (traces === null) throw new BlockDataMissing(`block ${block.number} is not traced now`)
+    const credits = creditsOfTraces(block, traces, this.#asset, this.#watched)
+    traced.set(block.hash, { credits, changes: changesOfTraces(traces, this.#watched) })
+  }
+
+  async #balancesAt(hash: string, addresses: readonly string[]): Promise<Balances> {
+    const balances = await this.#node.balancesAt(
+      hash,
+      addresses.map((address) => hexToBytes(address.slice(2))),
+    )
+    return new Map(addresses.map((address, index) => [address, balances[index] ?? 0n]))
+  }
+}
