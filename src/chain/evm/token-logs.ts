@@ -8,19 +8,26 @@ import { TRANSFER_TOPIC } from './evm-node.ts'
 
 const BLOOM_BITS = 2_048
 
-/**
- * Whether a block's bloom filter (512 hex digits with 0x) may hold this address or topic (Yellow Paper, 4.3.1). False is
- * certain; true may be by chance.
- */
-function mayHold(bloom: string, item: string): boolean {
+/** The bits of those asked for, which are few: the pinned contracts, and one topic. */
+const bitsByItem = new Map<string, readonly number[]>()
+
+/** The three bits of an address or topic in a block's bloom filter (Yellow Paper, 4.3.1). */
+function bitsOf(item: string): readonly number[] {
+  const known = bitsByItem.get(item)
+  if (known !== undefined) return known
   const hash = keccak_256(hexToBytes(item.slice(2)))
-  for (let pair = 0; pair < 6; pair += 2) {
-    const bit = (((hash[pair] ?? 0) << 8) | (hash[pair + 1] ?? 0)) % BLOOM_BITS
-    // The filter is one big-endian number of 512 digits.
+  const bits = [0, 2, 4].map((pair) => (((hash[pair] ?? 0) << 8) | (hash[pair + 1] ?? 0)) % BLOOM_BITS)
+  bitsByItem.set(item, bits)
+  return bits
+}
+
+/** Whether a bloom filter (512 hex digits with 0x) may hold this address or topic. False is certain; true may be by chance. */
+function mayHold(bloom: string, item: string): boolean {
+  return bitsOf(item).every((bit) => {
+    // The filter is one big-endian number.
     const digit = bloom[bloom.length - 1 - Math.floor(bit / 4)]
-    if (((Number.parseInt(digit ?? '0', 16) >>> (bit % 4)) & 1) === 0) return false
-  }
-  return true
+    return ((Number.parseInt(digit ?? '0', 16) >>> (bit % 4)) & 1) === 1
+  })
 }
 
 /** A transaction credits an address once in each asset: its native coin is output 0, each token the one of the registry. */
