@@ -162,15 +162,15 @@ test('catching up with the payments of a shop against ponder, which only makes a
     rounds.push({ ours: BLOCKS / seconds.ours, tokens: BLOCKS / seconds.tokens, all: BLOCKS / seconds.all })
   }
   const rate = (of: 'ours' | 'tokens' | 'all') => median(rounds.map((round) => round[of])).toFixed(0)
-  const figure = (name: string, of: 'tokens' | 'all') => {
+  const figure = (name: string, of: 'tokens' | 'all', target: string) => {
     const ratios = rounds.map((round) => round.ours / round[of])
     printFigure({
       name: `Catching up over ${BLOCKS} blocks of ${TRANSFERS_PER_BLOCK} USDC transfers, ${addresses.length} of them payments, coin looked for as well ÷ ponder 0.16 ${name}`,
-      target: '≥2',
+      target,
       measured: median(ratios).toFixed(2),
       detail: `${spread(ratios)}; ${rate('ours')} blocks/s against ${rate(of)}`,
     })
   }
-  figure('looking for both too', 'all')
-  figure('looking for USDC alone', 'tokens')
+  figure('looking for both too', 'all', '≥2')
+  figure('looking for USDC alone', 'tokens', '≥1.5')
 })
