@@ -38,12 +38,8 @@ export class EvmTokenReader implements TokenReader {
   }
 
   async prove(from: BlockRef, toHeight: number): Promise<TokenReading | null> {
-    const known = this.#headers.above(from, toHeight)
-    const first = from.height + 1 + known.length
-    const heights = Array.from({ length: toHeight + 1 - first }, (_, index) => first + index)
-    const reported = await concurrently(heights, BLOCKS_IN_FLIGHT, (height) => this.#node.headerAt(height))
-    const headers = [...known, ...reported.flatMap((header) => header ?? [])]
-    if (headers.length < toHeight - from.height || !follow(from, headers)) return null
+    const headers = await this.#headersAbove(from, toHeight)
+    if (headers === null) return null
     const blocks = await concurrently(headers, BLOCKS_IN_FLIGHT, async (header) => ({
       block: referenceOf(header),
       parentHash: header.parentHash,
@@ -51,6 +47,26 @@ export class EvmTokenReader implements TokenReader {
     }))
     const end = blocks.at(-1)?.block ?? from
     return { end, blocks: blocks.filter(({ transfers }) => transfers.length > 0) }
+  }
+
+  /** The last one is asked for in any case: what the walk remembers may be of a branch that is not ours any more. */
+  async #headersAbove(from: BlockRef, toHeight: number): Promise<EvmHeader[] | null> {
+    const known = this.#headers.above(from, toHeight - 1)
+    const headers = await this.#headersFrom(from, toHeight, known)
+    return headers === null && known.length > 0 ? this.#headersFrom(from, toHeight, []) : headers
+  }
+
+  /** Asks for those that follow the known ones; null where they do not stand on one another. */
+  async #headersFrom(
+    from: BlockRef,
+    toHeight: number,
+    known: readonly EvmHeader[],
+  ): Promise<EvmHeader[] | null> {
+    const first = from.height + 1 + known.length
+    const heights = Array.from({ length: toHeight + 1 - first }, (_, index) => first + index)
+    const reported = await concurrently(heights, BLOCKS_IN_FLIGHT, (height) => this.#node.headerAt(height))
+    const headers = [...known, ...reported.flatMap((header) => header ?? [])]
+    return headers.length === toHeight - from.height && follow(from, headers) ? headers : null
   }
 
   async read(from: BlockRef, toHeight: number): Promise<TokenReading | null> {
