@@ -137,3 +137,68 @@ test('where so many addresses are watched that their balances cost more, each bl
   expect(together.found).toEqual(singly.found)
   expect(together.callsOf('eth_call')).toBe(0)
 })
+
+const failing = (message: string) => () => {
+  throw new Error(message)
+}
+/** What a node may do to questions that it was never asked before it was caught up with like this. */
+const REFUSALS: readonly (readonly [what: string, refuse: () => void])[] = [
+  ['takes no state override, and says nothing of it', () => proxy.lie('eth_call', () => '0x')],
+  ['refuses calls of that size as a whole', () => proxy.forbid(({ method }) => method === 'eth_call')],
+  [
+    'gives no block with its transactions in full',
+    () =>
+      proxy.lie('eth_getBlockByNumber', (block, { params }) =>
+        params[1] === true ? failing('too large')() : block,
+      ),
+  ],
+  [
+    'has a transaction in full that is like no other',
+    () =>
+      proxy.lie('eth_getBlockByNumber', (block, { params }) => {
+        const { transactions } = block as { transactions: object[] }
+        return params[1] === true
+          ? { ...(block as object), transactions: transactions.map(() => ({})) }
+          : block
+      }),
+  ],
+]
+
+for (const [what, refuse] of REFUSALS) {
+  test(`each block is traced on a node that ${what}`, async () => {
+    const singly = await read(newAdapter(), 1)
+    refuse()
+    const together = await read(newAdapter(), 16)
+    expect(together.found).toEqual(singly.found)
+    // Those of the first blocks that are ours may have been traced before.
+    expect(together.callsOf('debug_traceBlockByHash')).toBeGreaterThanOrEqual(BLOCKS)
+    expect(together.callsOf('eth_call')).toBeLessThanOrEqual(2)
+  })
+}
+
+test('a node that gives little gas to a call is not asked for balances a few at a time', async () => {
+  const singly = await read(newAdapter(), 1)
+  const ADDRESS_DIGITS = 40
+  proxy.lie('eth_call', (balances, { params: [call] }) => {
+    const { data } = call as { data: string }
+    return data.length > 2 + 100 * ADDRESS_DIGITS ? failing('out of gas')() : balances
+  })
+  const adapter = newAdapter()
+  adapter.watched.add(Array.from({ length: 20_000 }, () => randomBytes(20)))
+  const together = await read(adapter, 16)
+  expect(together.found).toEqual(singly.found)
+  expect(together.callsOf('eth_call')).toBeLessThan(40)
+})
+
+test('a provider that answers no more calls for now is not asked for more traces instead', async () => {
+  const singly = await read(newAdapter(), 1)
+  const adapter = newAdapter()
+  proxy.lie('eth_call', () => {
+    throw Object.assign(new Error('too many requests'), { code: 429 })
+  })
+  await expect(read(adapter, 16)).rejects.toThrow('too many requests')
+  proxy.tellTheTruth()
+  const together = await read(adapter, 16)
+  expect(together.found).toEqual(singly.found)
+  expect(together.callsOf('debug_traceBlockByHash')).toBeLessThan(BLOCKS / 2)
+})

@@ -33,6 +33,8 @@ test('after a step onto another branch that was not taken, tokens are read on ou
   const { anvil } = watched.chain
   await anvil.mine(3)
   const adapter = watched.chain.adapter(proxy.url)
+  const { tokens } = adapter
+  if (tokens === undefined) throw new Error('no tokens are read')
   await adapter.connect()
   const below = await adapter.tip()
   await anvil.mine(1)
@@ -44,9 +46,9 @@ test('after a step onto another branch that was not taken, tokens are read on ou
   // What was read could not be recorded, and the node came back meanwhile.
   proxy.tellTheTruth()
   expect(await adapter.nextUpdate(ours.block, 100)).toBeNull()
-  expect((await adapter.tokens.prove(below, ours.block.height))?.end).toEqual(ours.block)
+  expect((await tokens.prove(below, ours.block.height))?.end).toEqual(ours.block)
   await anvil.mine(2)
   const above = (await adapter.nextUpdate(ours.block, 100))?.blocks.at(-1)?.block
-  expect((await adapter.tokens.prove(below, ours.block.height + 2))?.end).toEqual(above)
+  expect((await tokens.prove(below, ours.block.height + 2))?.end).toEqual(above)
   await adapter.close()
 })

@@ -60,6 +60,11 @@ export class BlockReader {
     return count > 1 && (mode === 'balances' || this.#catchUp.pays(count))
   }
 
+  /** Whether to read blocks without that after this failure of it. */
+  leavesWhole(error: unknown, mode: NativeMode): boolean {
+    return mode === 'traces' && this.#catchUp.leave(error)
+  }
+
   /** Blocks that follow one another, in order, with their transactions in full where `readsWhole` says so. */
   async read(headers: readonly EvmHeader[], mode: NativeMode): Promise<ScannedBlock[]> {
     const [only] = headers

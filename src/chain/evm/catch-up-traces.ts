@@ -1,18 +1,18 @@
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import type { AssetId } from '../../core/assets.ts'
-import { BlockDataMissing, type FoundTransfer } from '../adapter.ts'
+import { BlockDataMissing, ChainUnavailable, type FoundTransfer } from '../adapter.ts'
 import type { AddressSet } from '../address-set.ts'
 import { concurrently } from '../concurrently.ts'
 import type { BlockTraces } from './block-traces.ts'
 import type { EvmBlock } from './evm-answers.ts'
-import { BALANCES_PER_CALL, type EvmNode } from './evm-node.ts'
-import { isTooMuch } from './evm-rpc.ts'
+import type { EvmNode } from './evm-node.ts'
+import { isNotNow } from './evm-rpc.ts'
 import { changesOfTraces, creditsOfTraces, creditsOfWithdrawals, isWatched } from './native-credits.ts'
 
 const BLOCKS_IN_FLIGHT = 4
 /** A question for so many balances takes a node about as long as the traces of some blocks. */
 const BLOCKS_PER_BALANCES = 4
-/** A node that has put the state of one old block away, or is too slow for it, is so for the next ones. */
+/** A node that has put the state of one old block away, or does not answer such questions, does not for the next ones. */
 const REST_MS = 60_000
 
 type Balances = ReadonlyMap<string, bigint>
@@ -52,7 +52,17 @@ export class CatchUpTraces {
    */
   pays(blocks: number): boolean {
     if (performance.now() < this.#restUntilMs || this.#traces.notice !== null) return false
-    return 2 * Math.ceil(this.#watched.size / BALANCES_PER_CALL) * BLOCKS_PER_BALANCES <= blocks
+    return Math.ceil(this.#watched.size / this.#node.balancesPerCall) <= callsMaxFor(blocks)
+  }
+
+  /**
+   * Whether to read without whole blocks and balances for a while, since one of these questions failed: a node that traces
+   * need not answer them. What it refuses for now alone it would refuse then as well.
+   */
+  leave(error: unknown): boolean {
+    if (!(error instanceof ChainUnavailable) || isNotNow(error)) return false
+    this.#restUntilMs = performance.now() + REST_MS
+    return true
   }
 
   /** For each of some blocks that follow one another what it credited; null where each of them must be traced. */
@@ -65,12 +75,11 @@ export class CatchUpTraces {
     const touched = blocks.filter(({ sent }) => sent.some(({ from, to }) => isOurs(from) || isOurs(to)))
     try {
       await concurrently(touched, BLOCKS_IN_FLIGHT, (block) => this.#trace(block, traced))
-      const ends = await this.#endsOf(first.parentHash, last.hash, traced)
+      const ends = await this.#endsOf(first.parentHash, last.hash, traced, callsMaxFor(blocks.length))
       await this.#explain(blocks, ends, traced)
     } catch (error) {
-      if (!isTooMuch(error) && !(error instanceof BlockDataMissing)) throw error
-      this.#restUntilMs = performance.now() + REST_MS
-      return null
+      if (this.leave(error)) return null
+      throw error
     }
     return blocks.map((block) => [
       ...(traced.get(block.hash)?.credits ?? []),
@@ -79,11 +88,16 @@ export class CatchUpTraces {
   }
 
   /** What addresses held before and after, of those whose balance is another one, or was changed by a traced block. */
-  async #endsOf(parentHash: string, hash: string, traced: ReadonlyMap<string, Traced>): Promise<Ends> {
+  async #endsOf(
+    parentHash: string,
+    hash: string,
+    traced: ReadonlyMap<string, Traced>,
+    callsMax: number,
+  ): Promise<Ends> {
     const addresses = [...this.#watched.short()]
     const [before, after] = await Promise.all([
-      this.#node.balancesAt(parentHash, addresses),
-      this.#node.balancesAt(hash, addresses),
+      this.#node.balancesAt(parentHash, addresses, callsMax),
+      this.#node.balancesAt(hash, addresses, callsMax),
     ])
     const changed = new Set([...traced.values()].flatMap(({ changes }) => [...changes.keys()]))
     const ends = { before: new Map<string, bigint>(), after: new Map<string, bigint>() }
@@ -142,3 +156,6 @@ export class CatchUpTraces {
     return new Map(addresses.map((address, index) => [address, balances[index] ?? 0n]))
   }
 }
+
+/** In how many calls to learn what all addresses hold, before and again after so many blocks. */
+const callsMaxFor = (blocks: number): number => Math.floor(blocks / (2 * BLOCKS_PER_BALANCES))

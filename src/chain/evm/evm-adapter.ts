@@ -103,6 +103,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     const { reorgDepthMax } = evmNetworkOf(chain)
     this.#walk = new EvmWalk(this.#node, reorgDepthMax, {
       readsWhole: (count) => this.#reader.readsWhole(count, this.#requireMode()),
+      leavesWhole: (error) => this.#reader.leavesWhole(error, this.#requireMode()),
       read: (headers) => this.#reader.read(headers, this.#requireMode()),
     })
     const modeOf = (header: EvmHeader) => this.#modeAt(header)

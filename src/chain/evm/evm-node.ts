@@ -29,7 +29,7 @@ export const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11
  */
 const BALANCES_PROGRAM = '0x5f5f5b36821015601d57813560601c31815260200190601401906002565b5ff3'
 const BALANCES_ACCOUNT = '0x00000000000000000000000000000000ba1a4ce5'
-export const BALANCES_PER_CALL = 15_000
+const BALANCES_PER_CALL = 15_000
 /** 50 million: the most that geth gives to a call by default. */
 const BALANCES_GAS = { gas: '0x2faf080' }
 /** Nodes may give less to a call, refuse to give so much (EIP-7825), or charge more for each balance. */
@@ -164,8 +164,20 @@ export class EvmNode {
     )
   }
 
-  /** What these addresses (20 bytes each) hold after the block, in their order. */
-  async balancesAt(hash: string, addresses: readonly Uint8Array[]): Promise<bigint[]> {
+  /** How many addresses' balances one call gives. */
+  get balancesPerCall(): number {
+    return this.#balancesPerCall
+  }
+
+  /**
+   * What these addresses (20 bytes each) hold after the block, in their order. Throws what the node said of gas where it
+   * would take more than `callsMax` calls for that.
+   */
+  async balancesAt(
+    hash: string,
+    addresses: readonly Uint8Array[],
+    callsMax = Number.POSITIVE_INFINITY,
+  ): Promise<bigint[]> {
     const balances: bigint[] = []
     while (balances.length < addresses.length) {
       const requested = addresses.slice(balances.length, balances.length + this.#balancesPerCall)
@@ -175,6 +187,7 @@ export class EvmNode {
         const isGasShort = error instanceof EvmRpcError && GAS_PATTERN.test(error.message)
         if (!isGasShort || this.#balancesPerCall === 1) throw error
         this.#balancesPerCall = Math.min(this.#balancesPerCall, Math.ceil(requested.length / 2))
+        if (Math.ceil(addresses.length / this.#balancesPerCall) > callsMax) throw error
       }
     }
     return balances

@@ -46,9 +46,19 @@ export class EvmRpcError extends ChainUnavailable {
   }
 }
 
+/** HTTP 429. */
+class TooManyCalls extends ChainUnavailable {
+  override name = 'TooManyCalls'
+}
+
 /** Whether this one question is too much for the node: others, about the same block, it may answer. */
 export function isTooMuch(error: unknown): error is ChainUnavailable {
   return error instanceof AnswerTooLarge || (error instanceof EvmRpcError && error.kind !== 'not_now')
+}
+
+/** Whether a limit of the provider's is reached: the same question may be answered later, and another one not now. */
+export function isNotNow(error: unknown): boolean {
+  return error instanceof TooManyCalls || (error instanceof EvmRpcError && error.kind === 'not_now')
 }
 
 function kindOf({ code, message }: { code: number; message: string }): EvmRpcError['kind'] {
@@ -109,7 +119,7 @@ export class EvmRpc {
 
   #parse(method: string, status: number, text: string): z.infer<typeof answerSchema> {
     if (status === 429)
-      throw new ChainUnavailable(`${this.where} answers only so many calls (429): raise its plan`)
+      throw new TooManyCalls(`${this.where} answers only so many calls (429): raise its plan`)
     if ((status === 401 || status === 403) && !isWithoutTraces(method, text)) {
       throw new ChainUnavailable(`${this.where} refuses the key or password: correct it in ${this.#setting}`)
     }

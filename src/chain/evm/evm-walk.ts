@@ -9,7 +9,7 @@ import {
 } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
 import { trailAfter } from '../trail.ts'
-import type { EvmHeader } from './evm-answers.ts'
+import type { EvmBlock, EvmHeader } from './evm-answers.ts'
 import { type EvmNode, referenceOf } from './evm-node.ts'
 import { ReadHeaders } from './read-headers.ts'
 
@@ -23,6 +23,8 @@ type Ancestor = Pick<ChainUpdate, 'ancestor' | 'isAncestorAssumed'>
 type WalkReader = {
   /** Whether so many blocks are to be asked for with their transactions in full. */
   readsWhole(count: number): boolean
+  /** Whether they are read without, after this failure. */
+  leavesWhole(error: unknown): boolean
   read(headers: readonly EvmHeader[]): Promise<ScannedBlock[]>
 }
 
@@ -102,17 +104,27 @@ export class EvmWalk {
       { length: Math.min(tip.number - ancestor.height, limit) },
       (_, index) => ancestor.height + 1 + index,
     )
-    const isWhole = this.#reader.readsWhole(heights.length)
-    const above = await concurrently(heights, HEADERS_IN_FLIGHT, async (height) => {
-      if (isWhole) return this.#node.blockAt(height)
-      return height === tip.number ? tip : this.#node.headerAt(height)
-    })
+    const above = await this.#headersAt(heights, tip)
     const headers = above.flatMap((header) => header ?? [])
     const end = headers.at(-1)
     if (end?.number === tip.number && end.hash !== tip.hash) return null
     return headers.length === heights.length && isChain(ancestor, headers)
       ? { ...shared, above: headers }
       : null
+  }
+
+  /** With their transactions in full where that is quicker, and the node gives them. */
+  async #headersAt(heights: readonly number[], tip: EvmHeader): Promise<(EvmHeader | EvmBlock | null)[]> {
+    if (this.#reader.readsWhole(heights.length)) {
+      try {
+        return await concurrently(heights, HEADERS_IN_FLIGHT, (height) => this.#node.blockAt(height))
+      } catch (error) {
+        if (!this.#reader.leavesWhole(error)) throw error
+      }
+    }
+    return concurrently(heights, HEADERS_IN_FLIGHT, async (height) =>
+      height === tip.number ? tip : this.#node.headerAt(height),
+    )
   }
 
   /** The highest block that our chain and the node's best one share; null where the chain moves. */
