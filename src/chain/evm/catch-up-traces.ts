@@ -19,6 +19,7 @@ type Balances = ReadonlyMap<string, bigint>
 /** Of a block that was traced: what it credited, and by how much it changed which watched address's balance. */
 type Traced = { readonly credits: readonly FoundTransfer[]; readonly changes: Balances }
 type Ends = { readonly before: Balances; readonly after: Balances }
+type Span = { readonly blocks: readonly EvmBlock[]; readonly ends: Ends }
 
 /**
  * Native coin in many blocks of which few are traced. Coin leaves a watched address only by a transaction that its own key
@@ -113,21 +114,35 @@ export class CatchUpTraces {
 
   /** Traces those of these blocks that must have changed a balance by something else than what was traced. */
   async #explain(blocks: readonly EvmBlock[], ends: Ends, traced: Map<string, Traced>): Promise<void> {
-    if (blocks.every(({ hash }) => traced.has(hash))) return
+    let spans: readonly Span[] = [{ blocks, ends }]
+    while (spans.length > 0) {
+      const halves = await concurrently(spans, BLOCKS_IN_FLIGHT, (span) => this.#halve(span, traced))
+      spans = halves.flat()
+    }
+  }
+
+  /** The halves in which to look further: none where all is explained, or one block is left, which is traced. */
+  async #halve({ blocks, ends }: Span, traced: Map<string, Traced>): Promise<Span[]> {
+    if (blocks.every(({ hash }) => traced.has(hash))) return []
     const explained = this.#explainedIn(blocks, traced)
     const suspects = [...ends.before].flatMap(([address, held]) =>
       (ends.after.get(address) ?? 0n) - held === (explained.get(address) ?? 0n) ? [] : [address],
     )
-    if (suspects.length === 0) return
+    if (suspects.length === 0) return []
     const [only] = blocks
-    if (only !== undefined && blocks.length === 1) return this.#trace(only, traced)
+    if (only !== undefined && blocks.length === 1) {
+      await this.#trace(only, traced)
+      return []
+    }
     const half = blocks.length >>> 1
     const [lower, upper] = [blocks.slice(0, half), blocks.slice(half)]
     const between = await this.#balancesAt(lower.at(-1)?.hash ?? '', suspects)
     const of = (balances: Balances) =>
       new Map(suspects.map((address) => [address, balances.get(address) ?? 0n]))
-    await this.#explain(lower, { before: of(ends.before), after: between }, traced)
-    await this.#explain(upper, { before: between, after: of(ends.after) }, traced)
+    return [
+      { blocks: lower, ends: { before: of(ends.before), after: between } },
+      { blocks: upper, ends: { before: between, after: of(ends.after) } },
+    ]
   }
 
   #explainedIn(blocks: readonly EvmBlock[], traced: ReadonlyMap<string, Traced>): Balances {
