@@ -2,7 +2,7 @@ import { blocksOf, type DueTransfer, dueAt, finalFacts } from '../core/chain/due
 import { keyOfTracked } from '../core/chain/reconcile.ts'
 import type { BlockTags } from '../core/finality.ts'
 import type { BlockRef } from '../core/invoice/types.ts'
-import { loadTrackedTransfers } from '../db/invoices/transfers.ts'
+import { loadDueTransfers } from '../db/invoices/transfers.ts'
 import { type CreditCheckParts, checkCredits } from './check-credits.ts'
 import { isFinalityDeferred, recordFacts } from './record-reading.ts'
 import { readTokensAgain, type TokenReadingParts } from './second-token-reading.ts'
@@ -32,7 +32,7 @@ export async function applyFinality(parts: FinalityParts, checkpoint: BlockRef):
   // The chain moved, or no provider confirms our place on it: nothing can be judged in this round.
   if (blockTags === null && adapter.readBlockTags !== undefined) return { blockTags, hasMore: false }
   const { height } = checkpoint
-  const waiting = dueAt(height, blockTags, await loadTrackedTransfers(pool, adapter.network, height))
+  const waiting = dueAt(height, blockTags, await loadDueTransfers(pool, adapter.network, height, blockTags))
   const readTwice = await readTokensAgain(parts, checkpoint, highest(waiting, blockTags))
   const checked = await checkCredits(parts, height)
   const reasons = [parts.tokenReading.waiting ?? [], checked.waiting ?? []].flat()

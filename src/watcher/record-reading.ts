@@ -28,7 +28,14 @@ import type { BlockRef, ChainReading } from '../core/invoice/types.ts'
 import { moveCheckpoint } from '../db/chain/network-state.ts'
 import { lockLatestTerm } from '../db/chain/network-watch.ts'
 import { findAddressOwners } from '../db/chain/watched-addresses.ts'
-import { loadRecordedBlock, loadTrackedTransfers, loadTransfersOf } from '../db/invoices/transfers.ts'
+import {
+  loadDueTransfers,
+  loadRecordedBlock,
+  loadTrackedTransfers,
+  loadTransfersOf,
+  loadUnsettledTransfers,
+  type TransactionKey,
+} from '../db/invoices/transfers.ts'
 import { expireInvoices } from '../flows/expire-invoices.ts'
 import { recordTransfers } from '../flows/record-transfers.ts'
 import type { Shortfall } from '../flows/steps/post-transfers.ts'
@@ -75,20 +82,29 @@ export async function recordUpdate(
 ): Promise<BlockRef | null> {
   const { adapter, pool } = parts
   const { network } = adapter
-  const tracked = await loadTrackedTransfers(pool, network, update.ancestor.height)
-  if (update.isAncestorAssumed) await requireRecorded(parts, checkpoint, update.ancestor, tracked)
+  if (update.isAncestorAssumed) await requireRecorded(parts, checkpoint, update.ancestor)
   const ownerOf = await findOwners(
     parts,
     update.blocks.flatMap((block) => block.transfers),
   )
   const last = update.blocks.at(-1)?.block ?? update.ancestor
+  const blocks = update.blocks.map(({ block, transfers }) => ({
+    block,
+    transfers: owned(transfers, ownerOf),
+  }))
+  const found = blocks.flatMap(({ transfers }) => transfers.map(keyOfTransaction))
+  const tracked = await loadTrackedTransfers(pool, network, update.ancestor.height, found)
+  const isDeferred = isFinalityDeferred(parts)
+  const due = isDeferred ? [] : await loadDueTransfers(pool, network, last.height, null)
   const reading: BlocksReading = {
     network,
     ancestor: update.ancestor,
-    blocks: update.blocks.map(({ block, transfers }) => ({ block, transfers: owned(transfers, ownerOf) })),
+    blocks,
     reachesTip: last.hash === update.tip.hash,
-    tracked,
-    isFinalityDeferred: isFinalityDeferred(parts),
+    tracked: [
+      ...new Map([...tracked, ...due].map((transfer) => [keyOfTracked(transfer), transfer])).values(),
+    ],
+    isFinalityDeferred: isDeferred,
     readAtMs: parts.clock().getTime(),
   }
   const judged = await judgeDisconnected(adapter, reading, last)
@@ -112,7 +128,6 @@ async function requireRecorded(
   { adapter, pool }: RecordingParts,
   checkpoint: BlockRef,
   { height }: BlockRef,
-  tracked: readonly TrackedTransfer[],
 ): Promise<void> {
   const recorded = await loadRecordedBlock(pool, adapter.network, height)
   if (recorded === null) return
@@ -120,7 +135,8 @@ async function requireRecorded(
   if (hash === recorded.hash) return
   if (hash !== null || recorded.height >= ((await adapter.firstKept?.()) ?? 0))
     throw forkTooDeep(checkpoint, checkpoint.height - height)
-  if (tracked.every(({ payment }) => payment.block === null || payment.block.height > height)) return
+  const unsettled = await loadUnsettledTransfers(pool, adapter.network)
+  if (unsettled.every(({ payment }) => payment.block === null || payment.block.height > height)) return
   throw new ChainHalted(
     `the node left the chain below ${checkpoint.height}, and has pruned block ${recorded.height} with a payment that is not final: use a node that still has it`,
   )
@@ -138,7 +154,7 @@ export function isFinalityDeferred({ adapter, agreement }: RecordingParts): bool
 export async function recordMempool(parts: RecordingParts, mempool: MempoolReading): Promise<void> {
   const { adapter, pool } = parts
   const tipHeight = mempool.tip.height
-  const tracked = await loadTrackedTransfers(pool, adapter.network, tipHeight)
+  const tracked = await loadTrackedTransfers(pool, adapter.network, tipHeight, [])
   const ownerOf = await findOwners(parts, mempool.transfers)
   const known = new Set(tracked.map(keyOfTracked))
   const transfers = worthReporting(sumOutputs(owned(mempool.transfers, ownerOf), known), known)
@@ -161,7 +177,7 @@ export async function recordMempool(parts: RecordingParts, mempool: MempoolReadi
  */
 export async function abandonUnsettled(parts: RecordingParts): Promise<void> {
   const { network } = parts.adapter
-  const unsettled = await loadTrackedTransfers(parts.pool, network, Number.MAX_SAFE_INTEGER)
+  const unsettled = await loadUnsettledTransfers(parts.pool, network)
   await recordFacts(parts, abandoned(unsettled), 0)
 }
 
@@ -185,6 +201,11 @@ async function judgeDisconnected(
   for (const [txid, outcome] of outcomes) if (outcome === 'alive') waiting.add(txid)
   return waiting
 }
+
+const keyOfTransaction = ({ tenant, txid }: InvoiceOwner & { readonly txid: string }): TransactionKey => ({
+  merchantId: tenant.merchantId,
+  txid,
+})
 
 const txidsOf = (transfers: readonly TrackedTransfer[]): string[] => [
   ...new Set(transfers.map(({ payment }) => payment.txid)),
@@ -221,8 +242,7 @@ async function withRecords(
   transfers: readonly (FoundTransfer & InvoiceOwner)[],
 ): Promise<TrackedTransfer[]> {
   const unknown = transfers.filter((transfer) => !known.has(keyOf(transfer)))
-  const keys = unknown.map(({ tenant, txid }) => ({ merchantId: tenant.merchantId, txid }))
-  const records = await loadTransfersOf(parts.pool, parts.adapter.network, keys)
+  const records = await loadTransfersOf(parts.pool, parts.adapter.network, unknown.map(keyOfTransaction))
   const more = records.filter((record) => !known.has(keyOfTracked(record)))
   return [...tracked, ...more]
 }

@@ -27,7 +27,10 @@ export type BlocksReading = {
   readonly blocks: readonly OwnedBlock[]
   /** Whether the last of the blocks is the node's tip. */
   readonly reachesTip: boolean
-  /** Unsettled transfers, and all that lie above the ancestor. */
+  /**
+   * What waits for a block, lies above the ancestor, or is not final and in these blocks; where finality is not deferred, also
+   * what becomes final by the last of them.
+   */
   readonly tracked: readonly TrackedTransfer[]
   /** Whether blocks by themselves make nothing final: see `withoutFinality`. */
   readonly isFinalityDeferred: boolean
@@ -107,7 +110,7 @@ export type MempoolContents = {
   /** The tip while the mempool was read; everything up to it was reported before. */
   readonly tipHeight: number
   readonly transfers: readonly (OwnedTransfer & { readonly firstSeenMs: number })[]
-  /** Unsettled transfers, all above the tip, and what the database holds of those in the mempool. */
+  /** What waits for a block, all above the tip, and what the database holds of those in the mempool. */
   readonly tracked: readonly TrackedTransfer[]
 }
 

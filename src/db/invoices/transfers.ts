@@ -1,6 +1,6 @@
 import type { Network, PaymentAsset } from '../../core/assets.ts'
 import type { TrackedTransfer } from '../../core/chain/reconcile.ts'
-import { type BlockTag, countOf, type Finality } from '../../core/finality.ts'
+import { type BlockTag, type BlockTags, countOf, type Finality } from '../../core/finality.ts'
 import type {
   LedgerBucket,
   Payment,
@@ -73,25 +73,72 @@ export async function listPayments(
   return { payments: rows.map(paymentFromRow), hasMore }
 }
 
+/** A transaction that pays something of a merchant's. */
+export type TransactionKey = { readonly merchantId: string; readonly txid: string }
+
+const columnsOf = (transactions: readonly TransactionKey[]) => [
+  transactions.map(({ merchantId }) => merchantId),
+  transactions.map(({ txid }) => txid),
+]
+
+/** Followed: what was read from another chain, before the network was pointed to this one, is not. */
+const FOLLOWED = `select ${TRANSFER_COLUMNS} from transfer where network = $1 and left_on_chain is null`
+
+async function loadTracked(
+  db: Queryable,
+  text: string,
+  values: readonly unknown[],
+): Promise<TrackedTransfer[]> {
+  return (await db.query<TransferRow>(text, [...values])).rows.map(trackedFromRow)
+}
+
+/** Everything on a network's chain that is not yet final. Served by transfer_unsettled. */
+export const loadUnsettledTransfers = (db: Queryable, network: Network): Promise<TrackedTransfer[]> =>
+  loadTracked(db, `${FOLLOWED} and status in ('detected', 'confirming')`, [network])
+
 /**
- * Everything on a network's chain that is not yet final, or that a reorganisation down to `aboveHeight` would touch.
- * What was read from another chain, before the network was pointed to this one, is not followed.
- * Served by transfer_unsettled and transfer_by_height.
+ * What waits for a block, what a reorganisation down to `aboveHeight` would touch, and of these transactions what is not yet
+ * final. What else is not final may be much, and is left out. Served by transfer_unsettled, transfer_by_height and
+ * transfer_identity.
  */
-export async function loadTrackedTransfers(
+export function loadTrackedTransfers(
   db: Queryable,
   network: Network,
   aboveHeight: number,
+  transactions: readonly TransactionKey[],
 ): Promise<TrackedTransfer[]> {
-  const { rows } = await db.query<TransferRow>(
-    `select ${TRANSFER_COLUMNS} from transfer
-     where network = $1 and status in ('detected', 'confirming') and left_on_chain is null
+  return loadTracked(
+    db,
+    `${FOLLOWED} and status = 'detected'
      union
-     select ${TRANSFER_COLUMNS} from transfer
-     where network = $1 and block_height > $2 and block_height is not null and left_on_chain is null`,
-    [network, aboveHeight],
+     ${FOLLOWED} and block_height > $2 and block_height is not null
+     union
+     ${FOLLOWED} and status = 'confirming' and (merchant_id, txid) in (select * from unnest($3::text[], $4::text[]))`,
+    [network, aboveHeight, ...columnsOf(transactions)],
   )
-  return rows.map(trackedFromRow)
+}
+
+/**
+ * What has become final at a height, and is not recorded so: by its count of blocks, or by the tag of its block; null where
+ * there are none. Served by transfer_unsettled.
+ */
+export function loadDueTransfers(
+  db: Queryable,
+  network: Network,
+  tipHeight: number,
+  blockTags: BlockTags | null,
+): Promise<TrackedTransfer[]> {
+  const confirming = `${FOLLOWED} and status = 'confirming'`
+  const dueHeight = 'block_height + coalesce(confirmations_required, 0)'
+  return loadTracked(
+    db,
+    `${confirming} and finality_mark is null and ${dueHeight} <= $2
+     union all
+     ${confirming} and finality_mark = 'safe' and ${dueHeight} <= $3
+     union all
+     ${confirming} and finality_mark = 'finalized' and ${dueHeight} <= $4`,
+    [network, tipHeight + 1, blockTags?.safe ?? null, blockTags?.finalized ?? null],
+  )
 }
 
 /** The highest block at or below this height that a transfer is recorded in; null where there is none. Served by transfer_by_height. */
@@ -113,19 +160,15 @@ export async function loadRecordedBlock(
 export async function loadTransfersOf(
   db: Queryable,
   network: Network,
-  transactions: readonly { readonly merchantId: string; readonly txid: string }[],
+  transactions: readonly TransactionKey[],
 ): Promise<TrackedTransfer[]> {
   if (transactions.length === 0) return []
-  const { rows } = await db.query<TransferRow>(
+  return loadTracked(
+    db,
     `select ${TRANSFER_COLUMNS} from transfer
      where network = $1 and (merchant_id, txid) in (select * from unnest($2::text[], $3::text[]))`,
-    [
-      network,
-      transactions.map((transaction) => transaction.merchantId),
-      transactions.map((transaction) => transaction.txid),
-    ],
+    [network, ...columnsOf(transactions)],
   )
-  return rows.map(trackedFromRow)
 }
 
 /**
