@@ -123,13 +123,15 @@ export class CatchUpTraces {
 
   /** The halves in which to look further: none where all is explained, or one block is left, which is traced. */
   async #halve({ blocks, ends }: Span, traced: Map<string, Traced>): Promise<Span[]> {
-    if (blocks.every(({ hash }) => traced.has(hash))) return []
     const explained = this.#explainedIn(blocks, traced)
     const suspects = [...ends.before].flatMap(([address, held]) =>
       (ends.after.get(address) ?? 0n) - held === (explained.get(address) ?? 0n) ? [] : [address],
     )
     if (suspects.length === 0) return []
     const [only] = blocks
+    // A node that gives balances of other blocks gives the same ones before and after, and so hides what came.
+    if (blocks.every(({ hash }) => traced.has(hash)))
+      throw new ChainUnavailable(`balances to block ${blocks.at(-1)?.number} are not what traces leave`)
     if (only !== undefined && blocks.length === 1) {
       await this.#trace(only, traced)
       return []
