@@ -8,7 +8,8 @@ import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
 const STOP_TIMEOUT_MS = 20_000
-const ACCOUNTS = 300
+/** Anvil derives the keys of all at each start: those of 300 take it most of a second of processor time. */
+const ACCOUNTS = 50
 const PLATFORMS: { readonly [platform: string]: string } = {
   'linux-x64': 'linux-amd64',
   'linux-arm64': 'linux-arm64',
