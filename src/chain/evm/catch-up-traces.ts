@@ -12,6 +12,8 @@ import { changesOfTraces, creditsOfTraces, creditsOfWithdrawals, isWatched } fro
 const BLOCKS_IN_FLIGHT = 4
 /** A question for so many balances takes a node about as long as the traces of some blocks. */
 const BLOCKS_PER_BALANCES = 4
+/** One of them may have been paid as much as it spent. */
+const PAYERS_MAX = 16
 /** A node that has put the state of one old block away, or does not answer such questions, does not for the next ones. */
 const REST_MS = 60_000
 
@@ -76,7 +78,7 @@ export class CatchUpTraces {
     const touched = blocks.filter(({ sent }) => sent.some(({ from, to }) => isOurs(from) || isOurs(to)))
     try {
       await concurrently(touched, BLOCKS_IN_FLIGHT, (block) => this.#trace(block, traced))
-      const ends = await this.#endsOf(first.parentHash, last.hash, traced, callsMaxFor(blocks.length))
+      const ends = await this.#endsOf(blocks, traced)
       await this.#explain(blocks, ends, traced)
     } catch (error) {
       if (this.leave(error)) return null
@@ -89,17 +91,20 @@ export class CatchUpTraces {
   }
 
   /** What addresses held before and after, of those whose balance is another one, or was changed by a traced block. */
-  async #endsOf(
-    parentHash: string,
-    hash: string,
-    traced: ReadonlyMap<string, Traced>,
-    callsMax: number,
-  ): Promise<Ends> {
+  async #endsOf(blocks: readonly EvmBlock[], traced: ReadonlyMap<string, Traced>): Promise<Ends> {
     const addresses = [...this.#watched.short()]
+    const asked = [...addresses, ...payersOfFees(blocks)]
+    const callsMax = callsMaxFor(blocks.length)
     const [before, after] = await Promise.all([
-      this.#node.balancesAt(parentHash, addresses, callsMax),
-      this.#node.balancesAt(hash, addresses, callsMax),
+      this.#node.balancesAt(blocks[0]?.parentHash ?? '', asked, callsMax),
+      this.#node.balancesAt(blocks.at(-1)?.hash ?? '', asked, callsMax),
     ])
+    const isPaid = (index: number) => before[index] !== after[index]
+    if (
+      asked.length > addresses.length &&
+      !asked.some((_, index) => index >= addresses.length && isPaid(index))
+    )
+      throw new ChainUnavailable('balances are the same before and after blocks in which fees were paid')
     const changed = new Set([...traced.values()].flatMap(({ changes }) => [...changes.keys()]))
     const ends = { before: new Map<string, bigint>(), after: new Map<string, bigint>() }
     addresses.forEach((addressBytes, index) => {
@@ -172,6 +177,15 @@ export class CatchUpTraces {
     )
     return new Map(addresses.map((address, index) => [address, balances[index] ?? 0n]))
   }
+}
+
+/**
+ * Who paid the fees of the last transactions of some blocks, 20 bytes each: their balances change. A node that gives those of
+ * one and the same block before and after shows by them that it does.
+ */
+function payersOfFees(blocks: readonly EvmBlock[]): Uint8Array[] {
+  const payers = new Set(blocks.flatMap(({ sent }) => sent.at(-1)?.from ?? []))
+  return [...payers].slice(-PAYERS_MAX).map((address) => hexToBytes(address.slice(2)))
 }
 
 /** In how many calls to learn what all addresses hold, before and again after so many blocks. */
