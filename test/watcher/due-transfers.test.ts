@@ -6,6 +6,7 @@ import {
   loadTrackedTransfers,
   loadUnsettledTransfers,
 } from '../../src/db/invoices/transfers.ts'
+import type { Queryable } from '../../src/postgres/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seededRandom } from '../support/random.ts'
 import { seedTransfers } from '../support/seed-transfers.ts'
@@ -81,5 +82,63 @@ test('beside what waits for a block and lies above a height, only the transactio
     expect(keysOf(notFinal)).toEqual(keysOf(expected))
     const final = tracked.filter(({ payment }) => payment.status === 'confirmed')
     expect(final.every(({ payment }) => (payment.block?.height ?? 0) > height)).toBe(true)
+  }
+})
+
+const MANY = 5_000
+
+type PlanNode = {
+  readonly 'Relation Name'?: string
+  readonly 'Actual Rows': number
+  readonly 'Actual Loops': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly Plans?: readonly PlanNode[]
+}
+
+/** Rows of transfers that a statement looks at, whether it returns them or not. */
+function rowsReadBy(node: PlanNode): number {
+  const rows = node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)
+  const own = node['Relation Name'] === 'transfer' ? rows * node['Actual Loops'] : 0
+  return (node.Plans ?? []).reduce((sum, each) => sum + rowsReadBy(each), own)
+}
+
+test('a look at the tip reads none that wait, also where the statistics are older than their waiting', async () => {
+  const one = await createTestDatabase()
+  try {
+    const transfers = Array.from({ length: MANY }, (_, index) => ({
+      id: `pay_${index}`,
+      status: 'confirmed' as const,
+      height: index,
+      count: null,
+      mark: 'finalized' as const,
+      left: null,
+    }))
+    await seedTransfers(one, NETWORK, transfers)
+    await one.owner.query('alter table transfer set (autovacuum_enabled = false)')
+    const { rows } = await one.owner.query<{ merchantId: string; txid: string }>(
+      `update transfer set status = 'confirming' returning merchant_id as "merchantId", txid`,
+    )
+    let read = 0
+    const explaining: Queryable = {
+      query: async (text, values) => {
+        const { rows: plans } = await one.owner.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
+          `explain (analyze, format json) ${text}`,
+          values,
+        )
+        for (const plan of plans) read += rowsReadBy(plan['QUERY PLAN'][0].Plan)
+        return one.owner.query(text, values)
+      },
+    }
+    for (const asked of [0, 20]) {
+      read = 0
+      const tracked = await loadTrackedTransfers(explaining, NETWORK, MANY, rows.slice(0, asked))
+      expect(tracked).toHaveLength(asked)
+      expect(read).toBe(asked)
+    }
+    read = 0
+    expect(await loadDueTransfers(explaining, NETWORK, MANY, { safe: MANY, finalized: 9 })).toHaveLength(10)
+    expect(read).toBe(10)
+  } finally {
+    await one.drop()
   }
 })

@@ -98,8 +98,8 @@ export const loadUnsettledTransfers = (db: Queryable, network: Network): Promise
 
 /**
  * What waits for a block, what a reorganisation down to `aboveHeight` would touch, and of these transactions what is not yet
- * final. What else is not final may be much, and is left out. Served by transfer_unsettled, transfer_by_height and
- * transfer_identity.
+ * final. What else is not final may be much, and is left out: looked up on their own, since statistics from before it waited
+ * would have all of it compared with them. Served by transfer_unsettled, transfer_by_height and transfer_identity.
  */
 export function loadTrackedTransfers(
   db: Queryable,
@@ -109,11 +109,14 @@ export function loadTrackedTransfers(
 ): Promise<TrackedTransfer[]> {
   return loadTracked(
     db,
-    `${FOLLOWED} and status = 'detected'
+    `with found as materialized (
+       select ${TRANSFER_COLUMNS}, left_on_chain from transfer
+       where network = $1 and (merchant_id, txid) in (select * from unnest($3::text[], $4::text[])))
+     ${FOLLOWED} and status = 'detected'
      union
      ${FOLLOWED} and block_height > $2 and block_height is not null
      union
-     ${FOLLOWED} and status = 'confirming' and (merchant_id, txid) in (select * from unnest($3::text[], $4::text[]))`,
+     select ${TRANSFER_COLUMNS} from found where status = 'confirming' and left_on_chain is null`,
     [network, aboveHeight, ...columnsOf(transactions)],
   )
 }
