@@ -1,6 +1,6 @@
 import { appendFile, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
@@ -66,6 +66,32 @@ test('change of a confirmed payout is paid out next, until nothing is left', asy
   expect(rows).toHaveLength(2)
   for (const { program, amount } of rows)
     expect(await world.paidTo(encodeAddress(world.parameters.hrp, program))).toEqual([amount])
+})
+
+test('a look asks the database as often, however many payouts were confirmed lately', async () => {
+  const tenant = await world.openShop([LTC, LTC, LTC, LTC])
+  const tracker = world.tracker()
+  const confirmMore = async (amounts: readonly string[]) => {
+    for (const amount of amounts) await world.payout(tenant, amount)
+    await world.sign()
+    await tracker.pass()
+    await world.money.mine(1)
+    await tracker.pass()
+  }
+  const asked = async (): Promise<number> => {
+    const connect = vi.spyOn(world.database.pools.watcher, 'connect')
+    try {
+      await tracker.pass()
+      return connect.mock.calls.length
+    } finally {
+      connect.mockRestore()
+    }
+  }
+  await confirmMore(['0.9'])
+  const before = await asked()
+  await confirmMore(['0.9', '0.9', '0.9'])
+  expect(await asked()).toBe(before)
+  expect(before).toBeGreaterThan(0)
 })
 
 test('change of which a lost journal knows nothing is paid out: its signatures say whose it is', async () => {

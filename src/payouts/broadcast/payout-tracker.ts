@@ -14,7 +14,11 @@ import { pauseUnless } from '../../runtime/repeat.ts'
 import { type PayoutFact, recordPayout } from '../advance-payout.ts'
 import { askJournal } from '../store/journal-questions.ts'
 import { readLongWaits } from '../store/long-waits.ts'
-import { listPayoutTransactions, loadPayoutRefusal } from '../store/payout-transactions.ts'
+import {
+  listPayoutTransactions,
+  loadPayoutRefusal,
+  loadTransactionsOf,
+} from '../store/payout-transactions.ts'
 import {
   listLatelyConfirmed,
   listPayoutsUnderWay,
@@ -147,10 +151,11 @@ export class PayoutTracker {
     const confirmed = await listLatelyConfirmed(pool, network, since, PASS_MAX)
     const unsealed = await this.#listUnsealed()
     const payouts = [...underWay, ...confirmed, ...unsealed].map(({ payout }) => payout)
+    const transactionsOf = await loadTransactionsOf(pool, payouts)
     const signed: TrackedPayout[] = []
     const unsigned: Payout[] = []
     for (const payout of payouts) {
-      const transactions = await listPayoutTransactions(pool, tenantOf(payout), payout.id)
+      const transactions = transactionsOf(payout)
       if (transactions.length > 0) signed.push({ payout, transactions })
       else
         await this.#attempt(payout, async () => {
@@ -190,6 +195,8 @@ export class PayoutTracker {
           return this.#alarm(payout, PAID_AFTER_ALL, { mined: status.transaction.txid })
         if (payout.status === 'confirmed' && payout.txid !== status.transaction.txid)
           this.#alarm(payout, BOOKED_OTHERWISE, { mined: status.transaction.txid })
+        // Confirmed for good: there is nothing to record.
+        if (payout.status === 'confirmed') return
         await this.#record(payout, {
           kind: status.isFinal ? 'final' : 'sent',
           transaction: status.transaction,

@@ -44,14 +44,43 @@ export async function listPayoutTransactions(
      where merchant_id = $1 and payout_id = $2 and livemode = $3 order by number`,
     [tenant.merchantId, payoutId, tenant.livemode],
   )
-  return rows.map((row) => ({
-    number: row.number,
-    txid: row.txid,
-    raw: row.raw,
-    networkFee: row.network_fee,
-    fromHeight: row.from_height,
-    createdAt: row.created_at,
-  }))
+  return rows.map(transactionFromRow)
+}
+
+const transactionFromRow = (row: Row): SignedPayoutTransaction => ({
+  number: row.number,
+  txid: row.txid,
+  raw: row.raw,
+  networkFee: row.network_fee,
+  fromHeight: row.from_height,
+  createdAt: row.created_at,
+})
+
+/** The same of many payouts, asked for together. Served by the primary key. */
+export async function loadTransactionsOf(
+  db: Queryable,
+  payouts: readonly (Tenant & { readonly id: string })[],
+): Promise<(payout: { merchantId: string; id: string }) => readonly SignedPayoutTransaction[]> {
+  if (payouts.length === 0) return () => []
+  const { rows } = await db.query<Row & { merchant_id: string; payout_id: string }>(
+    `select merchant_id, payout_id, number, txid, raw, network_fee, from_height, created_at from payout_transaction
+     where (merchant_id, payout_id, livemode) in (select * from unnest($1::text[], $2::text[], $3::boolean[]))
+     order by number`,
+    [
+      payouts.map(({ merchantId }) => merchantId),
+      payouts.map(({ id }) => id),
+      payouts.map(({ livemode }) => livemode),
+    ],
+  )
+  const keyOf = (merchantId: string, id: string) => `${merchantId}/${id}`
+  const transactions = new Map<string, SignedPayoutTransaction[]>()
+  for (const row of rows) {
+    const key = keyOf(row.merchant_id, row.payout_id)
+    const earlier = transactions.get(key)
+    if (earlier === undefined) transactions.set(key, [transactionFromRow(row)])
+    else earlier.push(transactionFromRow(row))
+  }
+  return ({ merchantId, id }) => transactions.get(keyOf(merchantId, id)) ?? []
 }
 
 /** Whether a payout is approved and nothing was signed for it. Once signed it stays so. By primary keys. */
