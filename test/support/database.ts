@@ -34,11 +34,12 @@ export async function createTestDatabase(
   template = TEMPLATE_DATABASE,
 ): Promise<TestDatabase> {
   const name = `paylink_test_${randomBytes(6).toString('hex')}`
-  await onServer(server, (client) =>
-    client.query(`create database ${name} template ${template} strategy file_copy`),
-  )
+  const socket = await onServer(server, async (client) => {
+    await client.query(`create database ${name} template ${template} strategy file_copy`)
+    return ownSocket(client)
+  })
   const ownerUrl = databaseUrl(server, name)
-  const owner = openTestPool(ownerUrl)
+  const owner = openTestPool(throughSocket(ownerUrl, socket))
   const passwords = Object.fromEntries(DATABASE_ROLES.map((role) => [role, ROLE_PASSWORD])) as {
     [role in DatabaseRole]: string
   }
@@ -47,7 +48,7 @@ export async function createTestDatabase(
   const pools = {} as { [role in DatabaseRole]: Pool }
   for (const role of DATABASE_ROLES) {
     urls[role] = connectionStringFor(ownerUrl, loginRoleOf(name, role), ROLE_PASSWORD)
-    pools[role] = openTestPool(urls[role], role === 'api')
+    pools[role] = openTestPool(throughSocket(urls[role], socket), role === 'api')
   }
   return {
     ownerUrl,
@@ -63,6 +64,24 @@ export async function createTestDatabase(
       })
     },
   }
+}
+
+/** The folder of the socket of a server that tests started themselves; null for any other. */
+async function ownSocket(client: pg.Client): Promise<string | null> {
+  const { rows } = await client.query<{ folder: string }>(
+    `select current_setting('data_directory') as folder
+       where current_setting('data_directory') = current_setting('unix_socket_directories')`,
+  )
+  return rows[0]?.folder ?? null
+}
+
+/** The same login without TCP, which takes an eighth of the processor time of a small statement. */
+function throughSocket(url: string, folder: string | null): string {
+  if (folder === null) return url
+  const changed = new URL(url)
+  changed.searchParams.set('port', changed.port)
+  changed.searchParams.set('host', folder)
+  return changed.toString()
 }
 
 function openTestPool(connectionString: string, guarded = false): Pool {

@@ -11,6 +11,9 @@ import { makeMemoryFolder } from './memory-folder.ts'
 
 export const TEMPLATE_DATABASE = 'paylink_template'
 
+/** Of 103 bytes on macOS, the name of a socket itself takes up to 15. */
+const SOCKET_FOLDER_LENGTH_MAX = 88
+
 /** Not durable is what loses nothing unless the machine itself ends: as safe for tests, and many times as fast. */
 type Durability = { readonly isDurable: boolean }
 
@@ -61,7 +64,8 @@ async function startEmbedded({ isDurable }: Durability): Promise<OwnPostgres> {
   const settings = [
     `fsync=${isDurable ? 'on' : 'off'}`,
     'listen_addresses=127.0.0.1',
-    'unix_socket_directories=',
+    // In the folder that only it may enter; nothing where the path is longer than a socket's may be.
+    `unix_socket_directories=${data.length < SOCKET_FOLDER_LENGTH_MAX ? data : ''}`,
     'max_connections=300',
     'log_min_messages=log',
     // Every database that is made or dropped is a checkpoint, after which each page is logged whole.
