@@ -129,10 +129,12 @@ const traceLies = (blockBelow: (depth: number) => Promise<Block>): readonly Chai
 const balanceLies = (blockBelow: (depth: number) => Promise<Block>): readonly ChainLie[] => [
   {
     name: 'gives another block than the one asked for',
-    outcome: { told: /does not know block/ },
+    outcome: { told: /does not know block|do not follow one another/ },
     tell: async (proxy) => {
       const other = { ...(await blockBelow(5)), transactions: [] }
       proxy.lie('eth_getBlockByHash', () => other)
+      // Of several blocks, each is asked for by its height.
+      proxy.lie('eth_getBlockByNumber', (told, { params }) => (params[1] === true ? other : told))
     },
   },
   {
