@@ -402,7 +402,7 @@ test('whatever shows an invoice reads it through the check of its address', () =
   const unchecked = productSources().filter(
     ({ path, text }) =>
       !path.startsWith('db/invoices/') &&
-      /\b(loadInvoice|listInvoices|loadInvoicesById|invoiceFromRow)\(/.test(text),
+      /\b(loadInvoice|lockInvoices|listInvoices|loadInvoicesById|invoiceFromRow)\(/.test(text),
   )
   const elsewhere = unchecked.map(({ path }) => path).filter((path) => !isClient(path))
   expect(elsewhere).toEqual(READ_UNSHOWN)

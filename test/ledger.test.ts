@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { insertLedgerTransfer, type LedgerTransfer, loadBalances } from '../src/db/ledger/ledger.ts'
+import { insertLedgerTransfers, type LedgerTransfer, loadBalances } from '../src/db/ledger/ledger.ts'
 import { migrate } from '../src/postgres/migrate.ts'
 import { type Tenant, withTransaction } from '../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
+import { seededRandom } from './support/random.ts'
 import { seedMerchant } from './support/seed.ts'
 
 let database: TestDatabase
@@ -30,7 +31,7 @@ const deposit = (changes: Partial<LedgerTransfer> = {}): LedgerTransfer => ({
 })
 
 const post = (transfer: LedgerTransfer) =>
-  withTransaction(database.pools.watcher, tenant, (tx) => insertLedgerTransfer(tx, tenant, transfer))
+  withTransaction(database.pools.watcher, tenant, (tx) => insertLedgerTransfers(tx, tenant, [transfer]))
 
 const sql = (text: string) =>
   withTransaction(database.pools.watcher, tenant, (tx) => tx.query<{ xid: string }>(text))
@@ -39,6 +40,15 @@ async function posted(): Promise<LedgerTransfer> {
   const transfer = deposit()
   await post(transfer)
   return transfer
+}
+
+async function balancesAfter(transferIds: string): Promise<bigint[]> {
+  const { rows } = await database.owner.query<{ balance_after: bigint }>(
+    `select balance_after from ledger_entry where merchant_id = $1 and transfer_id like $2 and position is not null
+     order by position`,
+    [tenant.merchantId, transferIds],
+  )
+  return rows.map((row) => row.balance_after)
 }
 
 async function standing(): Promise<{ readonly chain: bigint; readonly available: bigint }> {
@@ -101,7 +111,7 @@ test('transfers that are posted at once in different orders wait for one another
       const coming = deposit({ to: 'pending', amount: 1n })
       const settling = deposit({ from: 'pending', to: 'available', amount: 1n })
       for (const transfer of index % 2 === 0 ? [coming, settling] : [settling, coming]) {
-        await insertLedgerTransfer(tx, tenant, transfer)
+        await insertLedgerTransfers(tx, tenant, [transfer])
       }
     }),
   )
@@ -200,10 +210,71 @@ test('an entry that is not written moves no balance', async () => {
   expect(await standing()).toEqual(before)
 })
 
-test('one account has one entry in a statement, so that the balance after it is known', async () => {
+test('entries of one statement that share accounts each say what stood after them', async () => {
+  const before = await standing()
   const both = `with written as (${transferOf('dep:both:1')}), also as (${transferOf('dep:both:2')}),
     first as (${entriesOf('dep:both:1', BALANCED)}) ${entriesOf('dep:both:2', BALANCED)}`
-  await expect(sql(both)).rejects.toThrow(/shares account available with another entry/)
+  await sql(both)
+  expect(await standing()).toEqual({
+    ...before,
+    chain: before.chain - 10n,
+    available: before.available + 10n,
+  })
+  expect(await balancesAfter('dep:both:%')).toEqual([before.available + 5n, before.available + 10n])
+
+  // A third that is not written, beside a fourth that is.
+  const more = `with written as (${transferOf('dep:both:4')}),
+    first as (${entriesOf('dep:both:1', BALANCED)} on conflict do nothing) ${entriesOf('dep:both:4', BALANCED)}`
+  await sql(more)
+  expect(await balancesAfter('dep:both:4')).toEqual([before.available + 15n])
+  expect(await standing()).toEqual({
+    ...before,
+    chain: before.chain - 15n,
+    available: before.available + 15n,
+  })
+})
+
+test('many transfers in one statement leave what the same ones leave one at a time', async () => {
+  const accounts = ['chain', 'pending', 'suspense', 'available', 'reserved', 'fees'] as const
+  const assets = ['LTC', 'BTC'] as const
+  const random = seededRandom(7)
+  const moves: {
+    asset: (typeof assets)[number]
+    from: (typeof accounts)[number]
+    to: (typeof accounts)[number]
+    amount: bigint
+  }[] = []
+  const standingOf = new Map<string, bigint>()
+  while (moves.length < 120) {
+    const [asset, from, to] = [random.pick(assets), random.pick(accounts), random.pick(accounts)]
+    const held = from === 'chain' ? 1_000n : (standingOf.get(`${asset} ${from}`) ?? 0n)
+    if (from === to || held < 1n) continue
+    const amount = 1n + BigInt(random.below(Number(held)))
+    standingOf.set(`${asset} ${from}`, held - amount)
+    standingOf.set(`${asset} ${to}`, (standingOf.get(`${asset} ${to}`) ?? 0n) + amount)
+    moves.push({ asset, from, to, amount })
+  }
+  const results = []
+  for (const atOnce of [1, 7, 120]) {
+    const own = await seedMerchant(database)
+    const transfers = moves.map((move, at) => deposit({ ...move, id: `dep:many:${own.merchantId}:${at}` }))
+    const given: (bigint | null)[] = []
+    await withTransaction(database.pools.watcher, own, async (tx) => {
+      for (let at = 0; at < transfers.length; at += atOnce)
+        given.push(...(await insertLedgerTransfers(tx, own, transfers.slice(at, at + atOnce))))
+    })
+    const entries = await database.owner.query(
+      `select split_part(transfer_id, ':', 4) as move, account, asset, amount, position, balance_after from ledger_entry
+       where merchant_id = $1 order by position, 1, account`,
+      [own.merchantId],
+    )
+    const balances = await withTransaction(database.pools.watcher, own, (tx) => loadBalances(tx, own))
+    balances.sort((a, b) => `${a.asset} ${a.account}`.localeCompare(`${b.asset} ${b.account}`))
+    results.push({ given, entries: entries.rows, balances })
+  }
+  expect(results[0]?.entries).toHaveLength(240)
+  expect(results[1]).toEqual(results[0])
+  expect(results[2]).toEqual(results[0])
 })
 
 test('a temporary table stands in for no table of the ledger', async () => {

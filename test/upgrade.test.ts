@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { runAudit } from '../src/audit/run-audit.ts'
-import { insertLedgerTransfer } from '../src/db/ledger/ledger.ts'
+import { insertLedgerTransfers } from '../src/db/ledger/ledger.ts'
 import { latestMigration, migrate } from '../src/postgres/migrate.ts'
 import { type Tenant, type Tx, withTransaction } from '../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
@@ -98,18 +98,20 @@ test('a database of an earlier release is brought up to date with all that was i
 })
 
 const post = (tx: Tx, tenant: Tenant): Promise<unknown> =>
-  insertLedgerTransfer(tx, tenant, {
-    id: 'dep:litecoin-test:tx:0:1',
-    kind: 'deposit',
-    invoiceId: null,
-    paymentId: null,
-    asset: 'LTC',
-    from: 'chain',
-    to: 'available',
-    amount: 10n,
-    usdCents: null,
-    createdAt: new Date(),
-  })
+  insertLedgerTransfers(tx, tenant, [
+    {
+      id: 'dep:litecoin-test:tx:0:1',
+      kind: 'deposit',
+      invoiceId: null,
+      paymentId: null,
+      asset: 'LTC',
+      from: 'chain',
+      to: 'available',
+      amount: 10n,
+      usdCents: null,
+      createdAt: new Date(),
+    },
+  ])
 
 test('a migration behind a long transaction names its owner, lets others post meanwhile and ends nobody', async () => {
   const serving = await createTestDatabase(inject('postgresUrl'), 'template1')

@@ -4,7 +4,8 @@ import type { BlockTags } from '../core/finality.ts'
 import type { BlockRef } from '../core/invoice/types.ts'
 import { loadDueTransfers } from '../db/invoices/transfers.ts'
 import { type CreditCheckParts, checkCredits } from './check-credits.ts'
-import { isFinalityDeferred, recordFacts } from './record-reading.ts'
+import { recordFacts } from './record-facts.ts'
+import { isFinalityDeferred } from './record-reading.ts'
 import { readTokensAgain, type TokenReadingParts } from './second-token-reading.ts'
 
 export type FinalityParts = CreditCheckParts &

@@ -8,7 +8,8 @@ import { listUncheckedClaims, type RecordedClaim, saveChecked } from '../db/chai
 import { listCreditsBetween } from '../db/chain/second-reading.ts'
 import { loadTransfersOf } from '../db/invoices/transfers.ts'
 import { nextPauseMs, ROUND_MS_MAX } from './finality-round.ts'
-import { findOwners, owned, type RecordingParts, recordFacts } from './record-reading.ts'
+import { type RecordingParts, recordFacts } from './record-facts.ts'
+import { findOwners, owned } from './record-reading.ts'
 
 /** Blocks (hash) that could not be checked, with why and when they are tried again; the one tried longest ago first. */
 type FailedChecks = Map<

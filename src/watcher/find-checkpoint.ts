@@ -8,7 +8,8 @@ import {
 } from '../db/chain/network-state.ts'
 import { leaveTransfersBehind } from '../db/invoices/transfers.ts'
 import type { Log } from '../runtime/log.ts'
-import { abandonUnsettled, LeadershipLost, type RecordingParts, whileLeading } from './record-reading.ts'
+import { LeadershipLost, type RecordingParts, whileLeading } from './record-facts.ts'
+import { abandonUnsettled } from './record-reading.ts'
 
 /**
  * Where to continue: the stored checkpoint, or the node's tip on a network that was never followed or is now another

@@ -21,13 +21,8 @@ import { applyFinality, type FinalityParts } from './apply-finality.ts'
 import { describeFailure, healthKey } from './describe-failure.ts'
 import { findCheckpoint, refuseOtherChain, rememberIdentity } from './find-checkpoint.ts'
 import { type Leadership, takeLeadership } from './leadership.ts'
-import {
-  expireDue,
-  LeadershipLost,
-  type RecordingParts,
-  recordMempool,
-  recordUpdate,
-} from './record-reading.ts'
+import { expireDue, LeadershipLost, type RecordingParts } from './record-facts.ts'
+import { recordMempool, recordUpdate } from './record-reading.ts'
 import { TokenReadingPace } from './token-reading-pace.ts'
 import { AddressWatch } from './watch-addresses.ts'
 

@@ -5,7 +5,6 @@ import {
   type FoundTransfer,
   forkTooDeep,
   type MempoolReading,
-  type ProviderAgreement,
 } from '../chain/adapter.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
 import { withoutFinality } from '../core/chain/due-transfers.ts'
@@ -14,7 +13,6 @@ import {
   abandoned,
   type BlocksReading,
   disconnectedBy,
-  type InvoiceFacts,
   keyOfTracked,
   reconcileBlocks,
   reconcileMempool,
@@ -23,10 +21,8 @@ import {
 } from '../core/chain/reconcile.ts'
 import { sumOutputs, worthReporting } from '../core/chain/sum-outputs.ts'
 import { keyOf } from '../core/chain/transfer-key.ts'
-import type { ChainIdentities } from '../core/invoice/render.ts'
-import type { BlockRef, ChainReading } from '../core/invoice/types.ts'
+import type { BlockRef } from '../core/invoice/types.ts'
 import { moveCheckpoint } from '../db/chain/network-state.ts'
-import { lockLatestTerm } from '../db/chain/network-watch.ts'
 import { findAddressOwners } from '../db/chain/watched-addresses.ts'
 import {
   loadDueTransfers,
@@ -36,38 +32,7 @@ import {
   loadUnsettledTransfers,
   type TransactionKey,
 } from '../db/invoices/transfers.ts'
-import { expireInvoices } from '../flows/expire-invoices.ts'
-import { recordTransfers } from '../flows/record-transfers.ts'
-import type { Shortfall } from '../flows/steps/post-transfers.ts'
-import { isDatabaseAway } from '../postgres/database-away.ts'
-import type { Pool } from '../postgres/pool.ts'
-import { type Tx, withSystemTransaction } from '../postgres/transaction.ts'
-import type { Clock } from '../runtime/clock.ts'
-import { describeError } from '../runtime/log.ts'
-import type { Leadership } from './leadership.ts'
-
-/** Invoices that are updated at the same time. */
-const INVOICES_IN_FLIGHT = 4
-
-export type RecordingParts = {
-  readonly adapter: ChainAdapter
-  readonly pool: Pool
-  readonly clock: Clock
-  /** What several providers must agree on before value is final; null where one alone decides. */
-  readonly agreement: ProviderAgreement | null
-  /** Called after each commit. */
-  readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
-  /** How payment links in events identify private test networks. */
-  readonly identityOf?: ChainIdentities | undefined
-  /** Called when the chain took back money that was already paid out: a person must look. */
-  readonly onShortfall?: (missing: Shortfall & InvoiceOwner) => void
-  readonly leadership: Pick<Leadership, 'term' | 'lost'>
-}
-
-/** Another process follows the network now. */
-export class LeadershipLost extends Error {
-  override name = 'LeadershipLost'
-}
+import { LeadershipLost, type RecordingParts, recordFacts, whileLeading } from './record-facts.ts'
 
 /**
  * Commits one step along the chain: per invoice what it means for it, and the checkpoint last, so that a crash in
@@ -247,97 +212,8 @@ async function withRecords(
   return [...tracked, ...more]
 }
 
-/**
- * Commits facts, one transaction per invoice. If one invoice cannot be recorded, the others still are, and the network
- * halts with its id: moving the checkpoint past its payment would lose it; a halted network reads it again.
- */
-export async function recordFacts(
-  parts: RecordingParts,
-  invoices: readonly InvoiceFacts[],
-  tipHeight: number,
-): Promise<void> {
-  const failed: { readonly invoiceId: string; readonly error: unknown }[] = []
-  // An invoice of many payments takes its time: the others come before it.
-  const ascending = invoices.toSorted((a, b) => a.facts.length - b.facts.length)
-  for (let at = 0; at < ascending.length; at += INVOICES_IN_FLIGHT) {
-    requireLeadership(parts)
-    const batch = ascending.slice(at, at + INVOICES_IN_FLIGHT)
-    const ends = await Promise.allSettled(batch.map((one) => recordOne(parts, one, tipHeight)))
-    for (const [place, end] of ends.entries()) {
-      if (end.status === 'fulfilled') continue
-      if (!isOfInvoice(end.reason)) throw end.reason
-      failed.push({ invoiceId: batch[place]?.invoiceId ?? '', error: end.reason })
-    }
-  }
-  const [first] = failed
-  if (first === undefined) return
-  const others = failed.length === 1 ? '' : ` and ${failed.length - 1} others`
-  throw new ChainHalted(
-    `what was read for invoice ${first.invoiceId}${others} cannot be recorded (${describeError(first.error)}): no further block is read until it can`,
-    { cause: first.error },
-  )
-}
-
-async function recordOne(
-  parts: RecordingParts,
-  { tenant, invoiceId, facts }: InvoiceFacts,
-  tipHeight: number,
-): Promise<void> {
-  const { pool, clock, notifier, identityOf } = parts
-  const guard = (tx: Tx) => requireTerm(parts, tx)
-  const outcome = await recordTransfers(
-    { pool, clock, identityOf, guard },
-    { tenant, invoiceId, facts, tipHeight },
-  )
-  if (outcome.changed) notifier.invoiceChanged(invoiceId)
-  if (outcome.deliveries > 0) notifier.deliveriesWaiting()
-  for (const missing of outcome.shortfalls) parts.onShortfall?.({ ...missing, tenant, invoiceId })
-}
-
-/** Whether an error is about the invoice that was being written, and not about the database or leadership. */
-const isOfInvoice = (error: unknown): boolean =>
-  !(error instanceof LeadershipLost || (error instanceof Error && isDatabaseAway(error)))
-
 async function advanceCheckpoint(parts: RecordingParts, from: BlockRef, to: BlockRef): Promise<void> {
   const { adapter, clock } = parts
   const moved = await whileLeading(parts, (tx) => moveCheckpoint(tx, adapter.network, from, to, clock()))
   if (!moved) throw new LeadershipLost(`the checkpoint of ${adapter.network} is no longer at ${from.height}`)
-}
-
-/** Work on what belongs to no tenant, which commits only while this process leads. */
-export function whileLeading<Result>(
-  parts: RecordingParts,
-  work: (tx: Tx) => Promise<Result>,
-): Promise<Result> {
-  requireLeadership(parts)
-  return withSystemTransaction(parts.pool, async (tx) => {
-    await requireTerm(parts, tx)
-    return work(tx)
-  })
-}
-
-/** Leadership is lost some seconds before its holder notices: only the transaction itself can tell. */
-async function requireTerm({ adapter, leadership }: RecordingParts, tx: Tx): Promise<void> {
-  if (!(await lockLatestTerm(tx, adapter.network, leadership.term)))
-    throw new LeadershipLost(`another process follows ${adapter.network}`)
-}
-
-function requireLeadership({ adapter, leadership }: RecordingParts): void {
-  if (leadership.lost.aborted) throw new LeadershipLost(`another process follows ${adapter.network}`)
-}
-
-/** Expires what was not paid in time. Returns which invoice cannot be, and why; it keeps no other one open. */
-export async function expireDue(parts: RecordingParts, reading: ChainReading): Promise<string | null> {
-  const { pool, clock, identityOf, notifier } = parts
-  const failed: string[] = []
-  const guard = (tx: Tx) => requireTerm(parts, tx)
-  const onFailed = (invoiceId: string, error: unknown) => {
-    if (!isOfInvoice(error)) throw error
-    failed.push(`invoice ${invoiceId} cannot be expired: ${describeError(error)}`)
-  }
-  const expired = await expireInvoices({ pool, clock, identityOf, guard, onFailed }, reading)
-  for (const invoiceId of expired) notifier.invoiceChanged(invoiceId)
-  if (expired.length > 0) notifier.deliveriesWaiting()
-  const [first = null] = failed
-  return failed.length > 1 ? `${first}; nor can ${failed.length - 1} others be` : first
 }

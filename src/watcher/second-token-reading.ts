@@ -9,7 +9,8 @@ import {
   type SecondCheckpoint,
 } from '../db/chain/second-reading.ts'
 import { ROUND_MS_MAX } from './finality-round.ts'
-import { findOwners, owned, type RecordingParts, recordFacts, whileLeading } from './record-reading.ts'
+import { type RecordingParts, recordFacts, whileLeading } from './record-facts.ts'
+import { findOwners, owned } from './record-reading.ts'
 import { TOKEN_BLOCKS_MAX, type TokenReadingPace } from './token-reading-pace.ts'
 
 export type TokenReadingParts = RecordingParts & {

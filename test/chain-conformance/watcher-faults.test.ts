@@ -3,12 +3,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { ChainAdapter } from '../../src/chain/adapter.ts'
 import { expireInvoices } from '../../src/flows/expire-invoices.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import {
-  LeadershipLost,
-  type RecordingParts,
-  recordMempool,
-  recordUpdate,
-} from '../../src/watcher/record-reading.ts'
+import { LeadershipLost, type RecordingParts } from '../../src/watcher/record-facts.ts'
+import { recordMempool, recordUpdate } from '../../src/watcher/record-reading.ts'
 import { sandboxDriver } from '../support/sandbox-driver.ts'
 import { until } from '../support/until.ts'
 import { WatchedChain } from '../support/watched-chain.ts'

@@ -1,4 +1,4 @@
-import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
+import { insertLedgerTransfers } from '../../src/db/ledger/ledger.ts'
 import { setBranding } from '../../src/flows/branding.ts'
 import { withTransaction } from '../../src/postgres/transaction.ts'
 import { keepCurrencyRatesOnce } from '../../src/rates/keep-currency-rates.ts'
@@ -38,19 +38,21 @@ export async function haveBusiness(api: TestApi, merchant: TestMerchant): Promis
   ] as const
   for (const [id, kind, asset, from, to, amount] of moves) {
     await withTransaction(api.database.pools.watcher, tenant, (tx) =>
-      insertLedgerTransfer(tx, tenant, {
-        id: `books:${id}`,
-        kind,
-        invoiceId: null,
-        paymentId: null,
-        payoutId: 'bcd'.includes(id) ? PAYOUT : null,
-        asset,
-        from,
-        to,
-        amount,
-        usdCents: id === 'e' ? null : 1_234n,
-        createdAt: api.time.now,
-      }),
+      insertLedgerTransfers(tx, tenant, [
+        {
+          id: `books:${id}`,
+          kind,
+          invoiceId: null,
+          paymentId: null,
+          payoutId: 'bcd'.includes(id) ? PAYOUT : null,
+          asset,
+          from,
+          to,
+          amount,
+          usdCents: id === 'e' ? null : 1_234n,
+          createdAt: api.time.now,
+        },
+      ]),
     )
   }
 }

@@ -3,7 +3,7 @@ import { runAudit } from '../../src/audit/run-audit.ts'
 import type { TransferFact } from '../../src/core/invoice/types.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import { countShortfalls, loadBalances } from '../../src/db/ledger/ledger.ts'
-import { recordTransfers } from '../../src/flows/record-transfers.ts'
+import { recordTogether, recordTransfers } from '../../src/flows/record-transfers.ts'
 import { decidePayout, recordPayout } from '../../src/payouts/advance-payout.ts'
 import { type PayoutRequested, requestPayoutAlone } from '../../src/payouts/request-payout.ts'
 import { saveNetworkFee } from '../../src/payouts/store/payout-coins.ts'
@@ -167,6 +167,39 @@ test('what comes next makes up for what is missing, and only the rest can be pai
   expect(await balances()).toMatchObject({ available: WHOLE / 4n, shortfall: 0n })
   expect((await ask('0.3')).kind).toBe('not_covered')
   await payOut('0.25')
+  expect(await disagreements()).toEqual([])
+})
+
+test('deposits of one block repay what is missing as they would one after the other', async () => {
+  const standing: unknown[] = []
+  for (const isTogether of [false, true]) {
+    await openShop()
+    const lost = await seedInvoice(database, tenant, { serviceFeeBps: 200 })
+    await record(lost.id, inBlock('g0', WHOLE, 2))
+    await payOut('0.98')
+    await record(lost.id, gone('reorged', 'g0', WHOLE))
+    const next = []
+    for (let at = 0; at < 4; at++) next.push(await seedInvoice(database, tenant, { serviceFeeBps: at * 200 }))
+    next.sort((a, b) => a.serviceFeeBps - b.serviceFeeBps)
+    const invoices = next.map(({ id }, at) => ({
+      invoiceId: id,
+      facts: [inBlock(`g${at + 1}`, (WHOLE * 2n) / 5n, 2)],
+    }))
+    const deps = { pool: database.pools.watcher, clock }
+    if (isTogether) {
+      const recorded = await recordTogether(deps, { tenant, invoices, tipHeight: 101 })
+      expect(recorded.changed.toSorted()).toEqual(next.map(({ id }) => id).toSorted())
+    } else for (const { invoiceId, facts } of invoices) await record(invoiceId, ...facts)
+    const { rows } = await database.owner.query(
+      `select t.id, t.kind, e.account, e.amount, t.usd_cents from ledger_transfer t
+       join ledger_entry e on e.merchant_id = t.merchant_id and e.transfer_id = t.id
+       where t.merchant_id = $1 and t.id like 'dep:%:g_:%' order by t.id, e.account`,
+      [tenant.merchantId],
+    )
+    standing.push({ balances: await balances(), rows })
+  }
+  expect(standing[1]).toEqual(standing[0])
+  expect(standing[1]).toMatchObject({ balances: { shortfall: 0n, available: 57_200_000n } })
   expect(await disagreements()).toEqual([])
 })
 

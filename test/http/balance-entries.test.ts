@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
+import { insertLedgerTransfers } from '../../src/db/ledger/ledger.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { ROUTES } from '../../src/http/api/routes.ts'
 import { withTransaction } from '../../src/postgres/transaction.ts'
@@ -207,13 +207,15 @@ test('the balances of any moment are those after the last entry before it', asyn
     const transfer = { invoiceId: null, paymentId: null, asset: 'LTC', usdCents: null, from, to } as const
     const createdAt = new Date(timeMs)
     await withTransaction(api.database.pools.watcher, tenant, (tx) =>
-      insertLedgerTransfer(tx, tenant, {
-        ...transfer,
-        id: `at:${made}`,
-        kind: 'deposit',
-        amount: 1n,
-        createdAt,
-      }),
+      insertLedgerTransfers(tx, tenant, [
+        {
+          ...transfer,
+          id: `at:${made}`,
+          kind: 'deposit',
+          amount: 1n,
+          createdAt,
+        },
+      ]),
     )
     // Some at one moment, some a day apart, and some a moment before the one that they stand behind.
     timeMs += random.pick([-2_000, 0, 1, 1_000, 86_400_000])

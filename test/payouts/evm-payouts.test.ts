@@ -5,7 +5,7 @@ import { runAudit } from '../../src/audit/run-audit.ts'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { EvmAdapter } from '../../src/chain/evm/evm-adapter.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
-import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
+import { insertLedgerTransfers } from '../../src/db/ledger/ledger.ts'
 import { inspectHotWallets } from '../../src/doctor/inspect-signer.ts'
 import { withTransaction } from '../../src/postgres/transaction.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -145,18 +145,20 @@ test.each(['ETH_BASE', 'USDC_BASE'] as const)(
 test("the operator's USDC fees are swept with the merchant’s money and paid out apart, each by its account", async () => {
   const tenant = await base.openShop('USDC_BASE', [40n * USDC])
   await withTransaction(base.database.owner, tenant, (tx) =>
-    insertLedgerTransfer(tx, tenant, {
-      id: `dep:test:${tenant.merchantId}:fee`,
-      kind: 'service_fee',
-      invoiceId: null,
-      paymentId: null,
-      asset: 'USDC_BASE',
-      from: 'available',
-      to: 'fees',
-      amount: 4n * USDC,
-      usdCents: null,
-      createdAt: base.now,
-    }),
+    insertLedgerTransfers(tx, tenant, [
+      {
+        id: `dep:test:${tenant.merchantId}:fee`,
+        kind: 'service_fee',
+        invoiceId: null,
+        paymentId: null,
+        asset: 'USDC_BASE',
+        from: 'available',
+        to: 'fees',
+        amount: 4n * USDC,
+        usdCents: null,
+        createdAt: base.now,
+      },
+    ]),
   )
   const address = encodeEvmAddress(randomBytes(20))
   const asked = await askForFees(base.database, tenant, { asset: 'USDC_BASE', address, now: base.now })

@@ -5,7 +5,7 @@ import { runAudit } from '../../src/audit/run-audit.ts'
 import { runCommandLine } from '../../src/cli/command-line.ts'
 import { NATIVE_MINT } from '../../src/core/chain/solana-mints.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
-import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
+import { insertLedgerTransfers } from '../../src/db/ledger/ledger.ts'
 import { ROUTES } from '../../src/http/api/routes.ts'
 import { decidePayout } from '../../src/payouts/advance-payout.ts'
 import { allowFeeDestination } from '../../src/payouts/payout-destinations.ts'
@@ -485,18 +485,20 @@ test('a merchant neither sees nor decides on a payout of fees, by API or with th
   // The second wall: no payout takes fees that are not there, whoever writes it.
   await expect(
     withTransaction(api.database.owner, tenant, (tx) =>
-      insertLedgerTransfer(tx, tenant, {
-        id: 'payout:po_x:reserve',
-        kind: 'payout',
-        invoiceId: null,
-        paymentId: null,
-        asset: 'LTC',
-        from: 'fees',
-        to: 'fees_reserved',
-        amount: 1n,
-        usdCents: null,
-        createdAt: now,
-      }),
+      insertLedgerTransfers(tx, tenant, [
+        {
+          id: 'payout:po_x:reserve',
+          kind: 'payout',
+          invoiceId: null,
+          paymentId: null,
+          asset: 'LTC',
+          from: 'fees',
+          to: 'fees_reserved',
+          amount: 1n,
+          usdCents: null,
+          createdAt: now,
+        },
+      ]),
     ),
   ).rejects.toThrow(/takes more than the fees/)
 })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PAYOUT_CHECKS } from '../../src/audit/payout-checks.ts'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
-import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
+import { insertLedgerTransfers } from '../../src/db/ledger/ledger.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 import { startSandboxMoney } from '../support/sandbox-money.ts'
@@ -124,19 +124,21 @@ test.each(BREAKS)('%s finds what breaks it', async (name, breakIt, mendIt) => {
 
 test('payout_posting_has_its_payout finds a posting for no payout', async () => {
   await withTransaction(world.database.owner, tenant, (tx) =>
-    insertLedgerTransfer(tx, tenant, {
-      id: 'payout:po_nobody:sent',
-      kind: 'payout_sent',
-      invoiceId: null,
-      paymentId: null,
-      payoutId: 'po_nobody',
-      asset: 'LTC',
-      from: 'available',
-      to: 'chain',
-      amount: 1n,
-      usdCents: null,
-      createdAt: world.now,
-    }),
+    insertLedgerTransfers(tx, tenant, [
+      {
+        id: 'payout:po_nobody:sent',
+        kind: 'payout_sent',
+        invoiceId: null,
+        paymentId: null,
+        payoutId: 'po_nobody',
+        asset: 'LTC',
+        from: 'available',
+        to: 'chain',
+        amount: 1n,
+        usdCents: null,
+        createdAt: world.now,
+      },
+    ]),
   )
   expect(await broken()).toContain('payout_posting_has_its_payout')
 })

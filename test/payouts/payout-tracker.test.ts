@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
-import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
+import { insertLedgerTransfers } from '../../src/db/ledger/ledger.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { type Spender, UtxoPayoutClient } from '../../src/payouts/broadcast/utxo/utxo-payout-client.ts'
 import { PayoutJournal } from '../../src/payouts/sign/payout-journal.ts'
@@ -560,14 +560,16 @@ test('more than one transaction holds is refused; if coins leave later, the payo
   )
   const from = { kind: 'deposit', from: 'chain', to: 'available', invoiceId: null, paymentId: null } as const
   await withTransaction(owner, tenant, (tx) =>
-    insertLedgerTransfer(tx, tenant, {
-      ...from,
-      id: `dep:${tenant.merchantId}`,
-      asset: 'LTC',
-      amount: 150_000_000n,
-      usdCents: null,
-      createdAt: world.now,
-    }),
+    insertLedgerTransfers(tx, tenant, [
+      {
+        ...from,
+        id: `dep:${tenant.merchantId}`,
+        asset: 'LTC',
+        amount: 150_000_000n,
+        usdCents: null,
+        createdAt: world.now,
+      },
+    ]),
   )
   const wanted = { asset: 'LTC', address: world.newAddress() } as const
   expect(await world.ask(tenant, { ...wanted, amount: '2.5' })).toMatchObject({

@@ -13,12 +13,8 @@ import type { Tenant } from '../../src/postgres/transaction.ts'
 import { parseBlock } from '../../src/sandbox/utxo/block.ts'
 import { CHAIN_PARAMETERS } from '../../src/sandbox/utxo/chain-parameters.ts'
 import type { UtxoSandboxClient } from '../../src/sandbox/utxo/utxo-sandbox-client.ts'
-import {
-  LeadershipLost,
-  type RecordingParts,
-  recordMempool,
-  recordUpdate,
-} from '../../src/watcher/record-reading.ts'
+import { LeadershipLost, type RecordingParts } from '../../src/watcher/record-facts.ts'
+import { recordMempool, recordUpdate } from '../../src/watcher/record-reading.ts'
 import { Crash, unlessCrashed } from '../support/payout-history.ts'
 import type { PayoutWorld } from '../support/payout-world.ts'
 import type { Random } from '../support/random.ts'

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { LEDGER_CHECKS } from '../../src/audit/ledger-checks.ts'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { type AssetId, COINS, type PaymentAsset } from '../../src/core/assets.ts'
-import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
+import { insertLedgerTransfers } from '../../src/db/ledger/ledger.ts'
 import { resolveInvoice } from '../../src/flows/invoices.ts'
 import { releaseDecided } from '../../src/flows/release-decided.ts'
 import { requestPayoutAlone } from '../../src/payouts/request-payout.ts'
@@ -167,7 +167,7 @@ describe('what an earlier release left in suspense after a decision', () => {
       const name = `dep:${COINS[asset].chain}-test:${id}:${index}:${invoiceId}:1`
       const deposit = { id: name, kind: 'deposit', invoiceId, paymentId: id, asset, usdCents: 2_498n }
       const move = { amount: UNITS, from: 'chain', to: 'suspense', createdAt: new Date() } as const
-      await insertLedgerTransfer(tx, tenant, { ...deposit, ...move })
+      await insertLedgerTransfers(tx, tenant, [{ ...deposit, ...move }])
     })
   }
 
@@ -227,9 +227,9 @@ test('wrapped SOL that an earlier version booked as SOL is taken back and stands
         [tenant.merchantId, invoiceId, UNITS],
       )
       const id = `dep:solana-test:tx:1004:${invoiceId}:1`
-      await insertLedgerTransfer(tx, tenant, { ...wrapped, id, from: 'chain', to: 'available' })
+      await insertLedgerTransfers(tx, tenant, [{ ...wrapped, id, from: 'chain', to: 'available' }])
       const fee = { ...wrapped, id: `${id}:fee`, kind: 'service_fee', amount: UNITS / 100n }
-      await insertLedgerTransfer(tx, tenant, { ...fee, from: 'available', to: 'fees' })
+      await insertLedgerTransfers(tx, tenant, [{ ...fee, from: 'available', to: 'fees' }])
     })
     expect(await ledgerFindings(database)).toEqual([])
     const migration = new URL('../../migrations/0230_wrapped_sol_apart.sql', import.meta.url)

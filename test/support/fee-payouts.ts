@@ -1,5 +1,5 @@
 import type { AssetId } from '../../src/core/assets.ts'
-import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
+import { insertLedgerTransfers } from '../../src/db/ledger/ledger.ts'
 import { allowFeeDestination } from '../../src/payouts/payout-destinations.ts'
 import { type PayoutRequested, requestPayoutAlone } from '../../src/payouts/request-payout.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
@@ -39,16 +39,18 @@ export async function askForFees(
 /** So much of what is available becomes the operator's. */
 export const keepFees = (owner: TestDatabase['owner'], tenant: Tenant, units: bigint, now: Date) =>
   withTransaction(owner, tenant, (tx) =>
-    insertLedgerTransfer(tx, tenant, {
-      id: `dep:test:${newId('payment', now)}:fee`,
-      kind: 'service_fee',
-      invoiceId: null,
-      paymentId: null,
-      asset: 'LTC',
-      from: 'available',
-      to: 'fees',
-      amount: units,
-      usdCents: null,
-      createdAt: now,
-    }),
+    insertLedgerTransfers(tx, tenant, [
+      {
+        id: `dep:test:${newId('payment', now)}:fee`,
+        kind: 'service_fee',
+        invoiceId: null,
+        paymentId: null,
+        asset: 'LTC',
+        from: 'available',
+        to: 'fees',
+        amount: units,
+        usdCents: null,
+        createdAt: now,
+      },
+    ]),
   )

@@ -1,5 +1,5 @@
 import type { AssetId } from '../../src/core/assets.ts'
-import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
+import { insertLedgerTransfers } from '../../src/db/ledger/ledger.ts'
 import type { Pool } from '../../src/postgres/pool.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { newId } from '../../src/runtime/new-id.ts'
@@ -14,15 +14,17 @@ export async function forgeBalance(
   const id = newId('payment', now)
   const about = { kind: 'deposit', invoiceId: null, paymentId: null, usdCents: null } as const
   await withTransaction(pool, tenant, (tx) =>
-    insertLedgerTransfer(tx, tenant, {
-      id,
-      ...about,
-      asset,
-      from: 'chain',
-      to: 'available',
-      amount,
-      createdAt: now,
-    }),
+    insertLedgerTransfers(tx, tenant, [
+      {
+        id,
+        ...about,
+        asset,
+        from: 'chain',
+        to: 'available',
+        amount,
+        createdAt: now,
+      },
+    ]),
   )
   return id
 }

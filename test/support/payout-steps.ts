@@ -8,7 +8,7 @@ import type { AssetId, Network } from '../../src/core/assets.ts'
 import type { TokenContracts } from '../../src/core/chain/evm-parameters.ts'
 import { serviceFeeOf } from '../../src/core/ledger/deposit.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
-import { insertLedgerTransfer, loadBalances } from '../../src/db/ledger/ledger.ts'
+import { insertLedgerTransfers, loadBalances } from '../../src/db/ledger/ledger.ts'
 import { postTransfers } from '../../src/flows/steps/post-transfers.ts'
 import { decidePayout } from '../../src/payouts/advance-payout.ts'
 import { OutcomeSealer } from '../../src/payouts/broadcast/outcome-sealer.ts'
@@ -139,18 +139,20 @@ export abstract class PayoutSteps {
            'available', 1)`,
         [tenant.merchantId, id, invoiceId, network, txid, output, asset, amount, tenant.livemode],
       )
-      await insertLedgerTransfer(tx, tenant, {
-        id: `dep:${network}:${txid}:${output}:${invoiceId}:1`,
-        kind: 'deposit',
-        invoiceId,
-        paymentId: id,
-        asset,
-        from: 'chain',
-        to: 'available',
-        amount,
-        usdCents: null,
-        createdAt: this.now,
-      })
+      await insertLedgerTransfers(tx, tenant, [
+        {
+          id: `dep:${network}:${txid}:${output}:${invoiceId}:1`,
+          kind: 'deposit',
+          invoiceId,
+          paymentId: id,
+          asset,
+          from: 'chain',
+          to: 'available',
+          amount,
+          usdCents: null,
+          createdAt: this.now,
+        },
+      ])
       await this.#keepFee(tx, tenant, { ...deposit, paymentId: id })
     })
   }
@@ -200,18 +202,20 @@ export abstract class PayoutSteps {
     )
     const fee = serviceFeeOf(amount, rows[0]?.bps ?? 0)
     if (fee === 0n) return
-    await insertLedgerTransfer(tx, tenant, {
-      id: `dep:${network}:${txid}:${output}:${invoiceId}:1:fee`,
-      kind: 'service_fee',
-      invoiceId,
-      paymentId,
-      asset,
-      from: 'available',
-      to: 'fees',
-      amount: fee,
-      usdCents: null,
-      createdAt: this.now,
-    })
+    await insertLedgerTransfers(tx, tenant, [
+      {
+        id: `dep:${network}:${txid}:${output}:${invoiceId}:1:fee`,
+        kind: 'service_fee',
+        invoiceId,
+        paymentId,
+        asset,
+        from: 'available',
+        to: 'fees',
+        amount: fee,
+        usdCents: null,
+        createdAt: this.now,
+      },
+    ])
   }
 
   /** What comes of asking for a payout to an address. */

@@ -150,6 +150,26 @@ export async function loadInvoice(
   return { invoice: invoiceFromRow(row, received.get(id)), eventCount: row.event_count }
 }
 
+/** The same of several, locked in the order of their ids: two that lock some of the same never wait for one another. */
+export async function lockInvoices(
+  tx: Tx,
+  tenant: Tenant,
+  ids: readonly string[],
+): Promise<Map<string, StoredInvoice>> {
+  const { rows } = await tx.query<InvoiceRow>(
+    `select ${INVOICE_COLUMNS} from invoice where merchant_id = $1 and id = any($2) and livemode = $3
+     order by id for update`,
+    [tenant.merchantId, ids, tenant.livemode],
+  )
+  const received = await loadReceived(tx, tenant, ids)
+  return new Map(
+    rows.map((row) => [
+      row.id,
+      { invoice: invoiceFromRow(row, received.get(row.id)), eventCount: row.event_count },
+    ]),
+  )
+}
+
 /**
  * Writes what an advance may change. Guarded by the number of events, which every emitted change moves, and by the
  * row lock that `loadInvoice` with `forUpdate` took; false means that the invoice is not as it was read.

@@ -2,6 +2,7 @@ import type { PaymentAsset } from '../../core/assets.ts'
 import type { LedgerAccount, OutsideAccount } from '../../core/ledger/deposit.ts'
 import type { Availability } from '../../core/ledger/shortfall.ts'
 import type { Queryable } from '../../postgres/pool.ts'
+import { Rows } from '../../postgres/rows.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { HOME_COLUMNS, HOME_JOINS, type HomeRow, REFERENCE_COLUMN, REFERENCE_JOIN } from './currency-rates.ts'
 
@@ -23,20 +24,26 @@ export type LedgerTransfer = {
 }
 
 /**
- * Writes one ledger transfer with its two entries, in one statement, which the database checks and whose entries move
- * the balances. It takes the ledger lock itself, as `lockLedger` does. Gives what stands in the account that it
- * moved to, base units; null where that is an outside one.
+ * Writes ledger transfers in their order, each with its two entries, in one statement, which the database checks and whose
+ * entries move the balances. It takes the ledger lock itself, as `lockLedger` does. Gives for each what then stood in the
+ * account that it moved to, base units; null where that is an outside one.
  */
-export async function insertLedgerTransfer(
+export async function insertLedgerTransfers(
   tx: Tx,
   tenant: Tenant,
-  transfer: LedgerTransfer,
-): Promise<bigint | null> {
-  const { rows } = await tx.query<{ account: LedgerAccount; balance_after: bigint | null }>(
-    INSERT_TRANSFER,
-    valuesOf(tenant, transfer),
+  transfers: readonly LedgerTransfer[],
+): Promise<(bigint | null)[]> {
+  if (transfers.length === 0) return []
+  const rows = transfers.map((transfer, place) => ({ ...rowOf(transfer), place }))
+  const written = await tx.query<{
+    transfer_id: string
+    account: LedgerAccount
+    balance_after: bigint | null
+  }>(INSERT_TRANSFERS, [tenant.merchantId, tenant.livemode, new Rows(rows)])
+  const balances = new Map(
+    written.rows.map((row) => [`${row.transfer_id} ${row.account}`, row.balance_after] as const),
   )
-  return rows.find(({ account }) => account === transfer.to)?.balance_after ?? null
+  return transfers.map(({ id, to }) => balances.get(`${id} ${to}`) ?? null)
 }
 
 /** What is available and what is missing of an asset, for who holds the ledger lock. By the primary key. */
@@ -80,11 +87,17 @@ export async function insertCoveredTransfer(
 const TRANSFER_COLUMNS =
   'merchant_id, id, livemode, kind, invoice_id, usd_cents, created_at, payment_id, payout_id'
 const ENTRY_COLUMNS = 'merchant_id, transfer_id, account, asset, livemode, amount, created_at'
-const INSERT_TRANSFER = `with new_transfer as (
-    insert into ledger_transfer (${TRANSFER_COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $12, $13))
+const INSERT_TRANSFERS = `with made as materialized (
+    select * from json_to_recordset($3) as row (id text, kind text, invoice_id text, payment_id text, payout_id text,
+      usd_cents numeric, asset text, source text, target text, amount numeric, created_at timestamptz, place integer)),
+  new_transfer as (
+    insert into ledger_transfer (${TRANSFER_COLUMNS})
+    select $1, id, $2, kind, invoice_id, usd_cents, created_at, payment_id, payout_id from made)
   insert into ledger_entry (${ENTRY_COLUMNS})
-  values ($1, $2, $8, $10, $3, -$11::numeric, $7), ($1, $2, $9, $10, $3, $11::numeric, $7)
-  returning account, balance_after`
+  select $1, made.id, side.account, made.asset, $2, side.amount, made.created_at
+  from made, lateral (values (1, source, -amount), (2, target, amount)) as side (place, account, amount)
+  order by made.place, side.place
+  returning transfer_id, account, balance_after`
 const INSERT_COVERED_TRANSFER = `with covered as (
     select 1 from ledger_balance
     where merchant_id = $1 and livemode = $3 and asset = $10 and account = $8 and balance >= $11::numeric),
@@ -94,6 +107,20 @@ const INSERT_COVERED_TRANSFER = `with covered as (
   insert into ledger_entry (${ENTRY_COLUMNS})
   select $1, $2, one.account, $10, $3, one.amount, $7::timestamptz
   from covered, (values ($8, -$11::numeric), ($9, $11::numeric)) as one (account, amount)`
+
+const rowOf = (transfer: LedgerTransfer) => ({
+  id: transfer.id,
+  kind: transfer.kind,
+  invoice_id: transfer.invoiceId,
+  payment_id: transfer.paymentId,
+  payout_id: transfer.payoutId ?? null,
+  usd_cents: transfer.usdCents?.toString() ?? null,
+  asset: transfer.asset,
+  source: transfer.from,
+  target: transfer.to,
+  amount: transfer.amount.toString(),
+  created_at: transfer.createdAt,
+})
 
 const valuesOf = (tenant: Tenant, transfer: LedgerTransfer): unknown[] => [
   tenant.merchantId,

@@ -1,11 +1,11 @@
 import type { PaymentAsset } from '../../core/assets.ts'
 import type { LedgerBucket } from '../../core/invoice/types.ts'
 import { withValues } from '../../core/ledger/deposit.ts'
-import { coverMoves } from '../../core/ledger/shortfall.ts'
+import { type Availability, coverMoves } from '../../core/ledger/shortfall.ts'
 import { loadAssetPrice } from '../../db/invoices/asset-prices.ts'
 import {
   insertCoveredTransfer,
-  insertLedgerTransfer,
+  insertLedgerTransfers,
   type LedgerTransfer,
   loadAvailability,
   loadLedgerCredit,
@@ -14,7 +14,18 @@ import {
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
 /** Money that had been paid out before the chain took back the deposit it came from, base units. */
-export type Shortfall = { readonly asset: PaymentAsset; readonly amount: bigint }
+export type Shortfall = {
+  readonly asset: PaymentAsset
+  readonly amount: bigint
+  /** Null where it was no invoice's. */
+  readonly invoiceId: string | null
+}
+
+type Posting = {
+  readonly number: number
+  readonly to: LedgerBucket
+  readonly transfers: readonly LedgerTransfer[]
+}
 
 /**
  * Writes the ledger transfers of one event, all of one asset, in their order, with what they are worth. Where they take
@@ -28,90 +39,83 @@ export async function postTransfers(
 ): Promise<Shortfall | null> {
   const [first] = transfers
   if (first === undefined) return null
-  const { asset } = first
-  const isCredit =
-    first.to === 'available' && transfers.every(({ from, to }) => from !== 'available' || to === 'fees')
-  if (isCredit) {
-    await postCredit(tx, tenant, first, transfers)
+  if (isCredit(transfers)) {
+    await postTogether(tx, tenant, [transfers])
     return null
   }
   const takesAvailable = transfers.some(({ from, to }) => from === 'available' || to === 'available')
   const covered = takesAvailable ? await withCover(tx, tenant, first, transfers) : transfers
-  const valued = await valuedNow(tx, tenant, asset, covered)
-  await insertAll(tx, tenant, valued)
+  const valued = await valuedNow(tx, tenant, covered)
+  await insertLedgerTransfers(tx, tenant, valued)
   const missing = valued.find(({ kind }) => kind === 'shortfall')
-  return missing === undefined ? null : { asset, amount: missing.amount }
+  return missing === undefined
+    ? null
+    : { asset: missing.asset, amount: missing.amount, invoiceId: missing.invoiceId }
 }
 
 /** Writes the ledger transfers of several postings, and returns what had been paid out before the chain took it back. */
-export async function postGroups(
-  tx: Tx,
-  tenant: Tenant,
-  postings: readonly {
-    readonly number: number
-    readonly to: LedgerBucket
-    readonly transfers: readonly LedgerTransfer[]
-  }[],
-): Promise<Shortfall[]> {
-  // Payments that are posted for the first time depend on nothing that stands, nor on one another.
-  if (postings.every(({ number, to }) => number === 1 && to !== 'available')) {
-    await postIndependent(
-      tx,
-      tenant,
-      postings.map(({ transfers }) => transfers),
-    )
+export async function postGroups(tx: Tx, tenant: Tenant, postings: readonly Posting[]): Promise<Shortfall[]> {
+  const groups = postings.map(({ transfers }) => transfers)
+  // Each of another payment: then none is about what another one moves.
+  const payments = new Set(groups.map(([first]) => first?.paymentId))
+  const isPlain = ({ number, to, transfers }: Posting) =>
+    to === 'available' ? isCredit(transfers) : number === 1
+  if (payments.size === groups.length && postings.every(isPlain)) {
+    await postTogether(tx, tenant, groups)
     return []
   }
   const shortfalls: Shortfall[] = []
-  for (const { transfers } of postings) {
+  for (const transfers of groups) {
     const missing = await postTransfers(tx, tenant, transfers)
     if (missing !== null) shortfalls.push(missing)
   }
   return shortfalls
 }
 
+/** A deposit that becomes available, with its fee: it needs no cover. */
+const isCredit = (transfers: readonly LedgerTransfer[]): boolean =>
+  transfers[0]?.to === 'available' && transfers.every(({ from, to }) => from !== 'available' || to === 'fees')
+
 /**
- * The same for many events at once, none of which moves what is available or what another one moved. Sent together:
- * however many they are, the database is waited for twice.
+ * The same for many deposits at once that become available or are recorded for the first time, in one statement, however
+ * many they are.
  */
-async function postIndependent(
+async function postTogether(
   tx: Tx,
   tenant: Tenant,
   groups: readonly (readonly LedgerTransfer[])[],
 ): Promise<void> {
-  const valued = await Promise.all(
-    groups.map(([first, ...others]) =>
-      first === undefined ? [] : valuedNow(tx, tenant, first.asset, [first, ...others]),
-    ),
-  )
-  await insertAll(tx, tenant, valued.flat())
+  const valued = await Promise.all(groups.map((transfers) => valuedNow(tx, tenant, transfers)))
+  const transfers = valued.flat()
+  const balances = await insertLedgerTransfers(tx, tenant, transfers)
+  const after = new Map(transfers.map(({ id }, place) => [id, balances[place] ?? 0n] as const))
+  const credits = valued.filter(isCredit)
+  for (const asset of new Set(credits.map(([first]) => first?.asset))) {
+    const ofAsset = credits.filter(([first]) => first?.asset === asset)
+    const [[first] = []] = ofAsset
+    // Nothing is available while there is a shortfall: it is looked up only where nothing was.
+    if (first !== undefined && (after.get(first.id) ?? 0n) <= first.amount)
+      await repay(tx, tenant, first.asset, ofAsset)
+  }
 }
 
-/**
- * A deposit that becomes available, with its fee, needs no cover. A shortfall to repay is looked up only where nothing was
- * available before: nothing ever is while there is a shortfall.
- */
-async function postCredit(
+/** Repays a shortfall from what credits of its asset have brought, one after the other. */
+async function repay(
   tx: Tx,
   tenant: Tenant,
-  first: LedgerTransfer,
-  transfers: readonly LedgerTransfer[],
+  asset: PaymentAsset,
+  credits: readonly (readonly LedgerTransfer[])[],
 ): Promise<void> {
-  const valued = await valuedNow(tx, tenant, first.asset, transfers)
-  const [available] = await insertAll(tx, tenant, valued)
-  if (available !== undefined && available !== null && available > first.amount) return
-  const { repaid } = coverMoves([], await loadAvailability(tx, tenant, first.asset))
-  if (repaid === 0n) return
-  const [, ...repayment] = await valuedNow(tx, tenant, first.asset, [
-    valued[0] ?? first,
-    repaymentOf(first, repaid),
-  ])
-  await insertAll(tx, tenant, repayment)
-}
-
-/** Sent together: the connection keeps their order. Returns for each the new balance of the account that it moved to. */
-function insertAll(tx: Tx, tenant: Tenant, transfers: readonly LedgerTransfer[]): Promise<(bigint | null)[]> {
-  return Promise.all(transfers.map((transfer) => insertLedgerTransfer(tx, tenant, transfer)))
+  let standing: Availability = { ...(await loadAvailability(tx, tenant, asset)), available: 0n }
+  const repayments: LedgerTransfer[] = []
+  for (const transfers of credits) {
+    const { repaid, after } = coverMoves(transfers, standing)
+    standing = after
+    const [first] = transfers
+    if (first === undefined || repaid === 0n) break
+    repayments.push(...withValues([first, repaymentOf(first, repaid)], null).slice(1))
+  }
+  await insertLedgerTransfers(tx, tenant, repayments)
 }
 
 const repaymentOf = (first: LedgerTransfer, amount: bigint): LedgerTransfer => ({
@@ -130,7 +134,7 @@ export async function postCoveredTransfer(
   tenant: Tenant,
   transfer: LedgerTransfer,
 ): Promise<boolean> {
-  const [valued = transfer] = await valuedNow(tx, tenant, transfer.asset, [transfer])
+  const [valued = transfer] = await valuedNow(tx, tenant, [transfer])
   return insertCoveredTransfer(tx, tenant, valued)
 }
 
@@ -159,11 +163,12 @@ async function withCover(
 async function valuedNow(
   tx: Tx,
   tenant: Tenant,
-  asset: PaymentAsset,
   transfers: readonly LedgerTransfer[],
 ): Promise<LedgerTransfer[]> {
-  if (transfers.some(({ usdCents }) => usdCents !== null)) return withValues(transfers, null)
+  const [first] = transfers
+  if (first === undefined || transfers.some(({ usdCents }) => usdCents !== null))
+    return withValues(transfers, null)
   const valuedAs = transfers.find((transfer) => transfer.valuedAs !== null)?.valuedAs ?? null
   const earlier = valuedAs === null ? null : await loadLedgerCredit(tx, tenant, valuedAs)
-  return withValues(transfers, await loadAssetPrice(tx, asset, tenant.livemode), earlier)
+  return withValues(transfers, await loadAssetPrice(tx, first.asset, tenant.livemode), earlier)
 }
