@@ -21,16 +21,12 @@ begin
   order by position desc limit 1;
   new.position := coalesce(last.position, 0) + 1;
   -- The balances do not have the entries of this statement yet. Those of this transaction are the last ones, since whoever
-  -- else posts for the merchant waits.
-  if last.transaction_id = new.transaction_id and (last.asset, last.account) <> (new.asset, new.account) then
-    for last in
-      select position, transaction_id, asset, account, balance_after from public.ledger_entry
-      where merchant_id = new.merchant_id and livemode = new.livemode and position is not null
-      order by position desc
-    loop
-      exit when last.transaction_id <> new.transaction_id or (last.asset, last.account) = (new.asset, new.account);
-    end loop;
-  end if;
+  -- else posts for the merchant waits, and have no gap. One by one, by their key: all of them in their order may be planned
+  -- as a sort of everything that the merchant has.
+  while last.transaction_id = new.transaction_id and (last.asset, last.account) <> (new.asset, new.account) loop
+    select position, transaction_id, asset, account, balance_after into last from public.ledger_entry
+    where merchant_id = new.merchant_id and livemode = new.livemode and position = last.position - 1;
+  end loop;
   if last.transaction_id = new.transaction_id and (last.asset, last.account) = (new.asset, new.account) then
     new.balance_after := last.balance_after + new.amount;
   else

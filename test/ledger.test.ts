@@ -277,6 +277,39 @@ test('many transfers in one statement leave what the same ones leave one at a ti
   expect(results[2]).toEqual(results[0])
 })
 
+test('where an entry stands is found without the older entries, however many there are', async () => {
+  const [own, ...others] = await Promise.all(Array.from({ length: 10 }, () => seedMerchant(database)))
+  if (own === undefined) throw new Error('no merchant')
+  // Of ten merchants in turn, so that those of one are all over the table.
+  const merchants = [own, ...others].map(({ merchantId }) => `'${merchantId}'`).join(', ')
+  await sql(`with shop as (select id, n from unnest(array[${merchants}]) id, generate_series(1, 300) n),
+    written as (insert into ledger_transfer (merchant_id, id, livemode, kind, created_at)
+      select id, 'dep:old:' || n, false, 'deposit', now() from shop)
+    insert into ledger_entry (merchant_id, transfer_id, account, asset, livemode, amount, created_at)
+    select id, 'dep:old:' || n, account, 'LTC', false, amount, now()
+    from shop, (values ('chain', -5), ('pending', 5)) as side (account, amount) order by n, id`)
+  await database.owner.query('analyze ledger_entry, ledger_transfer, ledger_balance')
+  await withTransaction(database.pools.watcher, own, async (tx) => {
+    await tx.query(`set local plan_cache_mode = 'force_generic_plan'`)
+    const readSoFar = async () => {
+      const { rows } = await tx.query<{ read: number }>(
+        `select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as read from pg_stat_xact_user_tables
+         where relname = 'ledger_entry'`,
+      )
+      return rows[0]?.read ?? 0
+    }
+    const settled = (amount: bigint) => deposit({ from: 'pending', to: 'available', amount })
+    await insertLedgerTransfers(tx, own, [settled(1n)])
+    const before = await readSoFar()
+    await insertLedgerTransfers(tx, own, [
+      settled(2n),
+      deposit({ asset: 'BTC', to: 'suspense' }),
+      settled(3n),
+    ])
+    expect((await readSoFar()) - before).toBeLessThan(50)
+  })
+})
+
 test('a temporary table stands in for no table of the ledger', async () => {
   const { id } = await posted()
   const before = await standing()
