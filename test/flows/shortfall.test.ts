@@ -179,8 +179,9 @@ test('deposits of one block repay what is missing as they would one after the ot
     await payOut('0.98')
     await record(lost.id, gone('reorged', 'g0', WHOLE))
     const next = []
-    for (let at = 0; at < 4; at++) next.push(await seedInvoice(database, tenant, { serviceFeeBps: at * 200 }))
-    next.sort((a, b) => a.serviceFeeBps - b.serviceFeeBps)
+    // Of the first nothing is left after its fee.
+    for (const serviceFeeBps of [10_000, 0, 200, 400, 600])
+      next.push(await seedInvoice(database, tenant, { serviceFeeBps }))
     const invoices = next.map(({ id }, at) => ({
       invoiceId: id,
       facts: [inBlock(`g${at + 1}`, (WHOLE * 2n) / 5n, 2)],

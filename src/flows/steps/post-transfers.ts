@@ -112,7 +112,8 @@ async function repay(
     const { repaid, after } = coverMoves(transfers, standing)
     standing = after
     const [first] = transfers
-    if (first === undefined || repaid === 0n) break
+    // One of which its fee leaves nothing repays nothing, and the next one does.
+    if (first === undefined || repaid === 0n) continue
     repayments.push(...withValues([first, repaymentOf(first, repaid)], null).slice(1))
   }
   await insertLedgerTransfers(tx, tenant, repayments)
