@@ -64,7 +64,7 @@ begin
   end if;
   for moved in
     select merchant_id, livemode, asset, account, sum(amount) as amount,
-      (array_agg(balance_after order by position desc))[1] as balance_after,
+      (array_agg(balance_after order by position desc))[1] as balance_after, min(balance_after) as lowest,
       bool_or(account = 'fees' and amount < 0 and transfer_id like 'payout:%') as pays_fees_out
     from posted group by merchant_id, livemode, asset, account
   loop
@@ -80,6 +80,11 @@ begin
     -- Fees go below zero by the chain's doing alone, never by a payout.
     if moved.pays_fees_out and balance_now < 0 then
       raise exception 'a payout takes more than the fees of %', moved.merchant_id using errcode = 'check_violation';
+    end if;
+    -- Nor on the way, where a later entry of the statement brings as much back.
+    if moved.lowest < 0 and moved.account <> 'shortfall' then
+      raise exception 'the entries of account % of % take more than stands there', moved.account, moved.merchant_id
+        using errcode = 'check_violation';
     end if;
     if balance_now <> moved.balance_after then
       raise exception 'the entries of account % of % do not lead to its balance', moved.account, moved.merchant_id

@@ -61,6 +61,7 @@ export async function recordTogether(
   return withTransaction(deps.pool, tenant, async (tx) => {
     await deps.guard?.(tx)
     const ids = invoices.map(({ invoiceId }) => invoiceId)
+    if (new Set(ids).size < ids.length) throw new Error('an invoice is to be recorded twice at once')
     const stored = await lockInvoices(tx, tenant, ids)
     const now = deps.clock()
     const advances: Advanced[] = []

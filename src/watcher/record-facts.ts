@@ -100,8 +100,11 @@ async function recordGroup(parts: RecordingParts, group: Group, tipHeight: numbe
     await record(parts, group, tipHeight)
     return []
   } catch (error) {
-    if (!isOfInvoice(error)) throw error
-    if (group.length === 1) return [{ invoiceId: group[0].invoiceId, error }]
+    if (error instanceof LeadershipLost) throw error
+    if (group.length === 1) {
+      if (!isOfInvoice(error)) throw error
+      return [{ invoiceId: group[0].invoiceId, error }]
+    }
   }
   const failures: Failure[] = []
   for (const one of group) failures.push(...(await recordGroup(parts, [one], tipHeight)))
