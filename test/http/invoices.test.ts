@@ -231,6 +231,22 @@ test('an unpaid invoice is cancelled once, and no event is sent', async () => {
   expect(events.rowCount).toBe(1)
 })
 
+test('accepting what is confirmed leaves to the watcher what is under way; that is then reviewed', async () => {
+  const made = await make()
+  const [first, second] = [txid(), txid()]
+  await pay(made.id, [inBlock(first, 5_000_000n, 2)])
+  await pay(made.id, [inMempool(second, 1_000_000n)])
+  await pay(made.id, [inBlock(txid(), 1_000_000n, 2, { firstSeenMs: START.getTime() + 86_400_000 })])
+  const accepted = await post(`/invoices/${made.id}/resolve`, { resolution: 'accept' })
+  expect(accepted.status, api.logged.join('')).toBe(200)
+  expect(accepted.body).toMatchObject({ status: 'paid', status_reason: 'accepted', amount_confirmed: '0.06' })
+  await pay(made.id, [inBlock(second, 1_000_000n, 2)])
+  const { body } = await get(`/invoices/${made.id}`)
+  const reasons = body.payments.map((payment: Fields) => payment.review_reason)
+  expect(reasons.toSorted()).toEqual(['after_settlement', 'late', null])
+  expect(body.status).toBe('paid')
+})
+
 test('accepting what is confirmed pays the invoice and says so; nothing is left to resolve', async () => {
   const made = await make()
   const short = 5_000_000n

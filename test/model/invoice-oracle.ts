@@ -23,6 +23,8 @@ export class InvoiceOracle {
   private everSettled = false
   private accepted: Set<string> | null = null
   private lossDismissed = false
+  /** Under way when the merchant accepted the rest: surplus as soon as the chain next says something. */
+  private leftUnderWay: readonly Memory[] = []
   private readonly world: InvoiceWorld
 
   constructor(world: InvoiceWorld) {
@@ -37,14 +39,20 @@ export class InvoiceOracle {
     if (this.isSettled()) {
       this.everSettled = true
       this.lossDismissed = false
-      for (const transfer of this.world.transfers) {
-        const memory = this.memory.get(transfer.txid)
-        if (memory?.role === 'counts' && memory.answer === null && isLive(transfer) && !memory.final) {
-          memory.role = 'surplus'
-        }
-      }
+      const underWay = this.underWay()
+      if (step === 'accept') this.leftUnderWay = underWay
+      else for (const memory of underWay) if (!this.leftUnderWay.includes(memory)) memory.role = 'surplus'
     }
     return this.status()
+  }
+
+  private underWay(): Memory[] {
+    return this.world.transfers.flatMap((transfer) => {
+      const memory = this.memory.get(transfer.txid)
+      const isUnderWay =
+        memory?.role === 'counts' && memory.answer === null && isLive(transfer) && !memory.final
+      return isUnderWay ? [memory] : []
+    })
   }
 
   /** The ledger bucket where the transfer's whole value must stand. */
@@ -56,6 +64,8 @@ export class InvoiceOracle {
   }
 
   private observe(): void {
+    for (const memory of this.leftUnderWay) if (memory.role === 'counts') memory.role = 'surplus'
+    this.leftUnderWay = []
     const settledBefore = this.isSettledByMemory()
     for (const transfer of this.world.transfers) {
       const known = this.memory.get(transfer.txid)

@@ -1,7 +1,14 @@
 import { type Network, networkOf } from '../assets.ts'
 import { atLeast, isFinal, strictestFinality } from '../finality.ts'
 import { unreachable } from '../unreachable.ts'
-import { announceConfirming, announceDetected, announceOutcome, type Progress } from './announce.ts'
+import {
+  announceConfirming,
+  announceDetected,
+  announceOutcome,
+  announceSettlement,
+  type Progress,
+  reviewSurplus,
+} from './announce.ts'
 import { aboutPayments, keyOfTransfer, type PaymentFact } from './block-sums.ts'
 import { classifyTransfer, isLateForDeadline, reviewReasonInBlock } from './classify.ts'
 import { bucketOf, deriveStatus, isUnderReview, judgedOf } from './status.ts'
@@ -50,7 +57,8 @@ function applyTransfers(
   const facts = aboutPayments(invoice, reported, newPaymentIds).filter(
     (fact) => !isStale(known.get(keyOfTransfer(fact)), fact),
   )
-  let progress: Progress = { invoice, events: [] }
+  // Also what was under way when the merchant accepted the rest: who accepts writes nothing of what the chain says.
+  let progress: Progress = reviewSurplus({ invoice, events: [] })
   progress = each(progress, facts, revert)
   const { invoice: before } = progress
   progress = each(
@@ -245,7 +253,7 @@ function isResolvable(invoice: Invoice): boolean {
   )
 }
 
-/** Takes all that is confirmed as full payment. What is still unconfirmed keeps its review. */
+/** Takes all that is confirmed as full payment. What is under way is reviewed once the chain says something of it again. */
 function accept(invoice: Invoice, nowMs: number): InvoiceAdvance {
   const accepted = (payment: Payment) => payment.status === 'confirmed' && !payment.dust
   if (!isResolvable(invoice) || !invoice.payments.some(accepted)) {
@@ -262,7 +270,7 @@ function accept(invoice: Invoice, nowMs: number): InvoiceAdvance {
         : { ...payment, resolution: payment.resolution === 'accepted' ? null : payment.resolution },
     ),
   }
-  return finish(invoice, announceOutcome({ invoice: next, events: [] }, nowMs))
+  return finish(invoice, announceSettlement({ invoice: next, events: [] }, nowMs))
 }
 
 /**

@@ -51,7 +51,7 @@ export function announceOutcome(progress: Progress, nowMs: number): Progress {
   return announceReorganisation(next)
 }
 
-function announceSettlement(progress: Progress, nowMs: number): Progress {
+export function announceSettlement(progress: Progress, nowMs: number): Progress {
   const { invoice } = progress
   const status = deriveStatus(invoice)
   if (status !== 'paid' && status !== 'overpaid') return progress
@@ -79,7 +79,7 @@ function announcePartial(progress: Progress): Progress {
 }
 
 /** What is still under way when the invoice is settled is a further payment: the merchant decides on it. */
-function reviewSurplus(progress: Progress): Progress {
+export function reviewSurplus(progress: Progress): Progress {
   const { invoice } = progress
   if (!isSettled(invoice)) return progress
   const payments = invoice.payments.map(
