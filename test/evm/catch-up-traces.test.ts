@@ -206,3 +206,23 @@ test('a provider that answers no more calls for now is not asked for more traces
   expect(together.found).toEqual(singly.found)
   expect(together.callsOf('debug_traceBlockByHash')).toBeLessThan(BLOCKS / 2)
 })
+
+/** One node of several behind an address has come to this block, and answers a call for it whatever block was asked for. */
+function lagAt(block: number, isOfIt: (calls: number) => boolean): void {
+  let calls = 0
+  const own = hex(BigInt(start.height + block))
+  proxy.askInstead('eth_call', ({ params: [call, asked, override] }) => {
+    calls += 1
+    return [call, isOfIt(calls) ? own : asked, override]
+  })
+}
+
+test.each([1, 7, 25, 44, BLOCKS])('balances that once are those of block %d hide nothing', async (block) => {
+  const singly = await read(newAdapter(), 1)
+  // Both ends first, then what was held between.
+  for (const nth of [1, 3, 4, 5, 6]) {
+    proxy.tellTheTruth()
+    lagAt(block, (calls) => calls === nth)
+    expect((await read(newAdapter(), BLOCKS)).found).toEqual(singly.found)
+  }
+})

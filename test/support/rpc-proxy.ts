@@ -24,6 +24,8 @@ export type RpcProxy = {
   forwardTo(nodeUrl: string): void
   /** Answers to these methods go through the lie from now on. */
   lie(method: string, lie: Lie): void
+  /** From now on the node is asked with these parameters in the place of those of such a call. */
+  askInstead(method: string, paramsOf: (call: RpcCall) => readonly unknown[]): void
   /** Does this once, before the node hears of the next call of this method. */
   before(method: string, happen: () => Promise<void>): void
   /** Calls that this holds of are refused with HTTP 403, and the node never hears of them. */
@@ -43,7 +45,7 @@ export type RpcProxy = {
   hang(): void
   /** Hangs up in the middle of each answer. */
   hangUp(): void
-  /** Ends lies, hanging, stalled methods, refusals, missing answers, delays and hanging up. */
+  /** Ends lies, other questions, hanging, stalled methods, refusals, missing answers, delays and hanging up. */
   tellTheTruth(): void
   close(): Promise<void>
 }
@@ -54,6 +56,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
   /** Another node's credentials; the caller has those of the first. */
   let credentials: string | null = null
   const lies = new Map<string, Lie>()
+  const others = new Map<string, (call: RpcCall) => readonly unknown[]>()
   const stalled = new Set<string>()
   const happenings = new Map<string, () => Promise<void>>()
   const calls: string[] = []
@@ -87,7 +90,9 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
     }
     const authorization = credentials ?? request.headers.authorization ?? ''
     const headers = { authorization, 'content-type': 'application/json' }
-    const response = await fetch(target.origin, { method: 'POST', headers, body: text })
+    const instead = (call: RpcCall) => ({ ...call, params: others.get(call.method)?.(call) ?? call.params })
+    const forwarded = JSON.stringify(Array.isArray(asked) ? asked.map(instead) : instead(asked))
+    const response = await fetch(target.origin, { method: 'POST', headers, body: forwarded })
     const body = await response.text()
     if (Array.isArray(asked) && asked.at(-1)?.method === dropped) {
       return { status: response.status, body: JSON.stringify((JSON.parse(body) as unknown[]).slice(0, -1)) }
@@ -135,6 +140,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
       credentials = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
     },
     lie: (method, lie) => lies.set(method, lie),
+    askInstead: (method, paramsOf) => others.set(method, paramsOf),
     before: (method, happen) => happenings.set(method, happen),
     forbid: (is) => {
       isForbidden = is
@@ -168,6 +174,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
     },
     tellTheTruth: () => {
       lies.clear()
+      others.clear()
       stalled.clear()
       isForbidden = () => false
       for (const end of hung ?? []) end(new Error('the node came back'))

@@ -126,7 +126,7 @@ export class CatchUpTraces {
     }
   }
 
-  /** The halves in which to look further: none where all is explained, or one block is left, which is traced. */
+  /** The halves in which to look further: none where all is explained. One block that is left is traced, and must explain all. */
   async #halve({ blocks, ends }: Span, traced: Map<string, Traced>): Promise<Span[]> {
     const explained = this.#explainedIn(blocks, traced)
     const suspects = [...ends.before].flatMap(([address, held]) =>
@@ -134,12 +134,12 @@ export class CatchUpTraces {
     )
     if (suspects.length === 0) return []
     const [only] = blocks
-    // A node that gives balances of other blocks gives the same ones before and after, and so hides what came.
+    // A node that gave the balances of another block has pointed to this one, and away from where something came.
     if (blocks.every(({ hash }) => traced.has(hash)))
       throw new ChainUnavailable(`balances to block ${blocks.at(-1)?.number} are not what traces leave`)
     if (only !== undefined && blocks.length === 1) {
       await this.#trace(only, traced)
-      return []
+      return [{ blocks, ends }]
     }
     const half = blocks.length >>> 1
     const [lower, upper] = [blocks.slice(0, half), blocks.slice(half)]
