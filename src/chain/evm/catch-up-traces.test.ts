@@ -53,18 +53,3 @@ test('where contracts pay in every block, several are traced at a time', async (
   )
   expect(most).toBe(4)
 })
-
-test('balances that are the same before and after blocks with fees prove nothing: each is traced', async () => {
-  const watched = new AddressSet()
-  watched.add([Buffer.from(ADDRESS.slice(2), 'hex')])
-  const node = {
-    balancesPerCall: 15_000,
-    balancesAt: async (_hash: string, addresses: readonly unknown[]) => addresses.map(() => 7n),
-  } as unknown as EvmNode
-  const traces = { notice: null } as unknown as BlockTraces
-  expect(await new CatchUpTraces({ node, traces, asset: 'ETH', watched }).creditsIn(blocks)).toBeNull()
-  // Where nobody paid any there is nothing to show it by, and nothing that a contract could have paid.
-  const empty = blocks.map((block) => ({ ...block, transactions: [], sent: [] }))
-  const found = await new CatchUpTraces({ node, traces, asset: 'ETH', watched }).creditsIn(empty)
-  expect(found?.flat()).toEqual([])
-})

@@ -7,28 +7,46 @@ import type { BlockTraces } from './block-traces.ts'
 import type { EvmBlock } from './evm-answers.ts'
 import type { EvmNode } from './evm-node.ts'
 import { isNotNow } from './evm-rpc.ts'
-import { changesOfTraces, creditsOfTraces, creditsOfWithdrawals, isWatched } from './native-credits.ts'
+import {
+  changesOfTraces,
+  creditsOfTraces,
+  creditsOfWithdrawals,
+  endsOfTraces,
+  isWatched,
+} from './native-credits.ts'
 
 const BLOCKS_IN_FLIGHT = 4
 /** A question for so many balances takes a node about as long as the traces of some blocks. */
 const BLOCKS_PER_BALANCES = 4
-/** One of them may have been paid as much as it spent. */
+/** More than one, since what is no transaction's may change what one of them holds as well. */
 const PAYERS_MAX = 16
+/** Who sends the transaction that each block of an OP Stack, and of Arbitrum, begins with. */
+const PAY_NO_FEES = new Set([
+  '0xdeaddeaddeaddeaddeaddeaddeaddeaddead0001',
+  '0x00000000000000000000000000000000000a4b05',
+])
 /** A node that has put the state of one old block away, or does not answer such questions, does not for the next ones. */
 const REST_MS = 60_000
 
 type Balances = ReadonlyMap<string, bigint>
-/** Of a block that was traced: what it credited, and by how much it changed which watched address's balance. */
-type Traced = { readonly credits: readonly FoundTransfer[]; readonly changes: Balances }
 type Ends = { readonly before: Balances; readonly after: Balances }
+/**
+ * Of a block that was traced: what it credited, by how much it changed which watched address's balance, and what some of
+ * those who paid its fees held before and after.
+ */
+type Traced = {
+  readonly credits: readonly FoundTransfer[]
+  readonly changes: Balances
+  readonly payers: Ends
+}
 type Span = { readonly blocks: readonly EvmBlock[]; readonly ends: Ends }
 
 /**
  * Native coin in many blocks of which few are traced. Coin leaves a watched address only by a transaction that its own key
  * signed: what a delegated one runs (contracts/Sweeper.sol) cannot send any. So the blocks with a transaction from or to a
  * watched address are traced, and where every watched address then holds after the last block what it held before the first
- * one and these changed, nothing came in the others. Where not, halves of halves tell which others to trace. What is found
- * is the same as if every block were.
+ * one and these changed, nothing came in the others. Where not, halves of halves tell which others to trace. That the
+ * balances are those before and after, the traces of the first and the last block in which fees were paid say of who paid them. What is found is the same as if every block were traced.
  */
 export class CatchUpTraces {
   readonly #node: EvmNode
@@ -75,7 +93,9 @@ export class CatchUpTraces {
     const traced = new Map<string, Traced>()
     const isOurs = (address: string | null | undefined) =>
       address != null && isWatched(this.#watched, address)
-    const touched = blocks.filter(({ sent }) => sent.some(({ from, to }) => isOurs(from) || isOurs(to)))
+    const isOfOurs = ({ sent }: EvmBlock) => sent.some(({ from, to }) => isOurs(from) || isOurs(to))
+    const [firstPaid, lastPaid] = [blocks.find(hasPayer), blocks.findLast(hasPayer)]
+    const touched = blocks.filter((block) => block === firstPaid || block === lastPaid || isOfOurs(block))
     try {
       await concurrently(touched, BLOCKS_IN_FLIGHT, (block) => this.#trace(block, traced))
       const ends = await this.#endsOf(blocks, traced)
@@ -93,18 +113,18 @@ export class CatchUpTraces {
   /** What addresses held before and after, of those whose balance is another one, or was changed by a traced block. */
   async #endsOf(blocks: readonly EvmBlock[], traced: ReadonlyMap<string, Traced>): Promise<Ends> {
     const addresses = [...this.#watched.short()]
-    const asked = [...addresses, ...payersOfFees(blocks)]
     const callsMax = callsMaxFor(blocks.length)
+    const payersOf = (block: EvmBlock | undefined) => traced.get(block?.hash ?? '')?.payers
     const [before, after] = await Promise.all([
-      this.#node.balancesAt(blocks[0]?.parentHash ?? '', asked, callsMax),
-      this.#node.balancesAt(blocks.at(-1)?.hash ?? '', asked, callsMax),
+      this.#node.balancesAt(blocks[0]?.parentHash ?? '', addresses, {
+        callsMax,
+        held: payersOf(blocks.find(hasPayer))?.before,
+      }),
+      this.#node.balancesAt(blocks.at(-1)?.hash ?? '', addresses, {
+        callsMax,
+        held: payersOf(blocks.findLast(hasPayer))?.after,
+      }),
     ])
-    const isPaid = (index: number) => before[index] !== after[index]
-    if (
-      asked.length > addresses.length &&
-      !asked.some((_, index) => index >= addresses.length && isPaid(index))
-    )
-      throw new ChainUnavailable('balances are the same before and after blocks in which fees were paid')
     const changed = new Set([...traced.values()].flatMap(({ changes }) => [...changes.keys()]))
     const ends = { before: new Map<string, bigint>(), after: new Map<string, bigint>() }
     addresses.forEach((addressBytes, index) => {
@@ -167,7 +187,8 @@ export class CatchUpTraces {
     const traces = await this.#traces.of(block)
     if (traces === null) throw new BlockDataMissing(`block ${block.number} is not traced now`)
     const credits = creditsOfTraces(block, traces, this.#asset, this.#watched)
-    traced.set(block.hash, { credits, changes: changesOfTraces(traces, this.#watched) })
+    const payers = endsOfTraces(traces, new Set(block.sent.slice(-PAYERS_MAX).map(({ from }) => from)))
+    traced.set(block.hash, { credits, changes: changesOfTraces(traces, this.#watched), payers })
   }
 
   async #balancesAt(hash: string, addresses: readonly string[]): Promise<Balances> {
@@ -179,14 +200,8 @@ export class CatchUpTraces {
   }
 }
 
-/**
- * Who paid the fees of the last transactions of some blocks, 20 bytes each: their balances change. A node that gives those of
- * one and the same block before and after shows by them that it does.
- */
-function payersOfFees(blocks: readonly EvmBlock[]): Uint8Array[] {
-  const payers = new Set(blocks.flatMap(({ sent }) => sent.at(-1)?.from ?? []))
-  return [...payers].slice(-PAYERS_MAX).map((address) => hexToBytes(address.slice(2)))
-}
+/** Whether somebody paid fees in it. */
+const hasPayer = ({ sent }: EvmBlock): boolean => sent.some(({ from }) => !PAY_NO_FEES.has(from))
 
 /** In how many calls to learn what all addresses hold, before and again after so many blocks. */
 const callsMaxFor = (blocks: number): number => Math.floor(blocks / (2 * BLOCKS_PER_BALANCES))

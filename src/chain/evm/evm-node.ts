@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
+import { hexToBytes } from '@noble/hashes/utils.js'
 import { z } from 'zod'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import { AnswerTooLarge, BlockDataMissing, ChainUnavailable } from '../adapter.ts'
@@ -44,6 +45,8 @@ const KNOWN_PAUSE_MS = 80
 const TRACE_TIMEOUT = /time(d )?-?out/i
 
 const DIFF_TRACER = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } }
+
+type BalancesAsked = { readonly callsMax?: number; readonly held?: ReadonlyMap<string, bigint> | undefined }
 
 /** A block by its hash, and the ids of its transactions. */
 export type WithTransactions = Pick<EvmHeader, 'hash' | 'transactions'>
@@ -171,18 +174,31 @@ export class EvmNode {
 
   /**
    * What these addresses (20 bytes each) hold after the block, in their order. Throws what the node said of gas where it
-   * would take more than `callsMax` calls for that.
+   * would take more than `callsMax` calls for that. `held`: what some others are known to hold then. Each call must say so
+   * of one of them at least, or is taken for one about another block.
    */
   async balancesAt(
     hash: string,
     addresses: readonly Uint8Array[],
-    callsMax = Number.POSITIVE_INFINITY,
+    { callsMax = Number.POSITIVE_INFINITY, held }: BalancesAsked = {},
   ): Promise<bigint[]> {
+    const known = [...(held ?? [])].map(([address, amount]) => ({
+      address: hexToBytes(address.slice(2)),
+      amount,
+    }))
     const balances: bigint[] = []
     while (balances.length < addresses.length) {
       const requested = addresses.slice(balances.length, balances.length + this.#balancesPerCall)
       try {
-        balances.push(...(await this.#balancesOf(hash, requested)))
+        const told = await this.#balancesOf(hash, [...requested, ...known.map(({ address }) => address)])
+        if (
+          held !== undefined &&
+          !known.some(({ amount }, index) => told[requested.length + index] === amount)
+        )
+          throw new ChainUnavailable(
+            `the node at ${this.rpc.where} gave balances that are not those after block ${hash}`,
+          )
+        balances.push(...told.slice(0, requested.length))
       } catch (error) {
         const isGasShort = error instanceof EvmRpcError && GAS_PATTERN.test(error.message)
         if (!isGasShort || this.#balancesPerCall === 1) throw error

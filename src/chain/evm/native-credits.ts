@@ -18,13 +18,14 @@ export function nativeCredit(asset: AssetId, txid: string, address: string, amou
   return { addressBytes, txid, outputIndex: NATIVE_OUTPUT, asset, amount, minimumConfirmations: 1 }
 }
 
-/** By how much one transaction changed the balances of watched addresses. */
-function changesOf({ result: { pre, post } }: EvmTraces[number], watched: Watched) {
-  const before = new Map(Object.entries(pre).map(([address, state]) => [address.toLowerCase(), state]))
+/** What addresses held before a transaction that changed it, and after. */
+function changesOf({ result: { pre, post } }: EvmTraces[number], isAmong: (address: string) => boolean) {
+  const earlier = new Map(Object.entries(pre).map(([address, state]) => [address.toLowerCase(), state]))
   return Object.entries(post).flatMap(([written, { balance }]) => {
     const address = written.toLowerCase()
-    if (balance === undefined || !isWatched(watched, address)) return []
-    return [{ address, amount: balance - (before.get(address)?.balance ?? 0n) }]
+    if (balance === undefined || !isAmong(address)) return []
+    const before = earlier.get(address)?.balance ?? 0n
+    return [{ address, before, after: balance, amount: balance - before }]
   })
 }
 
@@ -41,7 +42,7 @@ export function creditsOfTraces(
   return traces.flatMap((trace, index): FoundTransfer[] => {
     const txid = transactions[index]
     if (txid === undefined) throw new Error('there are more traces than transactions')
-    return changesOf(trace, watched).flatMap(({ address, amount }) =>
+    return changesOf(trace, (address) => isWatched(watched, address)).flatMap(({ address, amount }) =>
       amount > 0n ? [nativeCredit(asset, txid, address, amount)] : [],
     )
   })
@@ -50,9 +51,20 @@ export function creditsOfTraces(
 /** By how much a block's transactions together changed the balances of watched addresses, what these spent included. */
 export function changesOfTraces(traces: EvmTraces, watched: Watched): Map<string, bigint> {
   const sums = new Map<string, bigint>()
-  for (const { address, amount } of traces.flatMap((trace) => changesOf(trace, watched)))
+  const isAmong = (address: string) => isWatched(watched, address)
+  for (const { address, amount } of traces.flatMap((trace) => changesOf(trace, isAmong)))
     sums.set(address, (sums.get(address) ?? 0n) + amount)
   return sums
+}
+
+/** Of these addresses, lower case, what those held before a block's transactions, and after, that these changed. */
+export function endsOfTraces(traces: EvmTraces, addresses: ReadonlySet<string>) {
+  const [before, after] = [new Map<string, bigint>(), new Map<string, bigint>()]
+  for (const change of traces.flatMap((trace) => changesOf(trace, (address) => addresses.has(address)))) {
+    if (!before.has(change.address)) before.set(change.address, change.before)
+    after.set(change.address, change.after)
+  }
+  return { before, after }
 }
 
 /**
