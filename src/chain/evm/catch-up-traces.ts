@@ -45,8 +45,9 @@ type Span = { readonly blocks: readonly EvmBlock[]; readonly ends: Ends }
  * Native coin in many blocks of which few are traced. Coin leaves a watched address only by a transaction that its own key
  * signed: what a delegated one runs (contracts/Sweeper.sol) cannot send any. So the blocks with a transaction from or to a
  * watched address are traced, and where every watched address then holds after the last block what it held before the first
- * one and these changed, nothing came in the others. Where not, halves of halves tell which others to trace. That the
- * balances are those before and after, the traces of the first and the last block in which fees were paid say of who paid them. What is found is the same as if every block were traced.
+ * one and these changed, nothing came in the others. Where not, halves of halves tell which others to trace. Whether the
+ * balances are those before and after is shown by who paid fees in the first and the last block with any: these are traced.
+ * What is found is the same as if every block were traced.
  */
 export class CatchUpTraces {
   readonly #node: EvmNode
