@@ -23,17 +23,17 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 
 function recording(changes: Partial<RecordingParts> = {}) {
-  const told: string[] = []
+  const changed: string[] = []
   const parts: RecordingParts = {
     adapter: { network: NETWORK } as ChainAdapter,
     pool: database.pools.watcher,
     clock: () => now,
     agreement: null,
-    notifier: { invoiceChanged: (id) => told.push(id), deliveriesWaiting: () => {} },
+    notifier: { invoiceChanged: (id) => changed.push(id), deliveriesWaiting: () => {} },
     leadership: { term: TERM, lost: new AbortController().signal },
     ...changes,
   }
-  return { parts, changed: told }
+  return { parts, changed }
 }
 
 async function openInvoices(tenant: Tenant, count: number): Promise<string[]> {

@@ -190,15 +190,15 @@ export class EvmNode {
     while (balances.length < addresses.length) {
       const requested = addresses.slice(balances.length, balances.length + this.#balancesPerCall)
       try {
-        const told = await this.#balancesOf(hash, [...requested, ...known.map(({ address }) => address)])
+        const answered = await this.#balancesOf(hash, [...requested, ...known.map(({ address }) => address)])
         if (
           held !== undefined &&
-          !known.some(({ amount }, index) => told[requested.length + index] === amount)
+          !known.some(({ amount }, index) => answered[requested.length + index] === amount)
         )
           throw new ChainUnavailable(
             `the node at ${this.rpc.where} gave balances that are not those after block ${hash}`,
           )
-        balances.push(...told.slice(0, requested.length))
+        balances.push(...answered.slice(0, requested.length))
       } catch (error) {
         const isGasShort = error instanceof EvmRpcError && GAS_PATTERN.test(error.message)
         if (!isGasShort || this.#balancesPerCall === 1) throw error
