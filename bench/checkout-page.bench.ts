@@ -71,12 +71,12 @@ test('every state of the checkout on a slow phone', async () => {
   for (const one of visits) expect(one.lcpMs, one.name).toBeGreaterThan(LATENCY_MS)
   const worst = (of: (one: Visit) => number) => visits.toSorted((a, b) => of(b) - of(a))[0] ?? visits[0]
   const [largest, slowest, shifty] = [worst((v) => v.bytes), worst((v) => v.lcpMs), worst((v) => v.cls)]
-  const told = `of ${visits.length} states, 390 px wide, 1.6 Mbit/s, 150 ms, 4× CPU`
+  const conditions = `of ${visits.length} states, 390 px wide, 1.6 Mbit/s, 150 ms, 4× CPU`
   printFigure({
     name: 'Checkout page, all bytes over the wire, headers included, its largest state',
     target: '≤ 20 KB',
     measured: `${((largest?.bytes ?? 0) / 1024).toFixed(1)} KB`,
-    detail: `${largest?.name}, ${told}`,
+    detail: `${largest?.name}, ${conditions}`,
   })
   printFigure({
     name: 'Largest contentful paint of its slowest state',
@@ -85,12 +85,12 @@ test('every state of the checkout on a slow phone', async () => {
     detail: `${slowest?.name}; median ${visits
       .map((v) => v.lcpMs)
       .sort((a, b) => a - b)
-      [Math.floor(visits.length / 2)]?.toFixed(0)} ms, ${told}`,
+      [Math.floor(visits.length / 2)]?.toFixed(0)} ms, ${conditions}`,
   })
   printFigure({
     name: 'Cumulative layout shift, the worst state',
     target: '0',
     measured: (shifty?.cls ?? 0).toFixed(3),
-    detail: `${shifty?.name}, ${told}`,
+    detail: `${shifty?.name}, ${conditions}`,
   })
 })

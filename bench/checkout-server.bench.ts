@@ -194,7 +194,7 @@ test(`${OPEN_PAGES} open pages on one process: memory, and how soon they hear of
     detail: `${(((openMb - idleMb) * 1024) / OPEN_PAGES).toFixed(1)} KB a page: ${idleMb.toFixed(0)} MB idle, ${openMb.toFixed(0)} MB with them`,
   })
   printFigure({
-    name: `Commit → told on the open page, p95, with ${OPEN_PAGES} open and ${UPDATES_PER_SECOND} payments a second`,
+    name: `Commit → shown on the open page, p95, with ${OPEN_PAGES} open and ${UPDATES_PER_SECOND} payments a second`,
     target: '≤ 500 ms',
     measured: `${percentile(delays, 0.95).toFixed(0)} ms`,
     detail: `p50 ${median(delays).toFixed(0)} ms, p99 ${percentile(delays, 0.99).toFixed(0)} ms, ${UPDATES} updates`,

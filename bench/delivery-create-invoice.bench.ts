@@ -46,8 +46,8 @@ test('creating invoices whose events are delivered meanwhile against creating th
     RATE_LIMIT_TEST: '100000',
   })
   try {
-    const [silent, told] = [await paylink.createKey(), await paylink.createKey()]
-    const load = await createLoad(database, receiver, 1, { merchantId: told.merchantId, livemode: false })
+    const [silent, notified] = [await paylink.createKey(), await paylink.createKey()]
+    const load = await createLoad(database, receiver, 1, { merchantId: notified.merchantId, livemode: false })
     await prepareNetwork(database)
     const addresses = await createSignedPool(folder)
     const worker = await startSender('worker', { load, concurrency: 64 })
@@ -68,7 +68,7 @@ test('creating invoices whose events are delivered meanwhile against creating th
     for (let round = 0; round < ROUNDS; round++) {
       await addresses.fill(database, ADDRESSES_A_ROUND)
       const without = await drive(silent.key)
-      const emitted = await driveTold(told.key)
+      const emitted = await driveNotified(notified.key)
       rates[0].push(without)
       rates[1].push(emitted)
       ratios.push(emitted / without)
@@ -81,8 +81,8 @@ test('creating invoices whose events are delivered meanwhile against creating th
     })
     await worker.stop()
 
-    /** The same, and then all that was created must have been told, once each. */
-    async function driveTold(key: string): Promise<number> {
+    /** The same, and then all that was created must have been delivered, once each. */
+    async function driveNotified(key: string): Promise<number> {
       await receiver.expect(Number.MAX_SAFE_INTEGER)
       const startedAt = new Date()
       const perSecond = await drive(key)
@@ -90,7 +90,7 @@ test('creating invoices whose events are delivered meanwhile against creating th
       const received = await receiver.report(load.secrets)
       const { rows } = await database.owner.query<{ id: string }>(
         'select id from event where merchant_id = $1 and created_at >= $2',
-        [told.merchantId, startedAt],
+        [notified.merchantId, startedAt],
       )
       expect(received.every((event) => event.verified)).toBe(true)
       expect(received.map((event) => event.id).sort()).toEqual(rows.map((row) => row.id).sort())

@@ -99,7 +99,7 @@ async function turn(
 const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length
 
-const told = (turns: readonly Turn[]): string =>
+const rateAndCost = (turns: readonly Turn[]): string =>
   `${median(turns.map(({ rate }) => rate)).toFixed(0)}/s, ${mean(turns.map(({ ours }) => ours)).toFixed(0)} + ` +
   `${mean(turns.map(({ servers }) => servers)).toFixed(0)} µs of the processor, ours and PostgreSQL's`
 
@@ -126,7 +126,7 @@ test.each([
       name: `Share of a deposit's throughput that its ledger postings cost, ${CLIENTS} at once, ${of}`,
       target: '≤ 0.12',
       measured: `${half(0.5)}, half of ${TURNS} turns within ${half(0.25)}–${half(0.75)}`,
-      detail: `with postings ${told(posted)}; without ${told(bare)}`,
+      detail: `with postings ${rateAndCost(posted)}; without ${rateAndCost(bare)}`,
     })
   } finally {
     await database.drop()

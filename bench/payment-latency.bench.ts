@@ -65,15 +65,15 @@ async function measure(
   expect(paidMs).toHaveLength(PAYMENTS)
   const detail = (values: readonly number[]) =>
     `p95 ${percentile(values, 0.95).toFixed(0)} ms, ${spread(values)}`
-  const told = each.zmq ? 'ZeroMQ' : 'polling'
+  const source = each.zmq ? 'ZeroMQ' : 'polling'
   printFigure({
-    name: `Broadcast on a ${each.daemon} → payment_detected webhook, p50, ${told}`,
+    name: `Broadcast on a ${each.daemon} → payment_detected webhook, p50, ${source}`,
     target: each.zmq ? '≤20 ms' : '≤100 ms',
     measured: `${median(detectedMs).toFixed(0)} ms`,
     detail: detail(detectedMs),
   })
   printFigure({
-    name: `Block on a ${each.daemon} → paid webhook, p50, ${told}`,
+    name: `Block on a ${each.daemon} → paid webhook, p50, ${source}`,
     target: '≤250 ms',
     measured: `${median(paidMs).toFixed(0)} ms`,
     detail: detail(paidMs),

@@ -37,9 +37,11 @@ export function plotCurves(curves: readonly Curve[], foot: string): string {
     const [x, y] = [(index % COLUMNS) * PANEL_WIDTH, Math.floor(index / COLUMNS) * PANEL_HEIGHT]
     return `<g transform="translate(${x} ${y})">${plotCurve(curve)}</g>`
   })
-  const told = curves.map(({ title, points, unit }) => `${title}: ${points.map(tell).join(', ')} ${unit}`)
+  const summaries = curves.map(
+    ({ title, points, unit }) => `${title}: ${points.map(tell).join(', ')} ${unit}`,
+  )
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">
-<title>${told.join('. ')}</title>
+<title>${summaries.join('. ')}</title>
 <style>${STYLE}</style>
 <rect class="ground" width="${width}" height="${height}"/>
 ${panels.join('\n')}
