@@ -34,12 +34,11 @@ export async function insertLedgerTransfers(
   transfers: readonly LedgerTransfer[],
 ): Promise<(bigint | null)[]> {
   if (transfers.length === 0) return []
-  const rows = transfers.map((transfer, place) => ({ ...rowOf(transfer), place }))
   const written = await tx.query<{
     transfer_id: string
     account: LedgerAccount
     balance_after: bigint | null
-  }>(INSERT_TRANSFERS, [tenant.merchantId, tenant.livemode, new Rows(rows)])
+  }>(INSERT_TRANSFERS, valuesOf(tenant, transfers))
   const balances = new Map(
     written.rows.map((row) => [`${row.transfer_id} ${row.account}`, row.balance_after] as const),
   )
@@ -79,7 +78,7 @@ export async function insertCoveredTransfer(
 ): Promise<boolean> {
   const [, written] = await Promise.all([
     lockLedger(tx, tenant),
-    tx.query(INSERT_COVERED_TRANSFER, valuesOf(tenant, transfer)),
+    tx.query(INSERT_COVERED_TRANSFERS, valuesOf(tenant, [transfer])),
   ])
   return written.rowCount === 2
 }
@@ -87,9 +86,10 @@ export async function insertCoveredTransfer(
 const TRANSFER_COLUMNS =
   'merchant_id, id, livemode, kind, invoice_id, usd_cents, created_at, payment_id, payout_id'
 const ENTRY_COLUMNS = 'merchant_id, transfer_id, account, asset, livemode, amount, created_at'
-const INSERT_TRANSFERS = `with made as materialized (
-    select * from json_to_recordset($3) as row (id text, kind text, invoice_id text, payment_id text, payout_id text,
-      usd_cents numeric, asset text, source text, target text, amount numeric, created_at timestamptz, place integer)),
+const TRANSFER_ROW = `id text, kind text, invoice_id text, payment_id text, payout_id text, usd_cents numeric, asset text,
+  source text, target text, amount numeric, created_at timestamptz, place integer`
+const insertThose = (condition: string) => `with made as materialized (
+    select * from json_to_recordset($3) as row (${TRANSFER_ROW}) where ${condition}),
   new_transfer as (
     insert into ledger_transfer (${TRANSFER_COLUMNS})
     select $1, id, $2, kind, invoice_id, usd_cents, created_at, payment_id, payout_id from made)
@@ -98,45 +98,29 @@ const INSERT_TRANSFERS = `with made as materialized (
   from made, lateral (values (1, source, -amount), (2, target, amount)) as side (place, account, amount)
   order by made.place, side.place
   returning transfer_id, account, balance_after`
-const INSERT_COVERED_TRANSFER = `with covered as (
-    select 1 from ledger_balance
-    where merchant_id = $1 and livemode = $3 and asset = $10 and account = $8 and balance >= $11::numeric),
-  new_transfer as (
-    insert into ledger_transfer (${TRANSFER_COLUMNS})
-    select $1, $2, $3, $4, $5, $6::numeric, $7::timestamptz, $12, $13 from covered)
-  insert into ledger_entry (${ENTRY_COLUMNS})
-  select $1, $2, one.account, $10, $3, one.amount, $7::timestamptz
-  from covered, (values ($8, -$11::numeric), ($9, $11::numeric)) as one (account, amount)`
+const INSERT_TRANSFERS = insertThose('true')
+const INSERT_COVERED_TRANSFERS = insertThose(
+  `(select balance from ledger_balance
+    where merchant_id = $1 and livemode = $2 and asset = row.asset and account = row.source) >= row.amount`,
+)
 
-const rowOf = (transfer: LedgerTransfer) => ({
-  id: transfer.id,
-  kind: transfer.kind,
-  invoice_id: transfer.invoiceId,
-  payment_id: transfer.paymentId,
-  payout_id: transfer.payoutId ?? null,
-  usd_cents: transfer.usdCents?.toString() ?? null,
-  asset: transfer.asset,
-  source: transfer.from,
-  target: transfer.to,
-  amount: transfer.amount.toString(),
-  created_at: transfer.createdAt,
-})
-
-const valuesOf = (tenant: Tenant, transfer: LedgerTransfer): unknown[] => [
-  tenant.merchantId,
-  transfer.id,
-  tenant.livemode,
-  transfer.kind,
-  transfer.invoiceId,
-  transfer.usdCents,
-  transfer.createdAt,
-  transfer.from,
-  transfer.to,
-  transfer.asset,
-  transfer.amount,
-  transfer.paymentId,
-  transfer.payoutId ?? null,
-]
+const valuesOf = (tenant: Tenant, transfers: readonly LedgerTransfer[]): unknown[] => {
+  const rows = transfers.map((transfer, place) => ({
+    id: transfer.id,
+    kind: transfer.kind,
+    invoice_id: transfer.invoiceId,
+    payment_id: transfer.paymentId,
+    payout_id: transfer.payoutId ?? null,
+    usd_cents: transfer.usdCents?.toString() ?? null,
+    asset: transfer.asset,
+    source: transfer.from,
+    target: transfer.to,
+    amount: transfer.amount.toString(),
+    created_at: transfer.createdAt,
+    place,
+  }))
+  return [tenant.merchantId, tenant.livemode, new Rows(rows)]
+}
 
 /**
  * What a ledger transfer moved, into which account, and what it was worth; null where there is no such transfer. Served by
