@@ -262,18 +262,19 @@ function drawingOf(text: string): Drawing {
 /** One horizontal run of dark modules is one rectangle: that is a third of the bytes of a square each. */
 function draw(text: string): Drawing {
   const { data, size } = encode(text, { ecc: 'M', boostEcc: true, border: QUIET_ZONE })
-  let d = ''
+  const runs: string[] = []
   for (let y = 0; y < size; y++) {
     const row = data[y] ?? []
     for (let x = 0; x < size; x++) {
       if (row[x] !== true) continue
       let width = 1
       while (row[x + width] === true) width++
-      d += `M${x} ${y}h${width}v1h-${width}z`
+      runs.push(`M${x} ${y}h${width}v1h-${width}z`)
       x += width
     }
   }
-  return { size, d }
+  // Joined, it is one string; added up, it would be kept as a tree of its pieces, ten times as large.
+  return { size, d: runs.join('') }
 }
 
 function escapeAttribute(text: string): string {
