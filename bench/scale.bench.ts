@@ -38,7 +38,7 @@ const sizesUpTo = (max: number): number[] =>
 const curves: Curve[] = []
 afterAll(async () => {
   if (curves.length === 0) return
-  const machine = 'two cores that the load, the database and other work share'
+  const machine = 'two cores that the load and the database share'
   await writeFile(
     PICTURE,
     plotCurves(curves, `Medians of ${ROUNDS} turns on ${machine}. Dotted: where size costs nothing.`),
