@@ -38,7 +38,7 @@ export async function insertLedgerTransfers(
     transfer_id: string
     account: LedgerAccount
     balance_after: bigint | null
-  }>(INSERT_TRANSFERS, valuesOf(tenant, transfers))
+  }>(INSERT_TRANSFERS, [tenant.merchantId, tenant.livemode, new Rows(rowsOf(transfers))])
   const balances = new Map(
     written.rows.map((row) => [`${row.transfer_id} ${row.account}`, row.balance_after] as const),
   )
@@ -78,7 +78,12 @@ export async function insertCoveredTransfer(
 ): Promise<boolean> {
   const [, written] = await Promise.all([
     lockLedger(tx, tenant),
-    tx.query(INSERT_COVERED_TRANSFERS, valuesOf(tenant, [transfer])),
+    // As text: a statement that took other callers' rows too would compare each with the whole balance.
+    tx.query(INSERT_COVERED_TRANSFER, [
+      tenant.merchantId,
+      tenant.livemode,
+      JSON.stringify(rowsOf([transfer])),
+    ]),
   ])
   return written.rowCount === 2
 }
@@ -99,13 +104,13 @@ const insertThose = (condition: string) => `with made as materialized (
   order by made.place, side.place
   returning transfer_id, account, balance_after`
 const INSERT_TRANSFERS = insertThose('true')
-const INSERT_COVERED_TRANSFERS = insertThose(
+const INSERT_COVERED_TRANSFER = insertThose(
   `(select balance from ledger_balance
     where merchant_id = $1 and livemode = $2 and asset = row.asset and account = row.source) >= row.amount`,
 )
 
-const valuesOf = (tenant: Tenant, transfers: readonly LedgerTransfer[]): unknown[] => {
-  const rows = transfers.map((transfer, place) => ({
+const rowsOf = (transfers: readonly LedgerTransfer[]) =>
+  transfers.map((transfer, place) => ({
     id: transfer.id,
     kind: transfer.kind,
     invoice_id: transfer.invoiceId,
@@ -119,8 +124,6 @@ const valuesOf = (tenant: Tenant, transfers: readonly LedgerTransfer[]): unknown
     created_at: transfer.createdAt,
     place,
   }))
-  return [tenant.merchantId, tenant.livemode, new Rows(rows)]
-}
 
 /**
  * What a ledger transfer moved, into which account, and what it was worth; null where there is no such transfer. Served by
