@@ -16,7 +16,7 @@ import { WatchedChain } from '../test/support/watched-chain.ts'
 import { median, printFigure, spread } from './support/figure.ts'
 
 const BLOCKS = Number(process.env.PONDER_BLOCKS ?? 3_000)
-const ROUNDS = Number(process.env.PONDER_ROUNDS ?? 2)
+const ROUNDS = Number(process.env.PONDER_ROUNDS ?? 3)
 /** Transfers in each block. Base has some hundreds of USDC; most are none of ours. */
 const TRANSFERS_PER_BLOCK = 10
 const BLOCKS_PER_PAYMENT = 20

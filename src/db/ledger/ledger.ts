@@ -93,7 +93,7 @@ const TRANSFER_COLUMNS =
 const ENTRY_COLUMNS = 'merchant_id, transfer_id, account, asset, livemode, amount, created_at'
 const TRANSFER_ROW = `id text, kind text, invoice_id text, payment_id text, payout_id text, usd_cents numeric, asset text,
   source text, target text, amount numeric, created_at timestamptz, place integer`
-const insertThose = (condition: string) => `with made as materialized (
+const insertWhere = (condition: string) => `with made as materialized (
     select * from json_to_recordset($3) as row (${TRANSFER_ROW}) where ${condition}),
   new_transfer as (
     insert into ledger_transfer (${TRANSFER_COLUMNS})
@@ -103,8 +103,8 @@ const insertThose = (condition: string) => `with made as materialized (
   from made, lateral (values (1, source, -amount), (2, target, amount)) as side (place, account, amount)
   order by made.place, side.place
   returning transfer_id, account, balance_after`
-const INSERT_TRANSFERS = insertThose('true')
-const INSERT_COVERED_TRANSFER = insertThose(
+const INSERT_TRANSFERS = insertWhere('true')
+const INSERT_COVERED_TRANSFER = insertWhere(
   `(select balance from ledger_balance
     where merchant_id = $1 and livemode = $2 and asset = row.asset and account = row.source) >= row.amount`,
 )
