@@ -29,7 +29,7 @@ const ROUNDS = 3
 /** Powers of ten, up to this many: of invoices, deliveries and addresses, and of invoices to audit. */
 const SIZE_MAX = Number(process.env.SIZE_MAX ?? 1_000_000)
 const AUDIT_MAX = Number(process.env.AUDIT_MAX ?? 100_000)
-const STEPS = 4
+const STEPS = 5
 const PICTURE = new URL('../docs/images/scale.svg', import.meta.url)
 
 const sizesUpTo = (max: number): number[] =>
