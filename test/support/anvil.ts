@@ -8,6 +8,8 @@ import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
 const STOP_TIMEOUT_MS = 20_000
+/** Longer than anything takes it on a busy machine: one that hangs is named, in place of what waited for it. */
+const ANSWER_MS_MAX = 60_000
 /** Anvil derives the keys of all at each start: those of 300 take it most of a second of processor time. */
 const ACCOUNTS = 50
 const PLATFORMS: { readonly [platform: string]: string } = {
@@ -67,7 +69,10 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
   const rpc = async <Result>(method: string, params: readonly unknown[] = []): Promise<Result> => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
     const headers = { 'content-type': 'application/json' }
-    const response = await fetch(url, { method: 'POST', headers, body })
+    const signal = AbortSignal.timeout(ANSWER_MS_MAX)
+    const response = await fetch(url, { method: 'POST', headers, body, signal }).catch((error: unknown) => {
+      throw new Error(`anvil does not answer ${method}`, { cause: error })
+    })
     const answer = (await response.json()) as { result: Result; error?: { message: string } }
     if (answer.error !== undefined) throw new Error(`${method}: ${answer.error.message}`)
     return answer.result
