@@ -2,10 +2,11 @@ import { expect, test } from 'vitest'
 import { runAudit } from '../src/audit/run-audit.ts'
 import { createTestDatabase } from '../test/support/database.ts'
 import { printFigure } from './support/figure.ts'
+import { numberOf } from './support/number-of.ts'
 import { seedBooks } from './support/seed-books.ts'
 
 /** A million takes as much for each, and half an hour. */
-const INVOICES = Number(process.env.AUDIT_INVOICES ?? 100_000)
+const INVOICES = numberOf('AUDIT_INVOICES', 100_000)
 const MEMORY_LOOK_MS = 20
 
 test(`the audit of ${INVOICES} invoices in time, with flat memory`, { timeout: 7_200_000 }, async () => {

@@ -3,10 +3,11 @@ import { listLedgerEntries, loadBalances } from '../src/db/ledger/ledger.ts'
 import { withTransaction } from '../src/postgres/transaction.ts'
 import { createTestDatabase } from '../test/support/database.ts'
 import { percentile, printFigure } from './support/figure.ts'
+import { numberOf } from './support/number-of.ts'
 import { seedBooks } from './support/seed-books.ts'
 
 /** Four for each invoice. Ten million take ten times as long to seed, and as long to read. */
-const ENTRIES = Number(process.env.BALANCE_ENTRIES ?? 1_000_000)
+const ENTRIES = numberOf('BALANCE_ENTRIES', 1_000_000)
 const READS = 2_000
 const PAGE = 100
 

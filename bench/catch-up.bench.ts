@@ -9,8 +9,9 @@ import { systemClock } from '../src/runtime/clock.ts'
 import { startNode, type TestNode } from '../test/support/litecoind.ts'
 import { startRpcProxy } from '../test/support/rpc-proxy.ts'
 import { median, printFigure, spread } from './support/figure.ts'
+import { numberOf } from './support/number-of.ts'
 
-const BLOCKS = Number(process.env.CATCH_UP_BLOCKS ?? 10_000)
+const BLOCKS = numberOf('CATCH_UP_BLOCKS', 10_000)
 const BLOCKS_PER_STEP = 100
 /** As many as the adapter asks for at a time. */
 const BLOCKS_IN_FLIGHT = 6

@@ -13,6 +13,7 @@ import { startOwnPostgres } from '../test/support/postgres-server.ts'
 import { until } from '../test/support/until.ts'
 import { median, printFigure, spread } from './support/figure.ts'
 import { driveHttp } from './support/http-load.ts'
+import { numberOf } from './support/number-of.ts'
 import { startPaylink } from './support/paylink.ts'
 import {
   createProcessorGroup,
@@ -29,8 +30,8 @@ import { createSignedPool, openNetwork } from './support/signed-pool.ts'
  * they would share one disk here.
  */
 const COUNTS = [1, 2, 4]
-const CORES_OF_EACH = Number(process.env.CELL_CORES ?? 0.12)
-const ROUNDS = Number(process.env.CELL_ROUNDS ?? 6)
+const CORES_OF_EACH = numberOf('CELL_CORES', 0.12)
+const ROUNDS = numberOf('CELL_ROUNDS', 6)
 const ROUND_SECONDS = 6
 /** Of each cell: so many that its requests always wait for one another, and share as much as they can. */
 const CLIENTS = 32

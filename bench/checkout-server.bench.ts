@@ -16,6 +16,7 @@ import { freePort } from '../test/support/free-port.ts'
 import { inMempool } from '../test/support/invoice.ts'
 import { median, percentile, printFigure, spread } from './support/figure.ts'
 import { driveHttp } from './support/http-load.ts'
+import { numberOf } from './support/number-of.ts'
 import { type Paylink, startPaylink } from './support/paylink.ts'
 import { createSignedPool, openNetwork } from './support/signed-pool.ts'
 
@@ -23,7 +24,7 @@ const SECRET_KEY = Buffer.alloc(32, 9)
 /** As from so many buyers' networks: one may hold 2,500 pages open. */
 const CALLERS = 8
 /** Each is a connection of this process and one of the server's: 10,000 need 11,000 open files of both (`ulimit -n`). */
-const OPEN_PAGES = Number(process.env.OPEN_PAGES ?? 2_000)
+const OPEN_PAGES = numberOf('OPEN_PAGES', 2_000)
 const SEEDED_AT_ONCE = 20
 /** For the pages that only warm the process up, and for the one that is rendered. */
 const SPARE_ADDRESSES = 200

@@ -6,6 +6,7 @@ import { newSigningSecret } from '../src/secrets/signing-secret.ts'
 import { createTestDatabase, type TestDatabase } from '../test/support/database.ts'
 import { createTenant, type TestEndpoint, testKeyring } from '../test/support/webhook-fixtures.ts'
 import { median, percentile, printFigure, spread } from './support/figure.ts'
+import { numberOf } from './support/number-of.ts'
 import {
   fillEvents,
   measureRound,
@@ -17,9 +18,9 @@ import {
 } from './support/webhook-load.ts'
 
 const FEW = 16
-const MANY = Number(process.env.ENDPOINTS ?? 100_000)
+const MANY = numberOf('ENDPOINTS', 100_000)
 /** Of the many, each has one event in the queue at most: no claim can take several from one. */
-const EVENTS = Number(process.env.EVENTS ?? 20_000)
+const EVENTS = numberOf('EVENTS', 20_000)
 const CONCURRENCY = 64
 const ROUNDS = 3
 const BATCH = 10_000

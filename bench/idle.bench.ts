@@ -6,12 +6,13 @@ import { expect, test } from 'vitest'
 import { createTestDatabase } from '../test/support/database.ts'
 import { freePort } from '../test/support/free-port.ts'
 import { printFigure } from './support/figure.ts'
+import { numberOf } from './support/number-of.ts'
 import { startPaylink } from './support/paylink.ts'
 import { memoryOfAll, type ProcessFigures, readProcessTree } from './support/process-tree.ts'
 import { processorTimeOfServer } from './support/processor-time.ts'
 
 /** For trying out a change; the figures are of five minutes. */
-const MEASURED_MS = Number(process.env.IDLE_SECONDS ?? 300) * 1_000
+const MEASURED_MS = numberOf('IDLE_SECONDS', 300) * 1_000
 /** The demo shop is made, the chains have come to rest, and the first retention has run. */
 const SETTLE_MS = 40_000
 

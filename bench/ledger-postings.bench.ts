@@ -10,10 +10,11 @@ import { createTestDatabase, type TestDatabase } from '../test/support/database.
 import { inBlock } from '../test/support/invoice.ts'
 import { seedInvoice, seedMerchant } from '../test/support/seed.ts'
 import { median, percentile, printFigure } from './support/figure.ts'
+import { numberOf } from './support/number-of.ts'
 import { processorTimeOf, processorTimeOfServer } from './support/processor-time.ts'
 
 /** Short turns one after the other, with postings and without, so that what else the machine does meets both alike. */
-const TURNS = Number(process.env.POSTING_TURNS ?? 20)
+const TURNS = numberOf('POSTING_TURNS', 20)
 const DEPOSITS = 640
 /** The watcher's connections live for hours: the plans of their statements are made before anything is measured. */
 const WARM_UP_TURNS = 3

@@ -9,10 +9,11 @@ import { createTestDatabase, type TestDatabase } from '../test/support/database.
 import { freePort } from '../test/support/free-port.ts'
 import { type RpcProxy, startRpcProxy } from '../test/support/rpc-proxy.ts'
 import { printFigure } from './support/figure.ts'
+import { numberOf } from './support/number-of.ts'
 import { type Paylink, startPaylink } from './support/paylink.ts'
 import { memoryOfAll, readProcessTree } from './support/process-tree.ts'
 
-const MEASURED_MS = Number(process.env.NETWORK_SECONDS ?? 60) * 1_000
+const MEASURED_MS = numberOf('NETWORK_SECONDS', 60) * 1_000
 const SETTLE_MS = 30_000
 const MEGABYTE = 1024 * 1024
 

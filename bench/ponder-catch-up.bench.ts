@@ -14,9 +14,10 @@ import { type DrivenAnvil, evmDriver } from '../test/support/evm-driver.ts'
 import { freePort } from '../test/support/free-port.ts'
 import { WatchedChain } from '../test/support/watched-chain.ts'
 import { median, printFigure, spread } from './support/figure.ts'
+import { numberOf } from './support/number-of.ts'
 
-const BLOCKS = Number(process.env.PONDER_BLOCKS ?? 3_000)
-const ROUNDS = Number(process.env.PONDER_ROUNDS ?? 3)
+const BLOCKS = numberOf('PONDER_BLOCKS', 3_000)
+const ROUNDS = numberOf('PONDER_ROUNDS', 3)
 /** Transfers in each block. Base has some hundreds of USDC; most are none of ours. */
 const TRANSFERS_PER_BLOCK = 10
 const BLOCKS_PER_PAYMENT = 20

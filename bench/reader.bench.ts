@@ -21,13 +21,14 @@ import { utxoDriver } from '../test/support/utxo-driver.ts'
 import { WatchedChain } from '../test/support/watched-chain.ts'
 import type { Watching } from '../test/support/watched-network.ts'
 import { median, percentile, printFigure } from './support/figure.ts'
+import { numberOf } from './support/number-of.ts'
 import { startPaylink } from './support/paylink.ts'
 import { readProcessTree } from './support/process-tree.ts'
 
 const CELLS = 10
 const SETTLE_MS = 3_000
-const REST_MS = Number(process.env.REST_SECONDS ?? 20) * 1_000
-const PAYMENTS = Number(process.env.PAYMENTS ?? 20)
+const REST_MS = numberOf('REST_SECONDS', 20) * 1_000
+const PAYMENTS = numberOf('PAYMENTS', 20)
 const DETECTED_MS_MAX = 60_000
 const LOOK_MS = 5
 

@@ -4,9 +4,10 @@ import { createTestDatabase } from '../test/support/database.ts'
 import { KilledWatcher } from '../test/support/killed-watcher.ts'
 import { sandboxDriver } from '../test/support/sandbox-driver.ts'
 import { median, printFigure, spread } from './support/figure.ts'
+import { numberOf } from './support/number-of.ts'
 import { seedInvoices } from './support/seed-invoices.ts'
 
-const MANY = Number(process.env.OPEN_INVOICES ?? 1_000_000)
+const MANY = numberOf('OPEN_INVOICES', 1_000_000)
 const FEW = 10
 const ROUNDS = 3
 

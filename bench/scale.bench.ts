@@ -10,6 +10,7 @@ import { freePort } from '../test/support/free-port.ts'
 import { makeBlock, setOf } from './support/block.ts'
 import { median, printFigure } from './support/figure.ts'
 import { driveHttp } from './support/http-load.ts'
+import { numberOf } from './support/number-of.ts'
 import { startPaylink } from './support/paylink.ts'
 import { type Curve, plotCurves } from './support/plot.ts'
 import { seedBooks } from './support/seed-books.ts'
@@ -27,13 +28,16 @@ import {
 /** Each of the sizes in turn, and all of them again: what else the machine does meets all alike. */
 const ROUNDS = 3
 /** Powers of ten, up to this many: of invoices, deliveries and addresses, and of invoices to audit. */
-const SIZE_MAX = Number(process.env.SIZE_MAX ?? 1_000_000)
-const AUDIT_MAX = Number(process.env.AUDIT_MAX ?? 100_000)
+const SIZE_MAX = numberOf('SIZE_MAX', 1_000_000)
+const AUDIT_MAX = numberOf('AUDIT_MAX', 100_000)
 const STEPS = 5
 const PICTURE = new URL('../docs/images/scale.svg', import.meta.url)
 
-const sizesUpTo = (max: number): number[] =>
-  Array.from({ length: STEPS }, (_, step) => max / 10 ** (STEPS - 1 - step))
+function sizesUpTo(max: number): number[] {
+  const sizes = Array.from({ length: STEPS }, (_, step) => max / 10 ** (STEPS - 1 - step))
+  if (!sizes.every(Number.isInteger)) throw new Error(`${max} is no multiple of ${10 ** (STEPS - 1)}`)
+  return sizes
+}
 
 const curves: Curve[] = []
 afterAll(async () => {
