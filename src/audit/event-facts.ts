@@ -49,7 +49,7 @@ const EVENTS_OF = (kind: 'invoice' | 'payout' | 'deposit'): string =>
     cross join lateral json_to_record(case json_typeof(body.data) when 'object' then body.data else '{}' end) as data(
       status text, asset text, amount text, usd_amount text, price json, amount_detected text, amount_confirmed text, payments json,
       expiry_reading json, destination text, txid text, submitted_at text, confirmed_at text, failure_code text,
-      network text, address text, payment_uri text, also_accepts json, customer_reference text)) e`
+      network text, address text, customer_reference text)) e`
 export const depositEvents = EVENTS_OF('deposit')
 
 /** A time of a payout, as exactly as events have it. */
@@ -57,12 +57,6 @@ const exactly = (column: string): string => `date_trunc('milliseconds', p.${colu
 
 /** What is wrong with an invoice's event, asked of each by itself: what it is compared with is found by an index. */
 const OF_INVOICES = [
-  {
-    name: 'event_shows_own_address',
-    rule: 'the address that an invoice event shows was given to its invoice',
-    detail: `'shows an address that ' || e.resource_id || ' was not given'`,
-    broken: 'not shows_own_addresses(e.merchant_id, e.resource_id, e.address, e.payment_uri, e.also_accepts)',
-  },
   {
     name: 'event_tells_recorded_payments',
     rule: 'every payment that an invoice event reports was recorded, with its amount, and was final where it says so',
@@ -104,11 +98,11 @@ const OF_INVOICES = [
   },
 ] as const
 
-/** Taking a body apart costs more than all that is asked of it: each is read once for all of them. */
+/** Taking a body apart costs more than all that is asked of it: each is read once for all three. */
 const ANY_OF_INVOICES = `select e.merchant_id, e.id as subject, 'is wrong' as detail from ${EVENTS_OF('invoice')}
   where ${OF_INVOICES.map(({ broken }) => broken).join(' or ')}`
 
-/** Events against the money that they report, and the addresses that they show. */
+/** Events against the money that they report. */
 export const EVENT_FACT_CHECKS: readonly AuditCheck[] = [
   ...OF_INVOICES.map(({ name, rule, detail, broken }) => ({
     name,

@@ -243,6 +243,13 @@ export const EVENT_CHECKS: readonly AuditCheck[] = [
           octet_length(${REST})) <> convert_to(${REST}, 'UTF8')`,
   },
   {
+    name: 'event_shows_own_address',
+    inParts: true,
+    rule: 'the address that an invoice event shows was given to its invoice',
+    sql: `select merchant_id, id as subject, 'shows an address that ' || resource_id || ' was not given' as detail
+      from event_part where event_type like 'invoice.%' and not event_shows_own_address(merchant_id, resource_id, body)`,
+  },
+  {
     name: 'event_is_never_lost',
     rule: 'every event was delivered or superseded, is waiting to be delivered, or awaits recovery',
     // By the events' primary key alone; only of what is found so the events themselves are read.
