@@ -14,7 +14,7 @@ const ENDPOINTS = 16
 const CONCURRENCY = 64
 const SMALL = 10_000
 const LARGE = 1_000_000
-const FILL_ROWS = 250_000
+const FILL_ROWS = 100_000
 /** A million bodies of a full event's size would measure the disk. */
 const BODY_BYTES = 200
 const SENT = 9_000

@@ -139,7 +139,7 @@ const ENDPOINTS = 16
 const CONCURRENCY = 64
 /** Delivered in each turn, of so many more than shall wait. */
 const SENT = 5_000
-const FILL_ROWS = 250_000
+const FILL_ROWS = 100_000
 const BODY_BYTES = 200
 
 test('delivering webhooks while others wait', async () => {
