@@ -126,12 +126,23 @@ let fills = 0
 export const DUE_AFTER_SECONDS = 2
 export const finishWriting = (load: WebhookLoad): Promise<unknown> => load.database.owner.query('checkpoint')
 
+/** Of one statement: more take longer than the service lets any. */
+const STATEMENT_ROWS = 100_000
+
 /** Events for all endpoints in turn, as they would stand after their commit, all due in a moment. Returns their ids. */
 export async function fillEvents(
   load: WebhookLoad,
   count: number,
   bodyBytes = BODY_BYTES,
 ): Promise<string[]> {
+  const ids: string[][] = []
+  for (let left = count; left > 0; left -= STATEMENT_ROWS)
+    ids.push(await insertEvents(load, Math.min(left, STATEMENT_ROWS), bodyBytes))
+  await finishWriting(load)
+  return ids.flat()
+}
+
+async function insertEvents(load: WebhookLoad, count: number, bodyBytes: number): Promise<string[]> {
   const [first] = load.endpoints
   if (first === undefined) throw new Error('a load without endpoints')
   fills += 1
@@ -150,7 +161,6 @@ export async function fillEvents(
      select id from made`,
     [first.tenant.merchantId, ids, fills, count, bodyBytes, DUE_AFTER_SECONDS],
   )
-  await finishWriting(load)
   return rows.map((row) => row.id)
 }
 
